@@ -1,0 +1,50 @@
+/*
+ * Performance monitoring unit: an engine that is driven by hand
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu-manual.h"
+
+static uint64_t manual_tally(void *engine, PmuTally tally, unsigned mode)
+{
+    PmuManual *m = engine;
+
+    return m->tallies[tally][mode];
+}
+
+static void manual_plan(void *engine, PmuTallies wanted,
+                        const PmuBudgets budgets)
+{
+    PmuManual *m = engine;
+
+    m->wanted = wanted;
+    memcpy(m->budgets, budgets, sizeof(m->budgets));
+    memset(m->used, 0, sizeof(m->used));
+    m->plans++;
+}
+
+const PmuEngineOps pmu_manual_ops = {
+    .name = "manual",
+    .tally = manual_tally,
+    .plan = manual_plan,
+};
+
+void pmu_manual_count(Pmu *pmu, PmuTally tally, unsigned mode, uint64_t count)
+{
+    PmuManual *m = pmu->engine;
+
+    while (count > 0) {
+        bool wanted = m->wanted & (1u << tally);
+        uint64_t left = m->budgets[tally][mode] - m->used[tally][mode];
+        uint64_t step = wanted ? MIN(count, left) : count;
+
+        m->tallies[tally][mode] += step;
+        m->used[tally][mode] += step;
+        count -= step;
+        if (wanted && step == left) {
+            pmu_fold(pmu);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/*
+ * Performance monitoring unit: what accel/tcg calls on targets that have none
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-tcg-translate.h"
+
+bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
+{
+    return false;
+}
+
+bool pmu_tcg_service(CPUState *cpu)
+{
+    return false;
+}
+
+void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
+{
+}
+
+void pmu_tcg_halted(CPUState *cpu)
+{
+}
+
+void pmu_tcg_woken(CPUState *cpu)
+{
+}
+
+void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
+{
+}
+
+void pmu_gen_accesses(DisasContextBase *db)
+{
+}

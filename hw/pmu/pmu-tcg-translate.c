@@ -1,0 +1,116 @@
+/*
+ * Performance monitoring unit: counting in translated code
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "exec/translation-block.h"
+#include "tcg/tcg-op-common.h"
+#include "tcg/tcg-temp-internal.h"
+#include "hw/pmu/pmu-tcg-translate.h"
+#include "accel/tcg/cpu-ops.h"
+
+/* Offset from env of a field of CPUState that lies before it. */
+#define ENV_OFFSET(field) \
+    (offsetof(ArchCPU, parent_obj.neg.field) - offsetof(ArchCPU, env))
+
+static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
+{
+    unsigned mode = tcg_ctx->cpu->cc->tcg_ops->pmu_mode(db->tb->flags);
+    size_t cell = tally * PMU_MAX_MODES + mode;
+
+    return ENV_OFFSET(pmu.left) + cell * sizeof(int64_t);
+}
+
+static TCGv_i64 gen_load_cell(DisasContextBase *db, PmuTally tally)
+{
+    TCGv_i64 left = tcg_temp_ebb_new_i64();
+
+    tcg_gen_ld_i64(left, tcg_env, cell_offset(db, tally));
+    return left;
+}
+
+static void gen_store_cell(DisasContextBase *db, PmuTally tally, TCGv_i64 left)
+{
+    tcg_gen_st_i64(left, tcg_env, cell_offset(db, tally));
+}
+
+/* What is used up is seen by the block that follows, like an interrupt. */
+static void gen_request_fold(void)
+{
+    tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
+                    ENV_OFFSET(pmu.fold_pending));
+    tcg_gen_st16_i32(tcg_constant_i32(-1), tcg_env,
+                     ENV_OFFSET(icount_decr.u16.high));
+}
+
+static void gen_count_one(DisasContextBase *db, PmuTally tally)
+{
+    TCGLabel *go_on = gen_new_label();
+    TCGv_i64 left = gen_load_cell(db, tally);
+
+    tcg_gen_subi_i64(left, left, 1);
+    gen_store_cell(db, tally, left);
+    tcg_gen_brcondi_i64(TCG_COND_GT, left, 0, go_on);
+    gen_request_fold();
+    gen_set_label(go_on);
+}
+
+void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
+{
+    TCGv_i64 left;
+
+    if (!(tb_cflags(db->tb) & CF_PMU_INSNS)) {
+        return;
+    }
+    tcg_ctx->emit_before_op = before;
+    left = gen_load_cell(db, PMU_TALLY_INSNS);
+    tcg_gen_subi_i64(left, left, db->num_insns);
+    if (tcg_ctx->exitreq_label) {
+        tcg_gen_brcondi_i64(TCG_COND_LE, left, 0, tcg_ctx->exitreq_label);
+    }
+    gen_store_cell(db, PMU_TALLY_INSNS, left);
+    tcg_ctx->emit_before_op = NULL;
+}
+
+void pmu_gen_accesses(DisasContextBase *db)
+{
+    TCGBar accesses = tcg_ctx->insn_accesses;
+
+    if (!(tb_cflags(db->tb) & CF_PMU_ACCESSES)) {
+        return;
+    }
+    if (accesses & TCG_MO_LD_LD) {
+        gen_count_one(db, PMU_TALLY_LOADS);
+    }
+    if (accesses & TCG_MO_ST_ST) {
+        gen_count_one(db, PMU_TALLY_STORES);
+    }
+    tcg_ctx->insn_accesses = 0;
+
+    /* An overflow is to be noticed behind this instruction. */
+    if (accesses && db->is_jmp == DISAS_NEXT) {
+        db->is_jmp = DISAS_TOO_MANY;
+    }
+}
+
+void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
+{
+    pmu_gen_accesses(db);
+    if (tb_cflags(db->tb) & CF_PMU_BRANCHES) {
+        gen_count_one(db, kind);
+    }
+}
+
+void pmu_gen_repeat(DisasContextBase *db)
+{
+    TCGv_i64 left;
+
+    if (tb_cflags(db->tb) & CF_PMU_INSNS) {
+        left = gen_load_cell(db, PMU_TALLY_INSNS);
+        tcg_gen_addi_i64(left, left, 1);
+        gen_store_cell(db, PMU_TALLY_INSNS, left);
+    }
+}

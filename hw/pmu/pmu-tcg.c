@@ -1,0 +1,535 @@
+/*
+ * Performance monitoring unit: the engine that counts in translated code
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "qemu/host-utils.h"
+#include "qemu/main-loop.h"
+#include "qemu/timer.h"
+#include "exec/exec-all.h"
+#include "migration/vmstate.h"
+#include "system/cpu-timers.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "trace.h"
+
+/*
+ * How long blocks that count are kept in use after the last counter has
+ * stopped.  Linux stops and starts its counters around each context switch;
+ * two sets of blocks would then evict each other from the jump cache.
+ */
+#define LINGER_MS 100
+
+#define NS_PER_CYCLE_AT_1KHZ (NANOSECONDS_PER_SECOND / 1000)
+
+#define TALLY(name) (1u << PMU_TALLY_##name)
+
+#define CYCLE_TALLIES (TALLY(CYCLES) | TALLY(REF_CYCLES))
+#define BRANCH_TALLIES                                              \
+    (TALLY(COND_TAKEN) | TALLY(COND_NOT_TAKEN) | TALLY(JUMPS)       \
+     | TALLY(INDIRECT_JUMPS) | TALLY(CALLS) | TALLY(INDIRECT_CALLS) \
+     | TALLY(RETURNS) | TALLY(FAR_BRANCHES))
+#define ACCESS_TALLIES (TALLY(LOADS) | TALLY(STORES))
+
+#define CF_PMU_MASK (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES)
+
+/**
+ * struct PmuTcg - the engine of one vCPU
+ * @cpu: the vCPU
+ * @model: what a cycle is
+ * @wanted: the tallies that the model reads
+ * @total: per tally and mode, the events up to the last plan; cells hold what
+ *         came since, as @loaded - left
+ * @loaded: what the cells were loaded with
+ * @clock_cycles: cycles that have been attributed to modes, where cycles
+ *                follow the clock
+ * @clock_insns: instructions at that time
+ * @clock_ns: and the virtual time of it; without meaning while halted
+ * @halted: the vCPU sleeps
+ * @deadline: ends the budget of cycles, where they follow the clock
+ * @linger: ends the use of blocks that count
+ */
+struct PmuTcg {
+    CPUState *cpu;
+    PmuCycleModel model;
+    PmuTallies wanted;
+    uint64_t total[PMU_TALLY__MAX][PMU_MAX_MODES];
+    int64_t loaded[PMU_TALLY__MAX][PMU_MAX_MODES];
+    uint64_t clock_cycles[PMU_MAX_MODES];
+    uint64_t clock_insns[PMU_MAX_MODES];
+    int64_t clock_ns;
+    bool halted;
+    QEMUTimer *deadline;
+    QEMUTimer *linger;
+};
+
+static PmuTcg *engine_of(CPUState *cpu)
+{
+    return cpu->pmu->engine;
+}
+
+static unsigned current_mode(CPUState *cpu)
+{
+    vaddr pc;
+    uint64_t cs_base;
+    uint32_t flags;
+
+    cpu_get_tb_cpu_state(cpu_env(cpu), &pc, &cs_base, &flags);
+    return cpu->cc->tcg_ops->pmu_mode(flags);
+}
+
+static uint64_t cell_tally(const PmuTcg *e, unsigned t, unsigned m)
+{
+    return e->total[t][m] + (e->loaded[t][m] - e->cpu->neg.pmu.left[t][m]);
+}
+
+/* Tallies whose cells move: cycles that do not follow the clock have none. */
+static PmuTallies cells_in_use(const PmuTcg *e, PmuTallies wanted)
+{
+    if (wanted & CYCLE_TALLIES) {
+        wanted |= TALLY(INSNS);
+    }
+    return wanted & ~CYCLE_TALLIES;
+}
+
+static void load_cells(PmuTcg *e, unsigned t, unsigned m, uint64_t budget)
+{
+    int64_t load = MIN(budget, INT64_MAX);
+
+    e->total[t][m] = cell_tally(e, t, m);
+    e->loaded[t][m] = load;
+    e->cpu->neg.pmu.left[t][m] = load;
+}
+
+/*
+ * Cycles that follow the instructions
+ */
+
+static uint64_t cycles_of_insns(const PmuTcg *e, uint64_t insns)
+{
+    return muldiv64(insns, e->model.cpi, PMU_CPI_ONE);
+}
+
+/* The fewest further instructions that let at least @cycles more go by. */
+static uint64_t insns_for_cycles(const PmuTcg *e, uint64_t insns,
+                                 uint64_t cycles)
+{
+    uint64_t until = cycles_of_insns(e, insns) + cycles;
+
+    if (cycles >= INT64_MAX) {
+        return PMU_NO_DEADLINE;
+    }
+    return muldiv64_round_up(until, PMU_CPI_ONE, e->model.cpi) - insns;
+}
+
+/*
+ * Cycles that follow the clock
+ */
+
+static int64_t clock_now(void)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+/*
+ * Attribute the cycles since the last time to the modes by the instructions
+ * that were retired in each.  What does not make a whole cycle of some mode is
+ * left for the next time.
+ */
+static void attribute_clock(PmuTcg *e)
+{
+    uint64_t insns[PMU_MAX_MODES], sum = 0, done = 0, cycles;
+    unsigned m;
+
+    for (m = 0; m < PMU_MAX_MODES; m++) {
+        insns[m] = cell_tally(e, PMU_TALLY_INSNS, m) - e->clock_insns[m];
+        sum += insns[m];
+    }
+    cycles = muldiv64(clock_now() - e->clock_ns, e->model.khz,
+                      NS_PER_CYCLE_AT_1KHZ);
+    if (!sum || !cycles) {
+        return;
+    }
+    for (m = 0; m < PMU_MAX_MODES; m++) {
+        uint64_t part = cycles * ((double)insns[m] / sum);
+
+        e->clock_cycles[m] += part;
+        e->clock_insns[m] += insns[m];
+        done += part;
+    }
+    e->clock_ns += muldiv64(done, NS_PER_CYCLE_AT_1KHZ, e->model.khz);
+}
+
+static void fold_on_cpu(CPUState *cpu, run_on_cpu_data data)
+{
+    if (cpu->pmu) {
+        pmu_fold(cpu->pmu);
+    }
+}
+
+static void clock_deadline(void *opaque)
+{
+    PmuTcg *e = opaque;
+
+    async_run_on_cpu(e->cpu, fold_on_cpu, RUN_ON_CPU_NULL);
+}
+
+static void arm_clock(PmuTcg *e, PmuTallies wanted, const PmuBudgets budgets)
+{
+    uint64_t least = PMU_NO_DEADLINE;
+    unsigned t, m;
+
+    for (t = PMU_TALLY_CYCLES; t <= PMU_TALLY_REF_CYCLES; t++) {
+        for (m = 0; m < PMU_MAX_MODES && (wanted & (1u << t)); m++) {
+            least = MIN(least, budgets[t][m]);
+        }
+    }
+    if (least >= INT64_MAX || e->halted) {
+        timer_del(e->deadline);
+    } else {
+        timer_mod(e->deadline, clock_now()
+                  + muldiv64_round_up(least, NS_PER_CYCLE_AT_1KHZ,
+                                      e->model.khz));
+    }
+}
+
+/*
+ * The operations of an engine
+ */
+
+static void tcg_sync(void *engine)
+{
+    PmuTcg *e = engine;
+
+    if (e->model.from_clock && !e->halted && (e->wanted & CYCLE_TALLIES)) {
+        attribute_clock(e);
+    }
+}
+
+static uint64_t tcg_tally(void *engine, PmuTally tally, unsigned mode)
+{
+    const PmuTcg *e = engine;
+
+    switch (tally) {
+    case PMU_TALLY_CYCLES:
+    case PMU_TALLY_REF_CYCLES:
+        if (e->model.from_clock) {
+            return e->clock_cycles[mode];
+        }
+        return cycles_of_insns(e, cell_tally(e, PMU_TALLY_INSNS, mode));
+    default:
+        return cell_tally(e, tally, mode);
+    }
+}
+
+static uint64_t insn_budget(const PmuTcg *e, unsigned mode, PmuTallies wanted,
+                            const PmuBudgets budgets)
+{
+    uint64_t least = PMU_NO_DEADLINE;
+    unsigned t;
+
+    if (wanted & TALLY(INSNS)) {
+        least = budgets[PMU_TALLY_INSNS][mode];
+    }
+    for (t = PMU_TALLY_CYCLES; t <= PMU_TALLY_REF_CYCLES; t++) {
+        if ((wanted & (1u << t)) && !e->model.from_clock) {
+            uint64_t insns = cell_tally(e, PMU_TALLY_INSNS, mode);
+
+            least = MIN(least, insns_for_cycles(e, insns, budgets[t][mode]));
+        }
+    }
+    return least;
+}
+
+static uint32_t flags_for(PmuTallies wanted)
+{
+    return (wanted & (TALLY(INSNS) | CYCLE_TALLIES) ? CF_PMU_INSNS : 0)
+           | (wanted & BRANCH_TALLIES ? CF_PMU_BRANCHES : 0)
+           | (wanted & ACCESS_TALLIES ? CF_PMU_ACCESSES : 0);
+}
+
+static void set_flags(PmuTcg *e, uint32_t flags)
+{
+    uint32_t now = e->cpu->tcg_cflags & CF_PMU_MASK;
+
+    if (flags != now) {
+        trace_pmu_tcg_flags(e->cpu->cpu_index, flags);
+        e->cpu->tcg_cflags = (e->cpu->tcg_cflags & ~CF_PMU_MASK) | flags;
+    }
+}
+
+static void linger_on_cpu(CPUState *cpu, run_on_cpu_data data)
+{
+    if (cpu->pmu) {
+        set_flags(engine_of(cpu), flags_for(engine_of(cpu)->wanted));
+    }
+}
+
+static void linger_over(void *opaque)
+{
+    PmuTcg *e = opaque;
+
+    async_run_on_cpu(e->cpu, linger_on_cpu, RUN_ON_CPU_NULL);
+}
+
+/* More is counted at once; less only if it stays so for a while. */
+static void adapt_flags(PmuTcg *e)
+{
+    uint32_t now = e->cpu->tcg_cflags & CF_PMU_MASK;
+    uint32_t need = flags_for(e->wanted);
+
+    if (need & ~now) {
+        set_flags(e, now | need);
+    } else if (need != now && !timer_pending(e->linger)) {
+        timer_mod(e->linger,
+                  qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + LINGER_MS);
+    }
+}
+
+static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
+{
+    PmuTcg *e = engine;
+    PmuTallies cells = cells_in_use(e, wanted | e->wanted);
+    unsigned t, m;
+
+    if (e->model.from_clock && (wanted & ~e->wanted & CYCLE_TALLIES)) {
+        for (m = 0; m < PMU_MAX_MODES; m++) {
+            e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
+        }
+        e->clock_ns = clock_now();
+    }
+    for (t = 0; t < PMU_TALLY__MAX; t++) {
+        for (m = 0; m < PMU_MAX_MODES && (cells & (1u << t)); m++) {
+            uint64_t budget = PMU_NO_DEADLINE;
+
+            if (t == PMU_TALLY_INSNS) {
+                budget = insn_budget(e, m, wanted, budgets);
+            } else if (wanted & (1u << t)) {
+                budget = budgets[t][m];
+            }
+            load_cells(e, t, m, budget);
+        }
+    }
+    e->wanted = wanted;
+    if (e->model.from_clock) {
+        arm_clock(e, wanted, budgets);
+    }
+    adapt_flags(e);
+}
+
+const PmuEngineOps pmu_tcg_ops = {
+    .name = "tcg",
+    .sync = tcg_sync,
+    .tally = tcg_tally,
+    .plan = tcg_plan,
+};
+
+/*
+ * What faces and helpers report
+ */
+
+static void take_back(CPUState *cpu, PmuTally tally, int events)
+{
+    if (cpu->pmu && tcg_cflags_has(cpu, flags_for(1u << tally))) {
+        cpu->neg.pmu.left[tally][current_mode(cpu)] += events;
+    }
+}
+
+void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
+{
+    take_back(cpu, tally, 1);
+}
+
+void pmu_tcg_before_insn(CPUState *cpu)
+{
+    take_back(cpu, PMU_TALLY_INSNS, 1);
+}
+
+void pmu_tcg_after_insn(CPUState *cpu)
+{
+    take_back(cpu, PMU_TALLY_INSNS, -1);
+}
+
+/* Leave translated code at the end of this block, and then fold. */
+static void request_fold(CPUState *cpu)
+{
+    cpu->neg.pmu.fold_pending = true;
+    qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
+}
+
+void pmu_tcg_count(CPUState *cpu, PmuTally tally)
+{
+    if (cpu->pmu && (cpu->pmu->wanted & (1u << tally))
+        && --cpu->neg.pmu.left[tally][current_mode(cpu)] <= 0) {
+        request_fold(cpu);
+    }
+}
+
+/*
+ * What the execution loop reports
+ */
+
+/* Run the block next as @flags say: so many instructions of it, and how. */
+static void run_next(CPUState *cpu, const TranslationBlock *tb, uint32_t flags)
+{
+    uint32_t same = tb_cflags(tb) & ~(CF_COUNT_MASK | CF_INVALID);
+
+    cpu->cflags_next_tb = same | flags;
+}
+
+/*
+ * Run the next instruction alone and uninterrupted, and fold behind it.  The
+ * request to leave translated code that is made now takes effect when the
+ * block after it is entered.
+ */
+static void run_to_deadline(CPUState *cpu, const TranslationBlock *tb)
+{
+    run_next(cpu, tb, CF_NOIRQ | 1);
+    request_fold(cpu);
+}
+
+bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
+{
+    unsigned mode;
+    int64_t left;
+
+    if (!(tb_cflags(tb) & CF_PMU_INSNS)) {
+        return false;
+    }
+    if (icount_enabled() && !cpu->neg.icount_decr.u16.low) {
+        /* Not even one instruction can be run before icount has its say. */
+        return false;
+    }
+    mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
+    if (cpu->neg.pmu.left[PMU_TALLY_INSNS][mode] > tb->icount) {
+        return false;
+    }
+
+    /* Perhaps only this mode's share is used up, and there is more. */
+    pmu_fold(cpu->pmu);
+    if (cpu->neg.icount_decr.u16.high) {
+        /* An interrupt was raised, and comes first. */
+        return true;
+    }
+    left = cpu->neg.pmu.left[PMU_TALLY_INSNS][mode];
+    if (left <= 1) {
+        run_to_deadline(cpu, tb);
+    } else if (left <= tb->icount) {
+        run_next(cpu, tb, left - 1);
+    }
+    return true;
+}
+
+bool pmu_tcg_service(CPUState *cpu)
+{
+    if (likely(!cpu->neg.pmu.fold_pending)) {
+        return false;
+    }
+    cpu->neg.pmu.fold_pending = false;
+    pmu_fold(cpu->pmu);
+    return true;
+}
+
+void pmu_tcg_halted(CPUState *cpu)
+{
+    PmuTcg *e;
+
+    if (!cpu->pmu) {
+        return;
+    }
+    e = engine_of(cpu);
+    if (e->model.from_clock && !e->halted) {
+        pmu_fold(cpu->pmu);
+        e->halted = true;
+        timer_del(e->deadline);
+    }
+}
+
+void pmu_tcg_woken(CPUState *cpu)
+{
+    PmuTcg *e;
+
+    if (!cpu->pmu) {
+        return;
+    }
+    e = engine_of(cpu);
+    if (e->halted) {
+        e->halted = false;
+        e->clock_ns = clock_now();
+        pmu_fold(cpu->pmu);
+    }
+    pmu_tcg_count(cpu, PMU_TALLY_WAKEUPS);
+}
+
+/*
+ * Life
+ */
+
+PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
+{
+    PmuTcg *e = g_new0(PmuTcg, 1);
+    unsigned t, m;
+
+    e->cpu = cpu;
+    e->model = *model;
+    e->linger = timer_new_ms(QEMU_CLOCK_REALTIME, linger_over, e);
+    e->deadline = timer_new_ns(QEMU_CLOCK_VIRTUAL, clock_deadline, e);
+    for (t = 0; t < PMU_TALLY__MAX; t++) {
+        for (m = 0; m < PMU_MAX_MODES; m++) {
+            e->loaded[t][m] = INT64_MAX;
+            cpu->neg.pmu.left[t][m] = INT64_MAX;
+        }
+    }
+    return e;
+}
+
+void pmu_tcg_free(PmuTcg *e)
+{
+    if (e) {
+        timer_free(e->linger);
+        timer_free(e->deadline);
+        g_free(e);
+    }
+}
+
+static int pmu_tcg_pre_save(void *opaque)
+{
+    PmuTcg *e = opaque;
+    unsigned t, m;
+
+    tcg_sync(e);
+    for (t = 0; t < PMU_TALLY__MAX; t++) {
+        for (m = 0; m < PMU_MAX_MODES; m++) {
+            load_cells(e, t, m, e->cpu->neg.pmu.left[t][m]);
+        }
+    }
+    return 0;
+}
+
+static int pmu_tcg_post_load(void *opaque, int version_id)
+{
+    PmuTcg *e = opaque;
+    unsigned m;
+
+    for (m = 0; m < PMU_MAX_MODES; m++) {
+        e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
+    }
+    e->clock_ns = clock_now();
+    return 0;
+}
+
+const VMStateDescription vmstate_pmu_tcg = {
+    .name = "pmu-tcg",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = pmu_tcg_pre_save,
+    .post_load = pmu_tcg_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64_2DARRAY(total, PmuTcg, PMU_TALLY__MAX, PMU_MAX_MODES),
+        VMSTATE_UINT64_ARRAY(clock_cycles, PmuTcg, PMU_MAX_MODES),
+        VMSTATE_BOOL(halted, PmuTcg),
+        VMSTATE_END_OF_LIST()
+    }
+};

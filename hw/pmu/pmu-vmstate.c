@@ -1,0 +1,32 @@
+/*
+ * Performance monitoring unit: the migration state of the model
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu-vmstate.h"
+
+static const VMStateDescription vmstate_pmu_counter = {
+    .name = "pmu/counter",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(value, PmuCounter),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+const VMStateDescription vmstate_pmu = {
+    .name = "pmu",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_EQUAL(nr_counters, Pmu,
+                             "The PMUs of source and destination differ in "
+                             "their number of counters."),
+        VMSTATE_STRUCT_VARRAY_UINT32(counters, Pmu, nr_counters, 1,
+                                     vmstate_pmu_counter, PmuCounter),
+        VMSTATE_END_OF_LIST()
+    }
+};

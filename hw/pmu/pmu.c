@@ -1,0 +1,477 @@
+/*
+ * Performance monitoring unit: the model of architectural counters
+ *
+ * The contract is in the header.  The idea: a counter is a view on tallies
+ * that only ever grow, so starting, stopping and filtering cost nothing where
+ * events happen.  pmu_begin() adds what has grown since the last time,
+ * pmu_commit() tells the engine how far it may go before the next.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu.h"
+
+#define TALLY(name) (1u << PMU_TALLY_##name)
+
+#define COND_TALLIES (TALLY(COND_TAKEN) | TALLY(COND_NOT_TAKEN))
+#define CALL_TALLIES (TALLY(CALLS) | TALLY(INDIRECT_CALLS))
+#define NEAR_TAKEN_TALLIES                                           \
+    (TALLY(COND_TAKEN) | TALLY(JUMPS) | TALLY(INDIRECT_JUMPS)         \
+     | CALL_TALLIES | TALLY(RETURNS))
+#define TAKEN_TALLIES (NEAR_TAKEN_TALLIES | TALLY(FAR_BRANCHES))
+
+static const PmuTallies event_tallies[PMU_EVENT__MAX] = {
+    [PMU_EVENT_CYCLES]            = TALLY(CYCLES),
+    [PMU_EVENT_REF_CYCLES]        = TALLY(REF_CYCLES),
+    [PMU_EVENT_INSNS]             = TALLY(INSNS),
+    [PMU_EVENT_BRANCHES]          = TALLY(COND_NOT_TAKEN) | TAKEN_TALLIES,
+    [PMU_EVENT_COND_BRANCHES]     = COND_TALLIES,
+    [PMU_EVENT_COND_TAKEN]        = TALLY(COND_TAKEN),
+    [PMU_EVENT_COND_NOT_TAKEN]    = TALLY(COND_NOT_TAKEN),
+    [PMU_EVENT_TAKEN_BRANCHES]    = TAKEN_TALLIES,
+    [PMU_EVENT_NEAR_TAKEN]        = NEAR_TAKEN_TALLIES,
+    [PMU_EVENT_CALLS]             = CALL_TALLIES,
+    [PMU_EVENT_RETURNS]           = TALLY(RETURNS),
+    [PMU_EVENT_INDIRECT_BRANCHES] = TALLY(INDIRECT_JUMPS)
+                                    | TALLY(INDIRECT_CALLS),
+    [PMU_EVENT_DIRECT_CALLS]      = TALLY(CALLS),
+    [PMU_EVENT_INDIRECT_CALLS]    = TALLY(INDIRECT_CALLS),
+    [PMU_EVENT_FAR_BRANCHES]      = TALLY(FAR_BRANCHES),
+    [PMU_EVENT_LOADS]             = TALLY(LOADS),
+    [PMU_EVENT_STORES]            = TALLY(STORES),
+    [PMU_EVENT_INTERRUPTS]        = TALLY(INTERRUPTS),
+    [PMU_EVENT_EXCEPTIONS]        = TALLY(EXCEPTIONS),
+    [PMU_EVENT_DTLB_LOAD_MISSES]  = TALLY(DTLB_LOAD_MISSES),
+    [PMU_EVENT_DTLB_STORE_MISSES] = TALLY(DTLB_STORE_MISSES),
+    [PMU_EVENT_ITLB_MISSES]       = TALLY(ITLB_MISSES),
+};
+
+PmuTallies pmu_event_tallies(PmuEvent event)
+{
+    return event_tallies[event];
+}
+
+/* The lowest member of a set that is not below @from; 64 if there is none. */
+static unsigned next_in_set(uint64_t set, unsigned from)
+{
+    uint64_t rest = from < 64 ? set >> from << from : 0;
+
+    return rest ? __builtin_ctzll(rest) : 64;
+}
+
+#define FOR_EACH_IN_SET(n, set)                      \
+    for ((n) = next_in_set(set, 0); (n) < 64;        \
+         (n) = next_in_set(set, (n) + 1))
+
+static uint64_t counter_mask(const PmuCounter *c)
+{
+    return UINT64_MAX >> (64 - c->shape.width);
+}
+
+static PmuModes all_modes(const Pmu *pmu)
+{
+    return (1u << pmu->nr_modes) - 1;
+}
+
+/* 0 stands for 2^64, which only a counter of 64 bits can be away. */
+static uint64_t counter_distance(const PmuCounter *c)
+{
+    uint64_t beyond = c->shape.overflow_at - c->value - 1;
+
+    return (beyond & counter_mask(c)) + 1;
+}
+
+static void sync_engine(const Pmu *pmu)
+{
+    if (pmu->ops->sync) {
+        pmu->ops->sync(pmu->engine);
+    }
+}
+
+/*
+ * An engine may take back what it has shown, until it has happened after all:
+ * an instruction that was counted can still fault.
+ */
+static uint64_t tally_growth(const Pmu *pmu, unsigned t, unsigned m)
+{
+    uint64_t now = pmu->ops->tally(pmu->engine, t, m);
+
+    return now > pmu->last[t][m] ? now - pmu->last[t][m] : 0;
+}
+
+/* How much the given tallies have grown in the given modes since the fold. */
+static uint64_t growth(const Pmu *pmu, PmuTallies tallies, PmuModes modes)
+{
+    uint64_t sum = 0;
+    unsigned t, m;
+
+    FOR_EACH_IN_SET(t, tallies) {
+        FOR_EACH_IN_SET(m, modes) {
+            sum += tally_growth(pmu, t, m);
+        }
+    }
+    return sum;
+}
+
+static uint64_t counter_growth(const Pmu *pmu, const PmuCounter *c)
+{
+    uint64_t plus, minus;
+
+    if (!c->running) {
+        return 0;
+    }
+    /* In a transaction, a tally that nobody read until now has no past. */
+    plus = growth(pmu, c->plus & pmu->wanted, c->select.modes);
+    minus = growth(pmu, c->minus & pmu->wanted, c->select.modes);
+
+    /*
+     * Only where cycles follow a clock can more instructions than cycles have
+     * gone by, and then there was no cycle without one.
+     */
+    return plus > minus ? plus - minus : 0;
+}
+
+/* Returns whether the counter overflowed. */
+static bool counter_advance(PmuCounter *c, uint64_t by)
+{
+    uint64_t distance = counter_distance(c);
+
+    c->value = (c->value + by) & counter_mask(c);
+    return distance != 0 && by >= distance;
+}
+
+static void snapshot(Pmu *pmu, PmuTallies tallies)
+{
+    unsigned t, m;
+
+    FOR_EACH_IN_SET(t, tallies) {
+        FOR_EACH_IN_SET(m, all_modes(pmu)) {
+            pmu->last[t][m] = pmu->ops->tally(pmu->engine, t, m);
+        }
+    }
+}
+
+/* Remember where a counter grew most: that is where it will grow next. */
+static void note_busiest(const Pmu *pmu, PmuCounter *c)
+{
+    uint64_t most = 0;
+    unsigned t, m;
+
+    FOR_EACH_IN_SET(t, c->plus) {
+        FOR_EACH_IN_SET(m, c->select.modes) {
+            uint64_t grown = tally_growth(pmu, t, m);
+
+            if (grown > most) {
+                most = grown;
+                c->busiest_tally = t;
+                c->busiest_mode = m;
+            }
+        }
+    }
+}
+
+/* Take the tallies as read. */
+static void note_growth(Pmu *pmu)
+{
+    unsigned t, m;
+
+    FOR_EACH_IN_SET(t, pmu->wanted) {
+        FOR_EACH_IN_SET(m, all_modes(pmu)) {
+            pmu->last[t][m] += tally_growth(pmu, t, m);
+        }
+    }
+}
+
+/* Returns the counters that overflowed. */
+static uint64_t advance_counters(Pmu *pmu)
+{
+    uint64_t overflowed = 0;
+    unsigned i;
+
+    for (i = 0; i < pmu->nr_counters; i++) {
+        PmuCounter *c = &pmu->counters[i];
+        uint64_t by = counter_growth(pmu, c);
+
+        if (by) {
+            note_busiest(pmu, c);
+            overflowed |= (uint64_t)counter_advance(c, by) << i;
+        }
+    }
+    note_growth(pmu);
+    return overflowed;
+}
+
+static void stop_counters(Pmu *pmu, uint64_t counters)
+{
+    unsigned i;
+
+    FOR_EACH_IN_SET(i, counters) {
+        pmu->counters[i].running = false;
+    }
+}
+
+void pmu_begin(Pmu *pmu)
+{
+    uint64_t overflowed;
+
+    if (pmu->depth++ > 0) {
+        return;
+    }
+    sync_engine(pmu);
+    overflowed = advance_counters(pmu);
+    if (overflowed & pmu->freeze_by) {
+        stop_counters(pmu, pmu->freeze);
+    }
+    if (overflowed) {
+        pmu->overflow(pmu->opaque, overflowed);
+    }
+}
+
+static bool counter_stops_engine(const Pmu *pmu, unsigned i)
+{
+    const PmuCounter *c = &pmu->counters[i];
+
+    return c->running && (c->alert || (pmu->freeze_by >> i & 1));
+}
+
+/* Of where the counter grew most, as far as it still counts there. */
+static uint64_t *busiest_budget(Pmu *pmu, const PmuCounter *c)
+{
+    unsigned t = c->busiest_tally;
+    unsigned m = c->busiest_mode;
+
+    if (!(c->plus >> t & 1)) {
+        t = __builtin_ctz(c->plus);
+    }
+    if (!(c->select.modes >> m & 1)) {
+        m = __builtin_ctz(c->select.modes);
+    }
+    return &pmu->budgets[t][m];
+}
+
+/*
+ * Share what a counter may still grow by among the tallies and modes that it
+ * spans.  Whichever uses up its share first, the sum must not have passed the
+ * overflow: the shares, less one event each, stay below the distance.  What
+ * grew most last time gets nearly all of it; when that is used up, or
+ * something else takes over, the next fold shares out anew.
+ */
+static void share_out(Pmu *pmu, const PmuCounter *c)
+{
+    uint64_t distance = counter_distance(c) ?: PMU_NO_DEADLINE;
+    unsigned others = __builtin_popcount(c->plus)
+                      * __builtin_popcount(c->select.modes) - 1;
+    uint64_t share = others ? MAX(1, distance / 8 / others) : distance;
+    uint64_t *busiest = busiest_budget(pmu, c);
+    unsigned t, m;
+
+    FOR_EACH_IN_SET(t, c->plus) {
+        FOR_EACH_IN_SET(m, c->select.modes) {
+            uint64_t *budget = &pmu->budgets[t][m];
+            uint64_t part = budget == busiest
+                            ? distance - others * (share - 1) : share;
+
+            *budget = MIN(*budget, part);
+        }
+    }
+}
+
+static PmuTallies tallies_in_use(const Pmu *pmu)
+{
+    PmuTallies used = 0;
+    unsigned i;
+
+    for (i = 0; i < pmu->nr_counters; i++) {
+        const PmuCounter *c = &pmu->counters[i];
+
+        if (c->running && c->select.modes) {
+            used |= c->plus | c->minus;
+        }
+    }
+    return used;
+}
+
+static void clear_budgets(Pmu *pmu, PmuTallies tallies)
+{
+    unsigned t, m;
+
+    FOR_EACH_IN_SET(t, tallies) {
+        for (m = 0; m < PMU_MAX_MODES; m++) {
+            pmu->budgets[t][m] = PMU_NO_DEADLINE;
+        }
+    }
+}
+
+void pmu_commit(Pmu *pmu)
+{
+    PmuTallies before = pmu->wanted;
+    unsigned i;
+
+    if (--pmu->depth > 0) {
+        return;
+    }
+    pmu->wanted = tallies_in_use(pmu);
+    clear_budgets(pmu, pmu->wanted);
+    for (i = 0; i < pmu->nr_counters; i++) {
+        const PmuCounter *c = &pmu->counters[i];
+
+        if (counter_stops_engine(pmu, i) && c->plus && c->select.modes) {
+            share_out(pmu, c);
+        }
+    }
+    pmu->ops->plan(pmu->engine, pmu->wanted, pmu->budgets);
+
+    /* Tallies that nobody read until now may have stood still until now. */
+    snapshot(pmu, pmu->wanted & ~before);
+}
+
+void pmu_fold(Pmu *pmu)
+{
+    pmu_begin(pmu);
+    pmu_commit(pmu);
+}
+
+/* Express threshold, inversion and edge as tallies to add and to subtract. */
+static void resolve_select(PmuCounter *c)
+{
+    const PmuSelect *s = &c->select;
+    PmuTallies events = event_tallies[s->event];
+    bool every_cycle = s->event == PMU_EVENT_CYCLES
+                       || s->event == PMU_EVENT_REF_CYCLES;
+    bool invert = s->invert && s->threshold > 0;
+
+    c->plus = 0;
+    c->minus = 0;
+    if (!events) {
+        return;
+    }
+    if (s->threshold > 1 || (invert && every_cycle)) {
+        /* Holds in every cycle or in none. */
+        if (invert && s->threshold > 1) {
+            c->plus = s->edge ? TALLY(WAKEUPS) : TALLY(CYCLES);
+        }
+    } else if (s->edge) {
+        c->plus = every_cycle ? TALLY(WAKEUPS) : events;
+    } else if (invert) {
+        c->plus = TALLY(CYCLES);
+        c->minus = events;
+    } else {
+        c->plus = events;
+    }
+}
+
+void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select)
+{
+    PmuCounter *c = &pmu->counters[counter];
+
+    c->select = *select;
+    c->select.modes &= all_modes(pmu);
+    resolve_select(c);
+}
+
+void pmu_run(Pmu *pmu, unsigned counter, bool running)
+{
+    pmu->counters[counter].running = running;
+}
+
+void pmu_set_alert(Pmu *pmu, unsigned counter, bool alert)
+{
+    pmu->counters[counter].alert = alert;
+}
+
+void pmu_set_freeze(Pmu *pmu, uint64_t by, uint64_t frozen)
+{
+    pmu->freeze_by = by;
+    pmu->freeze = frozen;
+}
+
+uint64_t pmu_read(Pmu *pmu, unsigned counter)
+{
+    pmu_fold(pmu);
+    return pmu->counters[counter].value;
+}
+
+uint64_t pmu_peek(const Pmu *pmu, unsigned counter)
+{
+    PmuCounter c = pmu->counters[counter];
+
+    sync_engine(pmu);
+    counter_advance(&c, counter_growth(pmu, &c));
+    return c.value;
+}
+
+void pmu_write(Pmu *pmu, unsigned counter, uint64_t value)
+{
+    PmuCounter *c = &pmu->counters[counter];
+
+    c->value = value & counter_mask(c);
+}
+
+bool pmu_is_running(const Pmu *pmu, unsigned counter)
+{
+    return pmu->counters[counter].running;
+}
+
+uint64_t pmu_distance(const Pmu *pmu, unsigned counter)
+{
+    PmuCounter c = pmu->counters[counter];
+
+    sync_engine(pmu);
+    counter_advance(&c, counter_growth(pmu, &c));
+    return counter_distance(&c) ?: UINT64_MAX;
+}
+
+void pmu_set_shape(Pmu *pmu, unsigned counter, PmuCounterShape shape)
+{
+    PmuCounter *c = &pmu->counters[counter];
+
+    c->shape = shape;
+    c->value &= counter_mask(c);
+}
+
+void pmu_rebase(Pmu *pmu)
+{
+    snapshot(pmu, pmu->wanted);
+}
+
+void pmu_reset(Pmu *pmu)
+{
+    unsigned i;
+
+    for (i = 0; i < pmu->nr_counters; i++) {
+        PmuCounter *c = &pmu->counters[i];
+
+        *c = (PmuCounter) { .shape = c->shape };
+    }
+    pmu->freeze = 0;
+    pmu->freeze_by = 0;
+    pmu_fold(pmu);
+}
+
+Pmu *pmu_new(unsigned nr_counters, unsigned nr_modes,
+             const PmuEngineOps *ops, void *engine,
+             PmuOverflowFn *overflow, void *opaque)
+{
+    Pmu *pmu = g_new0(Pmu, 1);
+    unsigned i;
+
+    pmu->nr_counters = nr_counters;
+    pmu->nr_modes = nr_modes;
+    pmu->ops = ops;
+    pmu->engine = engine;
+    pmu->overflow = overflow;
+    pmu->opaque = opaque;
+    for (i = 0; i < nr_counters; i++) {
+        pmu->counters[i].shape.width = 48;
+    }
+    return pmu;
+}
+
+void pmu_free(Pmu *pmu)
+{
+    if (pmu) {
+        pmu_reset(pmu);
+        g_free(pmu);
+    }
+}

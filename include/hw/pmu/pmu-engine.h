@@ -1,0 +1,120 @@
+/*
+ * Performance monitoring unit: what drives a model
+ *
+ * An engine supplies tallies (so many of this happened in that mode) and is
+ * given deadlines (tell me before this grows by more than that).  It knows
+ * neither counters nor registers.  Three exist: translated code
+ * (hw/pmu/pmu-tcg.h), host perf events, and one that is driven by hand
+ * (hw/pmu/pmu-manual.h) for tests.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_ENGINE_H
+#define HW_PMU_PMU_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * PMU_MAX_MODES - the most modes an architecture can tell apart
+ */
+#define PMU_MAX_MODES 8
+
+/**
+ * typedef PmuModes - a set of modes, bit n for mode n
+ */
+typedef uint32_t PmuModes;
+
+/**
+ * enum PmuTally - what an engine counts
+ *
+ * The kinds of branch are disjoint: each retired branch belongs to one.
+ *
+ * @PMU_TALLY_CYCLES: core cycles
+ * @PMU_TALLY_REF_CYCLES: reference cycles
+ * @PMU_TALLY_INSNS: instructions retired
+ * @PMU_TALLY_COND_TAKEN: conditional branches taken
+ * @PMU_TALLY_COND_NOT_TAKEN: conditional branches not taken
+ * @PMU_TALLY_JUMPS: direct unconditional jumps
+ * @PMU_TALLY_INDIRECT_JUMPS: indirect jumps
+ * @PMU_TALLY_CALLS: direct calls
+ * @PMU_TALLY_INDIRECT_CALLS: indirect calls
+ * @PMU_TALLY_RETURNS: near returns
+ * @PMU_TALLY_FAR_BRANCHES: transfers to another segment or privilege
+ * @PMU_TALLY_LOADS: instructions that read memory
+ * @PMU_TALLY_STORES: instructions that wrote memory
+ * @PMU_TALLY_INTERRUPTS: hardware interrupts taken
+ * @PMU_TALLY_EXCEPTIONS: faults and traps delivered
+ * @PMU_TALLY_DTLB_LOAD_MISSES: reads that missed the TLB
+ * @PMU_TALLY_DTLB_STORE_MISSES: writes that missed the TLB
+ * @PMU_TALLY_ITLB_MISSES: fetches that missed the TLB
+ * @PMU_TALLY_WAKEUPS: times that the CPU left a halt
+ */
+typedef enum PmuTally {
+    PMU_TALLY_CYCLES,
+    PMU_TALLY_REF_CYCLES,
+    PMU_TALLY_INSNS,
+    PMU_TALLY_COND_TAKEN,
+    PMU_TALLY_COND_NOT_TAKEN,
+    PMU_TALLY_JUMPS,
+    PMU_TALLY_INDIRECT_JUMPS,
+    PMU_TALLY_CALLS,
+    PMU_TALLY_INDIRECT_CALLS,
+    PMU_TALLY_RETURNS,
+    PMU_TALLY_FAR_BRANCHES,
+    PMU_TALLY_LOADS,
+    PMU_TALLY_STORES,
+    PMU_TALLY_INTERRUPTS,
+    PMU_TALLY_EXCEPTIONS,
+    PMU_TALLY_DTLB_LOAD_MISSES,
+    PMU_TALLY_DTLB_STORE_MISSES,
+    PMU_TALLY_ITLB_MISSES,
+    PMU_TALLY_WAKEUPS,
+    PMU_TALLY__MAX
+} PmuTally;
+
+/**
+ * typedef PmuTallies - a set of tallies, bit n for PmuTally n
+ */
+typedef uint32_t PmuTallies;
+
+/**
+ * PMU_NO_DEADLINE - a budget that is never used up
+ */
+#define PMU_NO_DEADLINE UINT64_MAX
+
+/**
+ * typedef PmuBudgets - how far each tally may grow before the next fold
+ *
+ * Indexed by tally and mode; at least 1, or PMU_NO_DEADLINE.  Only the rows
+ * of wanted tallies are defined.
+ */
+typedef uint64_t PmuBudgets[PMU_TALLY__MAX][PMU_MAX_MODES];
+
+/**
+ * struct PmuEngineOps - the operations of an engine
+ *
+ * All are called in the thread that runs the Pmu's function (hw/pmu/pmu.h).
+ *
+ * @name: for traces and monitors
+ * @sync: take the time: called once before a series of calls of @tally that
+ *        are to agree with each other.  May be NULL.
+ * @tally: the events of kind @tally that have happened in @mode.  Never
+ *         decreases, except by what the engine itself takes back between two
+ *         calls (the model then waits until it has been made up for).
+ *         Defined only for tallies that the last @plan wanted; others may
+ *         stand still.
+ * @plan: the model has folded.  @wanted are the tallies that are read from
+ *        now on.  The engine must call pmu_fold() when any tally has grown
+ *        by its budget since this call: not later than the event after which
+ *        it has done so, and at that boundary.  Calling earlier is allowed.
+ */
+typedef struct PmuEngineOps {
+    const char *name;
+    void (*sync)(void *engine);
+    uint64_t (*tally)(void *engine, PmuTally tally, unsigned mode);
+    void (*plan)(void *engine, PmuTallies wanted, const PmuBudgets budgets);
+} PmuEngineOps;
+
+#endif /* HW_PMU_PMU_ENGINE_H */

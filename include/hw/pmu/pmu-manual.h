@@ -1,0 +1,47 @@
+/*
+ * Performance monitoring unit: an engine that is driven by hand
+ *
+ * For unit tests, and for the qtest accelerator, where no guest code runs.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_MANUAL_H
+#define HW_PMU_PMU_MANUAL_H
+
+#include "hw/pmu/pmu.h"
+
+/**
+ * struct PmuManual - events that somebody says have happened
+ * @tallies: what has happened so far
+ * @budgets: what the model allowed at its last plan
+ * @used: what has been used of that
+ * @wanted: which tallies the model reads
+ * @plans: how often the model has planned
+ */
+typedef struct PmuManual {
+    uint64_t tallies[PMU_TALLY__MAX][PMU_MAX_MODES];
+    PmuBudgets budgets;
+    uint64_t used[PMU_TALLY__MAX][PMU_MAX_MODES];
+    PmuTallies wanted;
+    uint64_t plans;
+} PmuManual;
+
+/**
+ * pmu_manual_ops - the operations, for pmu_new(); the state is a PmuManual
+ */
+extern const PmuEngineOps pmu_manual_ops;
+
+/**
+ * pmu_manual_count - let events happen
+ * @pmu: a Pmu on a PmuManual
+ * @tally: which
+ * @mode: in which mode
+ * @count: how many
+ *
+ * Keeps the engine's promise: whenever a budget is used up the model folds,
+ * so an overflow is signalled at the very event.
+ */
+void pmu_manual_count(Pmu *pmu, PmuTally tally, unsigned mode, uint64_t count);
+
+#endif /* HW_PMU_PMU_MANUAL_H */

@@ -1,0 +1,27 @@
+/*
+ * Performance monitoring unit: what translated code counts in
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_TCG_CELLS_H
+#define HW_PMU_PMU_TCG_CELLS_H
+
+#include "hw/pmu/pmu-engine.h"
+
+/**
+ * struct PmuTcgCells - the part of a vCPU that translated code counts in
+ * @left: per tally and mode, how many events may still happen before the
+ *        engine has to look; always loaded and stored as 64 bits, so that
+ *        a load that follows a store closely is not held up
+ * @fold_pending: the engine has to look before the next instruction; whoever
+ *                sets this also asks the vCPU to leave translated code
+ *
+ * Lies next to env (CPUNegativeOffsetState).  Private to the vCPU's thread.
+ */
+typedef struct PmuTcgCells {
+    int64_t left[PMU_TALLY__MAX][PMU_MAX_MODES];
+    bool fold_pending;
+} PmuTcgCells;
+
+#endif /* HW_PMU_PMU_TCG_CELLS_H */

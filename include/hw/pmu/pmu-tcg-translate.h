@@ -1,0 +1,68 @@
+/*
+ * Performance monitoring unit: counting in translated code, for translators
+ *
+ * Front ends tell what an instruction is at the point where it can no longer
+ * fail; instructions are counted without their help.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_TCG_TRANSLATE_H
+#define HW_PMU_PMU_TCG_TRANSLATE_H
+
+#include "exec/translator.h"
+#include "hw/pmu/pmu-engine.h"
+#include "tcg/tcg.h"
+
+/**
+ * pmu_gen_insns - count the instructions of a block, at its start
+ * @db: the block, complete but for this
+ * @before: the operation before which the count goes: behind the test for
+ *          pending interrupts and ahead of anything with an effect
+ *
+ * Emits a test that leaves the block untouched if it would reach the
+ * deadline, unless the block cannot be interrupted (CF_NOIRQ).
+ */
+void pmu_gen_insns(DisasContextBase *db, TCGOp *before);
+
+/**
+ * pmu_gen_branch - count a branch
+ * @db: the block, which ends with this instruction
+ * @kind: one of the tallies of branches
+ *
+ * To be called on every way out of the block, after the last point where the
+ * instruction can fault.  Counts the instruction's accesses to memory, too.
+ */
+void pmu_gen_branch(DisasContextBase *db, PmuTally kind);
+
+/**
+ * pmu_gen_accesses - count an instruction's accesses to memory
+ * @db: the block
+ *
+ * translator_loop() does this after each instruction that goes on to the
+ * next or to tb_stop; front ends have to for those that leave by themselves.
+ * What was accessed is what the instruction has emitted, and what
+ * pmu_note_access() says.
+ */
+void pmu_gen_accesses(DisasContextBase *db);
+
+/**
+ * pmu_gen_repeat - the same instruction starts over
+ * @db: the block
+ *
+ * To be called where an instruction leaves its block to be executed again, as
+ * a repeated string instruction does in order to take interrupts: it has not
+ * retired yet.
+ */
+void pmu_gen_repeat(DisasContextBase *db);
+
+/**
+ * pmu_note_access - the instruction accesses memory in a helper
+ * @store: whether it writes; otherwise it reads
+ */
+static inline void pmu_note_access(bool store)
+{
+    tcg_ctx->insn_accesses |= store ? TCG_MO_ST_ST : TCG_MO_LD_LD;
+}
+
+#endif /* HW_PMU_PMU_TCG_TRANSLATE_H */

@@ -1,0 +1,162 @@
+/*
+ * Performance monitoring unit: the engine that counts in translated code
+ *
+ * One inline subtraction per translation block counts its instructions in a
+ * cell chosen by the mode in which the block runs, so filter and freeze bits
+ * never touch translated code.  What a block did not finish is given back
+ * where its state is unwound.  Cells count down: a block that would reach the
+ * deadline is not entered; what comes before the last instruction is run as a
+ * shorter block, and the last one alone, after which the model folds.  An
+ * overflow is therefore seen at the very boundary, whatever ends the
+ * instruction.
+ *
+ * Branches are counted where they leave their block, reads and writes of
+ * memory at the end of their instruction, which then is the last of its
+ * block; both only while some counter asks for them.
+ *
+ * Threads: everything here is called in the vCPU's own thread, but for
+ * creation and release.  A vCPU may fold only between instructions: at the
+ * end of the last instruction of a block, or outside translated code.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_TCG_H
+#define HW_PMU_PMU_TCG_H
+
+#include "exec/translation-block.h"
+#include "hw/core/cpu.h"
+#include "accel/tcg/cpu-ops.h"
+#include "hw/pmu/pmu.h"
+
+/**
+ * struct PmuCycleModel - what a core cycle is, where nothing has any
+ * @from_clock: cycles are virtual time at a rate of @khz, as far as the CPU is
+ *              not halted; those of an interval belong to the modes in the
+ *              proportion of the instructions retired in each.  Otherwise
+ *              each instruction takes @cpi cycles, whatever the host does.
+ * @cpi: thousandths of a cycle per instruction, at least 1000
+ * @khz: thousands of cycles per second of virtual time, at least 1
+ */
+typedef struct PmuCycleModel {
+    bool from_clock;
+    uint32_t cpi;
+    uint32_t khz;
+} PmuCycleModel;
+
+#define PMU_CPI_ONE 1000
+
+typedef struct PmuTcg PmuTcg;
+
+/**
+ * pmu_tcg_ops - the operations, for pmu_new(); the state is a PmuTcg
+ */
+extern const PmuEngineOps pmu_tcg_ops;
+
+/**
+ * vmstate_pmu_tcg - the tallies, for migration
+ *
+ * To be loaded before pmu_rebase() is called.
+ */
+extern const VMStateDescription vmstate_pmu_tcg;
+
+/**
+ * pmu_tcg_new - create the engine of a vCPU
+ * @cpu: the vCPU, whose pmu field the caller sets once it has a Pmu
+ * @model: what cycles are; copied
+ */
+PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model);
+
+/**
+ * pmu_tcg_free - release an engine, after its Pmu and with the vCPU stopped
+ * @engine: the engine or NULL
+ */
+void pmu_tcg_free(PmuTcg *engine);
+
+/**
+ * pmu_tcg_before_insn - take back the instruction that is being executed
+ * @cpu: the vCPU, in a helper of the last instruction of a block
+ *
+ * What is read now is the count before this instruction.  To be followed by
+ * pmu_tcg_after_insn().
+ */
+void pmu_tcg_before_insn(CPUState *cpu);
+
+/**
+ * pmu_tcg_after_insn - count the instruction again
+ * @cpu: the vCPU, as in pmu_tcg_before_insn()
+ */
+void pmu_tcg_after_insn(CPUState *cpu);
+
+/**
+ * pmu_tcg_count - count an event that QEMU handles outside translated code
+ * @cpu: the vCPU
+ * @tally: what happened, in the mode the vCPU is in now
+ *
+ * May be called at any time; an overflow is noticed at the end of the block.
+ */
+void pmu_tcg_count(CPUState *cpu, PmuTally tally);
+
+/**
+ * pmu_tcg_take_back - take back an event that was counted in translated code
+ * @cpu: the vCPU, still in the mode in which the event was counted
+ * @tally: what has not happened after all
+ */
+void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
+
+/*
+ * The rest is for accel/tcg.
+ */
+
+/**
+ * pmu_tcg_give_back - take back instructions that a block did not finish
+ * @cpu: the vCPU
+ * @tb: the block, which was left in its middle
+ * @insns: how many, with the one that was left
+ */
+static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
+                                     int insns)
+{
+    if (tb_cflags(tb) & CF_PMU_INSNS) {
+        unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
+
+        cpu->neg.pmu.left[PMU_TALLY_INSNS][mode] += insns;
+    }
+}
+
+/**
+ * pmu_tcg_expired - a block was not entered; was that for its deadline?
+ * @cpu: the vCPU
+ * @tb: the block
+ *
+ * If so, folds if that helps, or arranges for the instructions up to the
+ * deadline to be executed next (CPUState.cflags_next_tb).
+ *
+ * Returns: false if the block was left for some other reason.
+ */
+bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb);
+
+/**
+ * pmu_tcg_service - fold if that is pending
+ * @cpu: the vCPU, between instructions, without the big lock
+ *
+ * May raise an interrupt, and may change the flags of the blocks to come: the
+ * block before must not be chained to the next.
+ *
+ * Returns: whether it folded.
+ */
+bool pmu_tcg_service(CPUState *cpu);
+
+/**
+ * pmu_tcg_halted - the vCPU stops executing until something wakes it
+ * @cpu: the vCPU
+ */
+void pmu_tcg_halted(CPUState *cpu);
+
+/**
+ * pmu_tcg_woken - the vCPU goes on after a halt
+ * @cpu: the vCPU
+ */
+void pmu_tcg_woken(CPUState *cpu);
+
+#endif /* HW_PMU_PMU_TCG_H */

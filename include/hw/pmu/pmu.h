@@ -1,0 +1,378 @@
+/*
+ * Performance monitoring unit: the model of architectural counters
+ *
+ * A Pmu is the set of counters of one virtual CPU.  It knows what a counter
+ * is (a width, an event, the modes in which it counts, whether it runs, its
+ * value and what overflow means) and nothing about registers, translated code
+ * or host hardware:
+ *
+ *   face    decodes guest registers into the verbs of this header and turns
+ *           an overflow back into status bits and an interrupt
+ *   model   this header
+ *   engine  supplies tallies and is told how far the next overflow is away
+ *           (hw/pmu/pmu-engine.h)
+ *
+ * Three index spaces meet here and are never mixed:
+ *
+ *   counter  0 .. Pmu.nr_counters - 1, given out by the face
+ *   tally    PmuTally, what an engine can count
+ *   mode     0 .. Pmu.nr_modes - 1, one per privilege state that a filter bit
+ *            of the architecture can tell apart, numbered by the face
+ *
+ * Threads: a Pmu belongs to its vCPU.  Every function here is called from the
+ * vCPU's own thread, or from any thread that holds the big lock while the
+ * vCPU is stopped (reset, migration, monitor commands that stop it).
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_H
+#define HW_PMU_PMU_H
+
+#include "hw/pmu/pmu-engine.h"
+
+/**
+ * PMU_MAX_COUNTERS - the most counters a Pmu can have
+ *
+ * Sets of counters are passed as uint64_t bit masks, bit n for counter n.
+ */
+#define PMU_MAX_COUNTERS 64
+
+/**
+ * enum PmuEvent - what a counter can be asked to count
+ *
+ * The events that the faces' tables name.  Each is a sum of tallies; see
+ * pmu_event_tallies().
+ *
+ * @PMU_EVENT_NONE: an event that this PMU does not count; the counter stands
+ * @PMU_EVENT_CYCLES: core cycles, none while halted
+ * @PMU_EVENT_REF_CYCLES: cycles at the reference rate, none while halted
+ * @PMU_EVENT_INSNS: instructions retired
+ * @PMU_EVENT_BRANCHES: branch instructions retired, of all kinds
+ * @PMU_EVENT_COND_BRANCHES: conditional branches, taken or not
+ * @PMU_EVENT_COND_TAKEN: conditional branches that were taken
+ * @PMU_EVENT_COND_NOT_TAKEN: conditional branches that fell through
+ * @PMU_EVENT_TAKEN_BRANCHES: branches that changed the flow
+ * @PMU_EVENT_NEAR_TAKEN: those of them that are not far branches
+ * @PMU_EVENT_CALLS: near calls, direct and indirect
+ * @PMU_EVENT_RETURNS: near returns
+ * @PMU_EVENT_INDIRECT_BRANCHES: indirect jumps and calls, not returns
+ * @PMU_EVENT_DIRECT_CALLS: near calls of a fixed target
+ * @PMU_EVENT_INDIRECT_CALLS: indirect calls
+ * @PMU_EVENT_FAR_BRANCHES: far jumps, calls, returns and interrupt returns
+ * @PMU_EVENT_LOADS: instructions retired that read memory
+ * @PMU_EVENT_STORES: instructions retired that wrote memory
+ * @PMU_EVENT_INTERRUPTS: hardware interrupts taken
+ * @PMU_EVENT_EXCEPTIONS: faults and traps delivered
+ * @PMU_EVENT_DTLB_LOAD_MISSES: reads that missed the softmmu's TLB
+ * @PMU_EVENT_DTLB_STORE_MISSES: writes that missed the softmmu's TLB
+ * @PMU_EVENT_ITLB_MISSES: fetches that missed the softmmu's TLB
+ */
+typedef enum PmuEvent {
+    PMU_EVENT_NONE,
+    PMU_EVENT_CYCLES,
+    PMU_EVENT_REF_CYCLES,
+    PMU_EVENT_INSNS,
+    PMU_EVENT_BRANCHES,
+    PMU_EVENT_COND_BRANCHES,
+    PMU_EVENT_COND_TAKEN,
+    PMU_EVENT_COND_NOT_TAKEN,
+    PMU_EVENT_TAKEN_BRANCHES,
+    PMU_EVENT_NEAR_TAKEN,
+    PMU_EVENT_CALLS,
+    PMU_EVENT_RETURNS,
+    PMU_EVENT_INDIRECT_BRANCHES,
+    PMU_EVENT_DIRECT_CALLS,
+    PMU_EVENT_INDIRECT_CALLS,
+    PMU_EVENT_FAR_BRANCHES,
+    PMU_EVENT_LOADS,
+    PMU_EVENT_STORES,
+    PMU_EVENT_INTERRUPTS,
+    PMU_EVENT_EXCEPTIONS,
+    PMU_EVENT_DTLB_LOAD_MISSES,
+    PMU_EVENT_DTLB_STORE_MISSES,
+    PMU_EVENT_ITLB_MISSES,
+    PMU_EVENT__MAX
+} PmuEvent;
+
+/**
+ * struct PmuSelect - what one counter counts
+ * @event: the event
+ * @modes: bit mask of the modes in which it counts
+ * @threshold: 0 or 1 count events; n > 1 counts the cycles in which at least
+ *             n events happened.  The cycle model retires at most one
+ *             instruction a cycle, so nothing happens twice in a cycle and
+ *             such a counter stands still (or, inverted, counts every cycle).
+ * @invert: count the cycles in which fewer than @threshold events happened;
+ *          has no meaning, and is ignored, when @threshold is 0 (Intel SDM
+ *          vol. 3B, "IA32_PERFEVTSELx MSRs", INV)
+ * @edge: count how often the condition becomes true, not how long it holds.
+ *        Two events in adjacent cycles count as two.  A condition that holds
+ *        in every cycle becomes true whenever the CPU leaves a halt.
+ */
+typedef struct PmuSelect {
+    PmuEvent event;
+    PmuModes modes;
+    uint8_t threshold;
+    bool invert;
+    bool edge;
+} PmuSelect;
+
+/**
+ * struct PmuCounterShape - what is fixed about a counter
+ * @width: number of bits, 1 to 64
+ * @overflow_at: the value that, when counted up to, signals overflow:
+ *               0 means 2^@width, that is, wrapping to zero (x86); Power's
+ *               counters signal when they turn negative, at 2^31, and count on
+ */
+typedef struct PmuCounterShape {
+    uint8_t width;
+    uint64_t overflow_at;
+} PmuCounterShape;
+
+/**
+ * struct PmuCounter - one counter; private to the model but for migration
+ * @shape: width and point of overflow
+ * @select: as given by pmu_select()
+ * @plus: tallies that are added
+ * @minus: tallies that are subtracted (inverted thresholds)
+ * @value: the value at the last fold, below 2^width
+ * @running: counts now
+ * @alert: its overflow must be noticed at once, not at the next fold
+ * @busiest_tally: what grew most of @plus when it last grew, and
+ * @busiest_mode: in which mode; the guess at what will grow next
+ */
+typedef struct PmuCounter {
+    PmuCounterShape shape;
+    PmuSelect select;
+    PmuTallies plus;
+    PmuTallies minus;
+    uint64_t value;
+    bool running;
+    bool alert;
+    uint8_t busiest_tally;
+    uint8_t busiest_mode;
+} PmuCounter;
+
+/**
+ * typedef PmuOverflowFn - the face's handler of overflow
+ * @opaque: as given to pmu_new()
+ * @counters: the counters that overflowed since the last call
+ *
+ * Called at the end of a fold, in the caller's thread, with every counter up
+ * to date; the counters named by the freeze mask (pmu_set_freeze()) are
+ * stopped already.  The handler may read, write, start and stop counters
+ * (in a pmu_begin()/pmu_commit() pair of its own) and raise interrupts.
+ */
+typedef void PmuOverflowFn(void *opaque, uint64_t counters);
+
+/**
+ * struct Pmu - the counters of one vCPU
+ * @nr_counters: how many counters there are
+ * @nr_modes: how many modes the face tells apart
+ * @counters: the counters
+ * @ops: the engine's operations
+ * @engine: the engine's state
+ * @overflow: the face's handler
+ * @opaque: its argument
+ * @freeze: counters that stop when any counter that may freeze overflows
+ * @freeze_by: counters whose overflow freezes
+ * @last: what the tallies were at the last fold
+ * @wanted: tallies that some running counter reads
+ * @budgets: how far they may grow, as last told to the engine
+ * @depth: nesting of pmu_begin()
+ */
+typedef struct Pmu {
+    unsigned nr_counters;
+    unsigned nr_modes;
+    PmuCounter counters[PMU_MAX_COUNTERS];
+    const PmuEngineOps *ops;
+    void *engine;
+    PmuOverflowFn *overflow;
+    void *opaque;
+    uint64_t freeze;
+    uint64_t freeze_by;
+    uint64_t last[PMU_TALLY__MAX][PMU_MAX_MODES];
+    PmuTallies wanted;
+    PmuBudgets budgets;
+    unsigned depth;
+} Pmu;
+
+/**
+ * pmu_new - create the counters of a vCPU
+ * @nr_counters: 1 to PMU_MAX_COUNTERS
+ * @nr_modes: 1 to PMU_MAX_MODES
+ * @ops: the engine's operations, which must outlive the Pmu
+ * @engine: the engine's state, passed to each operation
+ * @overflow: called when counters overflow
+ * @opaque: passed to @overflow
+ *
+ * All counters are 48 bits wide, stopped, zero and count nothing.
+ *
+ * Returns: the Pmu, to be released with pmu_free().
+ */
+Pmu *pmu_new(unsigned nr_counters, unsigned nr_modes,
+             const PmuEngineOps *ops, void *engine,
+             PmuOverflowFn *overflow, void *opaque);
+
+/**
+ * pmu_free - release a Pmu
+ * @pmu: a Pmu or NULL
+ *
+ * The engine is told that nothing is wanted any more, and is left to its
+ * owner.
+ */
+void pmu_free(Pmu *pmu);
+
+/**
+ * pmu_reset - stop and clear every counter
+ * @pmu: the Pmu
+ *
+ * Shapes stay.  Overflow that has not been folded yet is dropped.
+ */
+void pmu_reset(Pmu *pmu);
+
+/**
+ * pmu_set_shape - say how wide a counter is and where it overflows
+ * @pmu: the Pmu
+ * @counter: which counter
+ * @shape: width and point of overflow
+ *
+ * The counter must not be running.  Bits of its value beyond the new width
+ * are dropped.
+ */
+void pmu_set_shape(Pmu *pmu, unsigned counter, PmuCounterShape shape);
+
+/**
+ * pmu_begin - open a transaction
+ * @pmu: the Pmu
+ *
+ * Brings every counter up to date, calling the overflow handler if need be;
+ * then any number of counters can be changed as if at one instant, until
+ * pmu_commit().  Every verb below that changes a counter must stand between
+ * the two.  Pairs nest; the outermost counts.
+ */
+void pmu_begin(Pmu *pmu);
+
+/**
+ * pmu_commit - close a transaction
+ * @pmu: the Pmu
+ *
+ * Tells the engine which tallies are wanted now and how far they may grow.
+ */
+void pmu_commit(Pmu *pmu);
+
+/**
+ * pmu_select - say what a counter counts
+ * @pmu: the Pmu, in a transaction
+ * @counter: which counter
+ * @select: event, modes and threshold
+ */
+void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select);
+
+/**
+ * pmu_run - start or stop a counter
+ * @pmu: the Pmu, in a transaction
+ * @counter: which counter
+ * @running: whether it counts from now on
+ */
+void pmu_run(Pmu *pmu, unsigned counter, bool running);
+
+/**
+ * pmu_set_alert - say whether a counter's overflow must be noticed at once
+ * @pmu: the Pmu, in a transaction
+ * @counter: which counter
+ * @alert: true if the overflow interrupts or freezes, so that the engine has
+ *         to stop at the very event; false if it may be found by a later fold
+ */
+void pmu_set_alert(Pmu *pmu, unsigned counter, bool alert);
+
+/**
+ * pmu_set_freeze - say which counters stop when a counter overflows
+ * @pmu: the Pmu, in a transaction
+ * @by: counters whose overflow has this effect; their overflow is noticed at
+ *      once, as if pmu_set_alert() had been called
+ * @frozen: counters that stop, at the boundary of the overflowing event
+ *
+ * A frozen counter is a stopped one: pmu_is_running() says so and pmu_run()
+ * starts it again.
+ */
+void pmu_set_freeze(Pmu *pmu, uint64_t by, uint64_t frozen);
+
+/**
+ * pmu_read - the value of a counter, as of now
+ * @pmu: the Pmu
+ * @counter: which counter
+ *
+ * Folds first, so the overflow handler may run.
+ *
+ * Returns: the value, below 2^width.
+ */
+uint64_t pmu_read(Pmu *pmu, unsigned counter);
+
+/**
+ * pmu_peek - the value of a counter, as of now, without consequences
+ * @pmu: the Pmu
+ * @counter: which counter
+ *
+ * For monitors and tests: nothing is folded and no overflow is signalled.
+ *
+ * Returns: the value that pmu_read() would return.
+ */
+uint64_t pmu_peek(const Pmu *pmu, unsigned counter);
+
+/**
+ * pmu_write - set the value of a counter
+ * @pmu: the Pmu, in a transaction
+ * @counter: which counter
+ * @value: the value; bits beyond the width are dropped
+ *
+ * A running counter goes on from @value.  Writing never overflows.
+ */
+void pmu_write(Pmu *pmu, unsigned counter, uint64_t value);
+
+/**
+ * pmu_is_running - whether a counter counts
+ * @pmu: the Pmu
+ * @counter: which counter
+ */
+bool pmu_is_running(const Pmu *pmu, unsigned counter);
+
+/**
+ * pmu_distance - events until a counter overflows
+ * @pmu: the Pmu
+ * @counter: which counter
+ *
+ * Returns: at least 1; G_MAXUINT64 for a 64-bit counter that overflows at
+ * 2^64 and stands at 0, whose true distance does not fit.
+ */
+uint64_t pmu_distance(const Pmu *pmu, unsigned counter);
+
+/**
+ * pmu_fold - bring all counters up to date with their tallies
+ * @pmu: the Pmu
+ *
+ * The only place where a counter overflows.  Afterwards the engine has fresh
+ * deadlines.  Called by an engine when a deadline is reached, and before the
+ * state behind a mode changes in a way that the engine cannot see.
+ */
+void pmu_fold(Pmu *pmu);
+
+/**
+ * pmu_rebase - take the engine's tallies as they are now as "nothing new"
+ * @pmu: the Pmu
+ *
+ * For incoming migration: the engine's tallies were loaded, and what they
+ * hold is in the counters already.
+ */
+void pmu_rebase(Pmu *pmu);
+
+/**
+ * pmu_event_tallies - the tallies that make up an event
+ * @event: the event
+ *
+ * Returns: a bit mask; 0 for PMU_EVENT_NONE.
+ */
+PmuTallies pmu_event_tallies(PmuEvent event);
+
+#endif /* HW_PMU_PMU_H */

@@ -1,0 +1,15 @@
+/*
+ * What hw/pmu's model takes from QEMU's osdep.h, for building it on its own
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef QEMU_OSDEP_H
+#define QEMU_OSDEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <glib.h>
+
+#endif /* QEMU_OSDEP_H */

@@ -1,0 +1,220 @@
+/*
+ * Performance monitoring unit: events, thresholds, inversion and edges
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "pmu-rig.h"
+
+/* Each tally grows by its own power of two, so sums tell them apart. */
+static const struct {
+    PmuEvent event;
+    uint64_t expected;
+} events[] = {
+    { PMU_EVENT_NONE,              0 },
+    { PMU_EVENT_CYCLES,            BIT64(PMU_TALLY_CYCLES) },
+    { PMU_EVENT_REF_CYCLES,        BIT64(PMU_TALLY_REF_CYCLES) },
+    { PMU_EVENT_INSNS,             BIT64(PMU_TALLY_INSNS) },
+    { PMU_EVENT_BRANCHES,          BIT64(PMU_TALLY_COND_TAKEN)
+                                   | BIT64(PMU_TALLY_COND_NOT_TAKEN)
+                                   | BIT64(PMU_TALLY_JUMPS)
+                                   | BIT64(PMU_TALLY_INDIRECT_JUMPS)
+                                   | BIT64(PMU_TALLY_CALLS)
+                                   | BIT64(PMU_TALLY_INDIRECT_CALLS)
+                                   | BIT64(PMU_TALLY_RETURNS)
+                                   | BIT64(PMU_TALLY_FAR_BRANCHES) },
+    { PMU_EVENT_COND_BRANCHES,     BIT64(PMU_TALLY_COND_TAKEN)
+                                   | BIT64(PMU_TALLY_COND_NOT_TAKEN) },
+    { PMU_EVENT_COND_TAKEN,        BIT64(PMU_TALLY_COND_TAKEN) },
+    { PMU_EVENT_COND_NOT_TAKEN,    BIT64(PMU_TALLY_COND_NOT_TAKEN) },
+    { PMU_EVENT_TAKEN_BRANCHES,    BIT64(PMU_TALLY_COND_TAKEN)
+                                   | BIT64(PMU_TALLY_JUMPS)
+                                   | BIT64(PMU_TALLY_INDIRECT_JUMPS)
+                                   | BIT64(PMU_TALLY_CALLS)
+                                   | BIT64(PMU_TALLY_INDIRECT_CALLS)
+                                   | BIT64(PMU_TALLY_RETURNS)
+                                   | BIT64(PMU_TALLY_FAR_BRANCHES) },
+    { PMU_EVENT_CALLS,             BIT64(PMU_TALLY_CALLS)
+                                   | BIT64(PMU_TALLY_INDIRECT_CALLS) },
+    { PMU_EVENT_RETURNS,           BIT64(PMU_TALLY_RETURNS) },
+    { PMU_EVENT_INDIRECT_BRANCHES, BIT64(PMU_TALLY_INDIRECT_JUMPS)
+                                   | BIT64(PMU_TALLY_INDIRECT_CALLS) },
+    { PMU_EVENT_INDIRECT_CALLS,    BIT64(PMU_TALLY_INDIRECT_CALLS) },
+    { PMU_EVENT_FAR_BRANCHES,      BIT64(PMU_TALLY_FAR_BRANCHES) },
+    { PMU_EVENT_LOADS,             BIT64(PMU_TALLY_LOADS) },
+    { PMU_EVENT_STORES,            BIT64(PMU_TALLY_STORES) },
+    { PMU_EVENT_INTERRUPTS,        BIT64(PMU_TALLY_INTERRUPTS) },
+    { PMU_EVENT_EXCEPTIONS,        BIT64(PMU_TALLY_EXCEPTIONS) },
+    { PMU_EVENT_DTLB_LOAD_MISSES,  BIT64(PMU_TALLY_DTLB_LOAD_MISSES) },
+    { PMU_EVENT_DTLB_STORE_MISSES, BIT64(PMU_TALLY_DTLB_STORE_MISSES) },
+    { PMU_EVENT_ITLB_MISSES,       BIT64(PMU_TALLY_ITLB_MISSES) },
+};
+
+static void test_events(Rig *rig)
+{
+    PmuEvent event;
+    PmuTally t;
+
+    for (event = 0; event < PMU_EVENT__MAX; event++) {
+        g_assert_cmpuint(events[event].event, ==, event);
+        g_assert_cmphex(pmu_event_tallies(event), ==, events[event].expected);
+        rig_start(rig, 0, event, ALL_MODES);
+        rig_write(rig, 0, 0);
+        for (t = 0; t < PMU_TALLY__MAX; t++) {
+            rig_count(rig, t, t % PMU_MAX_MODES, BIT64(t));
+        }
+        rig_assert_value(rig, 0, events[event].expected);
+    }
+}
+
+/*
+ * An imaginary stretch of execution.  In each of its cycles at most one
+ * instruction retires, and each event of a kind is an instruction's.
+ */
+#define CYCLES 1000
+#define REFS   900
+#define INSNS  700
+#define LOADS  30
+#define WAKES  4
+
+static const struct {
+    PmuEvent event;
+    uint8_t threshold;
+    bool invert, edge;
+    uint64_t expected;
+} options[] = {
+    { PMU_EVENT_INSNS,      0, false, false, INSNS },
+    { PMU_EVENT_INSNS,      1, false, false, INSNS },
+    { PMU_EVENT_INSNS,      2, false, false, 0 },
+    { PMU_EVENT_INSNS,    255, false, false, 0 },
+    { PMU_EVENT_INSNS,      0, true,  false, INSNS },
+    { PMU_EVENT_INSNS,      1, true,  false, CYCLES - INSNS },
+    { PMU_EVENT_INSNS,      2, true,  false, CYCLES },
+    { PMU_EVENT_INSNS,    255, true,  false, CYCLES },
+    { PMU_EVENT_INSNS,      0, false, true,  INSNS },
+    { PMU_EVENT_INSNS,      1, false, true,  INSNS },
+    { PMU_EVENT_INSNS,      2, false, true,  0 },
+    { PMU_EVENT_INSNS,      0, true,  true,  INSNS },
+    { PMU_EVENT_INSNS,      1, true,  true,  INSNS },
+    { PMU_EVENT_INSNS,      2, true,  true,  WAKES },
+    { PMU_EVENT_LOADS,      1, true,  false, CYCLES - LOADS },
+    { PMU_EVENT_LOADS,      1, false, true,  LOADS },
+    { PMU_EVENT_CYCLES,     0, false, false, CYCLES },
+    { PMU_EVENT_CYCLES,     1, false, false, CYCLES },
+    { PMU_EVENT_CYCLES,     2, false, false, 0 },
+    { PMU_EVENT_CYCLES,     0, true,  false, CYCLES },
+    { PMU_EVENT_CYCLES,     1, true,  false, 0 },
+    { PMU_EVENT_CYCLES,     2, true,  false, CYCLES },
+    { PMU_EVENT_CYCLES,     0, false, true,  WAKES },
+    { PMU_EVENT_CYCLES,     1, false, true,  WAKES },
+    { PMU_EVENT_CYCLES,     1, true,  true,  0 },
+    { PMU_EVENT_CYCLES,     2, false, true,  0 },
+    { PMU_EVENT_CYCLES,     2, true,  true,  WAKES },
+    { PMU_EVENT_REF_CYCLES, 0, false, false, REFS },
+    { PMU_EVENT_REF_CYCLES, 1, true,  false, 0 },
+    { PMU_EVENT_REF_CYCLES, 1, false, true,  WAKES },
+    { PMU_EVENT_NONE,       0, false, false, 0 },
+    { PMU_EVENT_NONE,       1, true,  false, 0 },
+    { PMU_EVENT_NONE,       2, true,  true,  0 },
+};
+
+static void test_options(Rig *rig)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(options); i++) {
+        PmuSelect select = {
+            .event = options[i].event,
+            .modes = ALL_MODES,
+            .threshold = options[i].threshold,
+            .invert = options[i].invert,
+            .edge = options[i].edge,
+        };
+
+        pmu_begin(rig->pmu);
+        pmu_select(rig->pmu, 0, &select);
+        pmu_write(rig->pmu, 0, 0);
+        pmu_run(rig->pmu, 0, true);
+        pmu_commit(rig->pmu);
+        rig_count(rig, PMU_TALLY_CYCLES, USER, CYCLES);
+        rig_count(rig, PMU_TALLY_REF_CYCLES, USER, REFS);
+        rig_count(rig, PMU_TALLY_INSNS, USER, INSNS);
+        rig_count(rig, PMU_TALLY_LOADS, USER, LOADS);
+        rig_count(rig, PMU_TALLY_WAKEUPS, USER, WAKES);
+        g_test_message("row %u", i);
+        rig_assert_value(rig, 0, options[i].expected);
+    }
+}
+
+static void select_stalls(Rig *rig, unsigned counter)
+{
+    PmuSelect stalls = {
+        .event = PMU_EVENT_INSNS,
+        .modes = BIT64(USER),
+        .threshold = 1,
+        .invert = true,
+    };
+
+    pmu_begin(rig->pmu);
+    pmu_select(rig->pmu, counter, &stalls);
+    pmu_run(rig->pmu, counter, true);
+    pmu_commit(rig->pmu);
+}
+
+/* Stalls are counted in the modes of the counter only. */
+static void test_inverted_modes(Rig *rig)
+{
+    select_stalls(rig, 0);
+    rig_count(rig, PMU_TALLY_CYCLES, USER, 50);
+    rig_count(rig, PMU_TALLY_INSNS, USER, 20);
+    rig_count(rig, PMU_TALLY_CYCLES, KERNEL, 1000);
+    rig_count(rig, PMU_TALLY_INSNS, KERNEL, 400);
+    rig_assert_value(rig, 0, 30);
+}
+
+/* An instruction retires together with its cycle. */
+static void one_cycle(Rig *rig, bool stalled)
+{
+    rig->engine.tallies[PMU_TALLY_INSNS][USER] += !stalled;
+    rig_count(rig, PMU_TALLY_CYCLES, USER, 1);
+}
+
+static void test_inverted_overflow(Rig *rig)
+{
+    unsigned i;
+
+    select_stalls(rig, 0);
+    rig_arm(rig, 0, 50);
+    for (i = 1; i <= 100; i++) {
+        one_cycle(rig, false);
+        one_cycle(rig, false);
+        g_assert_cmpuint(rig->log->len, ==, i <= 50 ? 0 : 1);
+        one_cycle(rig, true);
+        g_assert_cmpuint(rig->log->len, ==, i < 50 ? 0 : 1);
+    }
+    rig_assert_value(rig, 0, 50);
+}
+
+/* Cycles that follow a clock can fall behind the instructions. */
+static void test_inverted_is_never_negative(Rig *rig)
+{
+    select_stalls(rig, 0);
+    rig_count(rig, PMU_TALLY_CYCLES, USER, 50);
+    rig_count(rig, PMU_TALLY_INSNS, USER, 70);
+    rig_assert_value(rig, 0, 0);
+    rig_count(rig, PMU_TALLY_CYCLES, USER, 9);
+    rig_assert_value(rig, 0, 9);
+}
+
+int main(int argc, char *argv[])
+{
+    g_test_init(&argc, &argv, NULL);
+    rig_add("/pmu/select/events", test_events);
+    rig_add("/pmu/select/options", test_options);
+    rig_add("/pmu/select/inverted/modes", test_inverted_modes);
+    rig_add("/pmu/select/inverted/overflow", test_inverted_overflow);
+    rig_add("/pmu/select/inverted/never-negative",
+            test_inverted_is_never_negative);
+    return g_test_run();
+}

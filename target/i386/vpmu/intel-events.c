@@ -1,0 +1,364 @@
+/*
+ * x86 virtual PMU: which codes stand for which events on Intel CPUs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "intel-events.h"
+
+#define CODE(event, umask) ((umask) << 8 | (event))
+
+/* The order is that of the bits of CPUID leaf 0xA, EBX. */
+static const IntelEvent arch_events[INTEL_NR_ARCH_EVENTS + 1] = {
+    { CODE(0x3c, 0x00), PMU_EVENT_CYCLES },     /* core cycles */
+    { CODE(0xc0, 0x00), PMU_EVENT_INSNS },      /* instructions retired */
+    { CODE(0x3c, 0x01), PMU_EVENT_REF_CYCLES }, /* reference cycles */
+    { CODE(0x2e, 0x4f), PMU_EVENT_NONE },       /* last level cache refs */
+    { CODE(0x2e, 0x41), PMU_EVENT_NONE },       /* last level cache misses */
+    { CODE(0xc4, 0x00), PMU_EVENT_BRANCHES },   /* branches retired */
+    { CODE(0xc5, 0x00), PMU_EVENT_NONE },       /* mispredicted branches */
+    { }
+};
+
+const PmuEvent intel_fixed_events[INTEL_NR_FIXED] = {
+    PMU_EVENT_INSNS,
+    PMU_EVENT_CYCLES,
+    PMU_EVENT_REF_CYCLES,
+};
+
+/*
+ * Model-specific codes, in groups that several microarchitectures share.
+ *
+ * They are those of Intel's event lists, as Linux's perf has them, for what is
+ * counted here.  Micro-operations that read or write memory are counted by the
+ * instruction.  A miss of the TLB always walks the page tables, and the walk
+ * always completes, if only with a page fault.
+ */
+
+#define PRECISE_INSNS { CODE(0xc0, 0x01), PMU_EVENT_INSNS }
+
+/* BR_INST_RETIRED from Sandy Bridge to Comet Lake */
+static const IntelEvent snb_branches[] = {
+    { CODE(0xc4, 0x01), PMU_EVENT_COND_BRANCHES },
+    { CODE(0xc4, 0x02), PMU_EVENT_CALLS },
+    { CODE(0xc4, 0x04), PMU_EVENT_BRANCHES },
+    { CODE(0xc4, 0x08), PMU_EVENT_RETURNS },
+    { CODE(0xc4, 0x10), PMU_EVENT_COND_NOT_TAKEN },
+    { CODE(0xc4, 0x20), PMU_EVENT_NEAR_TAKEN },
+    { CODE(0xc4, 0x40), PMU_EVENT_FAR_BRANCHES },
+    PRECISE_INSNS,
+    { }
+};
+
+/* BR_INST_RETIRED since Ice Lake */
+static const IntelEvent icl_branches[] = {
+    { CODE(0xc4, 0x01), PMU_EVENT_COND_TAKEN },
+    { CODE(0xc4, 0x02), PMU_EVENT_CALLS },
+    { CODE(0xc4, 0x08), PMU_EVENT_RETURNS },
+    { CODE(0xc4, 0x10), PMU_EVENT_COND_NOT_TAKEN },
+    { CODE(0xc4, 0x11), PMU_EVENT_COND_BRANCHES },
+    { CODE(0xc4, 0x20), PMU_EVENT_NEAR_TAKEN },
+    { CODE(0xc4, 0x40), PMU_EVENT_FAR_BRANCHES },
+    { CODE(0xc4, 0x80), PMU_EVENT_INDIRECT_BRANCHES },
+    { }
+};
+
+/* BR_INST_RETIRED from Silvermont to Crestmont */
+static const IntelEvent slm_branches[] = {
+    { CODE(0xc4, 0x7e), PMU_EVENT_COND_BRANCHES },
+    { CODE(0xc4, 0xbf), PMU_EVENT_FAR_BRANCHES },
+    { CODE(0xc4, 0xeb), PMU_EVENT_INDIRECT_BRANCHES },
+    { CODE(0xc4, 0xf7), PMU_EVENT_RETURNS },
+    { CODE(0xc4, 0xf9), PMU_EVENT_CALLS },
+    { CODE(0xc4, 0xfb), PMU_EVENT_INDIRECT_CALLS },
+    { CODE(0xc4, 0xfd), PMU_EVENT_DIRECT_CALLS },
+    { CODE(0xc4, 0xfe), PMU_EVENT_COND_TAKEN },
+    { }
+};
+
+/* BR_INST_RETIRED since Darkmont */
+static const IntelEvent dkt_branches[] = {
+    { CODE(0xc4, 0x03), PMU_EVENT_COND_TAKEN },
+    { CODE(0xc4, 0x04), PMU_EVENT_COND_NOT_TAKEN },
+    { CODE(0xc4, 0x07), PMU_EVENT_COND_BRANCHES },
+    { CODE(0xc4, 0x08), PMU_EVENT_RETURNS },
+    { CODE(0xc4, 0x10), PMU_EVENT_INDIRECT_CALLS },
+    { CODE(0xc4, 0x20), PMU_EVENT_DIRECT_CALLS },
+    { CODE(0xc4, 0x30), PMU_EVENT_CALLS },
+    { CODE(0xc4, 0x50), PMU_EVENT_INDIRECT_BRANCHES },
+    { CODE(0xc4, 0xfb), PMU_EVENT_NEAR_TAKEN },
+    { }
+};
+
+/* MEM_UOPS_RETIRED or MEM_INST_RETIRED, ALL_LOADS and ALL_STORES */
+static const IntelEvent snb_accesses[] = {
+    { CODE(0xd0, 0x81), PMU_EVENT_LOADS },
+    { CODE(0xd0, 0x82), PMU_EVENT_STORES },
+    { }
+};
+
+/* The same as Linux asks for them on Sandy Bridge and Ivy Bridge */
+static const IntelEvent snb_accesses_any[] = {
+    { CODE(0xd0, 0xf1), PMU_EVENT_LOADS },
+    { CODE(0xd0, 0xf2), PMU_EVENT_STORES },
+    { }
+};
+
+/* DTLB_LOAD_MISSES, DTLB_STORE_MISSES, ITLB_MISSES: MISS_CAUSES_A_WALK */
+static const IntelEvent snb_misses[] = {
+    { CODE(0x08, 0x01), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x49, 0x01), PMU_EVENT_DTLB_STORE_MISSES },
+    { CODE(0x85, 0x01), PMU_EVENT_ITLB_MISSES },
+    { }
+};
+
+/* The same, WALK_COMPLETED, on Sandy Bridge */
+static const IntelEvent snb_walks[] = {
+    { CODE(0x08, 0x02), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x49, 0x02), PMU_EVENT_DTLB_STORE_MISSES },
+    { CODE(0x85, 0x02), PMU_EVENT_ITLB_MISSES },
+    { }
+};
+
+/* Both, on Ivy Bridge */
+static const IntelEvent ivb_walks[] = {
+    { CODE(0x08, 0x81), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x08, 0x82), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x49, 0x01), PMU_EVENT_DTLB_STORE_MISSES },
+    { CODE(0x49, 0x02), PMU_EVENT_DTLB_STORE_MISSES },
+    { CODE(0x85, 0x01), PMU_EVENT_ITLB_MISSES },
+    { CODE(0x85, 0x02), PMU_EVENT_ITLB_MISSES },
+    { }
+};
+
+/* WALK_COMPLETED, any size of page, from Haswell to Ice Lake and since Tremont */
+static const IntelEvent hsw_walks[] = {
+    { CODE(0x08, 0x0e), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x49, 0x0e), PMU_EVENT_DTLB_STORE_MISSES },
+    { CODE(0x85, 0x0e), PMU_EVENT_ITLB_MISSES },
+    { }
+};
+
+/* WALK_COMPLETED since Golden Cove */
+static const IntelEvent glc_walks[] = {
+    { CODE(0x11, 0x0e), PMU_EVENT_ITLB_MISSES },
+    { CODE(0x12, 0x0e), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x13, 0x0e), PMU_EVENT_DTLB_STORE_MISSES },
+    { }
+};
+
+/* HW_INTERRUPTS.RECEIVED */
+static const IntelEvent interrupts[] = {
+    { CODE(0xcb, 0x01), PMU_EVENT_INTERRUPTS },
+    { }
+};
+
+/* ITLB.MISS of Goldmont and after */
+static const IntelEvent glm_itlb[] = {
+    { CODE(0x81, 0x04), PMU_EVENT_ITLB_MISSES },
+    { }
+};
+
+static const IntelEvent glm_taken[] = {
+    { CODE(0xc4, 0x80), PMU_EVENT_TAKEN_BRANCHES },
+    { }
+};
+
+static const IntelEvent knl_accesses[] = {
+    { CODE(0x04, 0x08), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x04, 0x40), PMU_EVENT_LOADS },
+    { CODE(0x04, 0x80), PMU_EVENT_STORES },
+    { }
+};
+
+static const IntelEvent nhm_events[] = {
+    PRECISE_INSNS,
+    { CODE(0xc4, 0x01), PMU_EVENT_COND_BRANCHES },
+    { CODE(0xc4, 0x02), PMU_EVENT_CALLS },
+    { CODE(0xc4, 0x04), PMU_EVENT_BRANCHES },
+    { CODE(0x0b, 0x01), PMU_EVENT_LOADS },
+    { CODE(0x0b, 0x02), PMU_EVENT_STORES },
+    { CODE(0x08, 0x01), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x08, 0x02), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x0c, 0x01), PMU_EVENT_DTLB_STORE_MISSES },
+    { CODE(0x85, 0x01), PMU_EVENT_ITLB_MISSES },
+    { CODE(0x85, 0x02), PMU_EVENT_ITLB_MISSES },
+    { CODE(0xc8, 0x20), PMU_EVENT_ITLB_MISSES },
+    { }
+};
+
+/* L1D_CACHE_LD and L1D_CACHE_ST of Core and Nehalem, in any state */
+static const IntelEvent core_accesses[] = {
+    { CODE(0x40, 0x0f), PMU_EVENT_LOADS },
+    { CODE(0x41, 0x0f), PMU_EVENT_STORES },
+    { }
+};
+
+static const IntelEvent core_misses[] = {
+    { CODE(0x08, 0x02), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x08, 0x08), PMU_EVENT_DTLB_STORE_MISSES },
+    { CODE(0x82, 0x12), PMU_EVENT_ITLB_MISSES },
+    { }
+};
+
+static const IntelEvent bonnell_events[] = {
+    { CODE(0x08, 0x05), PMU_EVENT_DTLB_LOAD_MISSES },
+    { CODE(0x08, 0x06), PMU_EVENT_DTLB_STORE_MISSES },
+    { CODE(0x40, 0x21), PMU_EVENT_LOADS },
+    { CODE(0x40, 0x22), PMU_EVENT_STORES },
+    { CODE(0x82, 0x02), PMU_EVENT_ITLB_MISSES },
+    { CODE(0x88, 0x01), PMU_EVENT_COND_BRANCHES },
+    { CODE(0x88, 0x08), PMU_EVENT_RETURNS },
+    { CODE(0x88, 0x10), PMU_EVENT_DIRECT_CALLS },
+    { CODE(0x88, 0x20), PMU_EVENT_INDIRECT_CALLS },
+    { CODE(0x88, 0x41), PMU_EVENT_COND_TAKEN },
+    { CODE(0xc4, 0x0c), PMU_EVENT_TAKEN_BRANCHES },
+    { CODE(0xc4, 0x0f), PMU_EVENT_BRANCHES },
+    { CODE(0xc8, 0x00), PMU_EVENT_INTERRUPTS },
+    { }
+};
+
+#define NUMBERS(...) .numbers = (const uint8_t[]) { __VA_ARGS__, 0 }
+#define EVENTS(...) .events = (const IntelEvent *const[]) { __VA_ARGS__, NULL }
+
+static const IntelModel models[] = {
+    {
+        .name = "Core",
+        NUMBERS(0x0f, 0x17),
+        EVENTS(core_accesses, core_misses),
+        .gp_counters = 4,
+    }, {
+        .name = "Bonnell",
+        NUMBERS(0x1c),
+        EVENTS(bonnell_events),
+        .gp_counters = 4,
+    }, {
+        .name = "Nehalem",
+        NUMBERS(0x1a, 0x2c, 0x2e),
+        EVENTS(nhm_events, core_accesses),
+        .gp_counters = 4,
+    }, {
+        .name = "Sandy Bridge",
+        NUMBERS(0x2a),
+        EVENTS(snb_branches, snb_accesses, snb_accesses_any, snb_misses,
+               snb_walks),
+        .gp_counters = 4,
+    }, {
+        .name = "Ivy Bridge",
+        NUMBERS(0x3a),
+        EVENTS(snb_branches, snb_accesses, snb_accesses_any, ivb_walks),
+        .gp_counters = 4,
+    }, {
+        .name = "Haswell",
+        NUMBERS(0x3c, 0x3d),
+        EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks),
+        .gp_counters = 4,
+    }, {
+        .name = "Skylake",
+        NUMBERS(0x55, 0x5e, 0xa5),
+        EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks, interrupts),
+        .gp_counters = 4,
+    }, {
+        .name = "Ice Lake",
+        NUMBERS(0x6a, 0x7d),
+        EVENTS(icl_branches, snb_accesses, hsw_walks),
+        .gp_counters = 8,
+    }, {
+        .name = "Golden Cove",
+        NUMBERS(0x8f, 0xad, 0xcf),
+        EVENTS(icl_branches, snb_accesses, glc_walks),
+        .gp_counters = 8,
+    }, {
+        .name = "Knights",
+        NUMBERS(0x57, 0x85),
+        EVENTS(slm_branches, knl_accesses),
+        .gp_counters = 4,
+    }, {
+        .name = "Goldmont",
+        NUMBERS(0x5f),
+        EVENTS(slm_branches, glm_taken, snb_accesses, glm_itlb, interrupts),
+        .gp_counters = 4,
+    }, {
+        .name = "Tremont",
+        NUMBERS(0x86),
+        EVENTS(slm_branches, snb_accesses, hsw_walks, glm_itlb, interrupts),
+        .gp_counters = 4,
+    }, {
+        .name = "Crestmont",
+        NUMBERS(0xaf),
+        EVENTS(slm_branches, snb_accesses, hsw_walks),
+        .gp_counters = 8,
+    }, {
+        .name = "Darkmont",
+        NUMBERS(0xdd),
+        EVENTS(dkt_branches, snb_accesses, snb_misses, hsw_walks),
+        .gp_counters = 8,
+    }, {
+        .name = "any Intel CPU",
+        .numbers = (const uint8_t[]) { 0 },
+        .events = (const IntelEvent *const[]) { NULL },
+        .gp_counters = 4,
+    },
+};
+
+/* The last one is for all others. */
+static const IntelModel *generic = &models[ARRAY_SIZE(models) - 1];
+
+static unsigned cpuid_family(uint32_t signature)
+{
+    unsigned family = extract32(signature, 8, 4);
+
+    return family == 0xf ? family + extract32(signature, 20, 8) : family;
+}
+
+static unsigned cpuid_model(uint32_t signature)
+{
+    return extract32(signature, 4, 4) | extract32(signature, 16, 4) << 4;
+}
+
+const IntelModel *intel_model(uint32_t signature)
+{
+    unsigned number = cpuid_model(signature);
+
+    for (int i = 0; cpuid_family(signature) == 6 && i < ARRAY_SIZE(models);
+         i++) {
+        for (const uint8_t *n = models[i].numbers; *n; n++) {
+            if (*n == number) {
+                return &models[i];
+            }
+        }
+    }
+    return generic;
+}
+
+static PmuEvent find_event(const IntelEvent *table, uint16_t code)
+{
+    for (; table->code; table++) {
+        if (table->code == code) {
+            return table->event;
+        }
+    }
+    return PMU_EVENT_NONE;
+}
+
+PmuEvent intel_event(const IntelModel *model, uint16_t code)
+{
+    PmuEvent event = find_event(arch_events, code);
+
+    for (int i = 0; !event && model->events[i]; i++) {
+        event = find_event(model->events[i], code);
+    }
+    return event;
+}
+
+uint32_t intel_unavailable_events(void)
+{
+    uint32_t bits = 0;
+
+    for (int i = 0; i < INTEL_NR_ARCH_EVENTS; i++) {
+        bits |= (arch_events[i].event == PMU_EVENT_NONE) << i;
+    }
+    return bits;
+}

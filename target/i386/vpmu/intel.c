@@ -1,0 +1,753 @@
+/*
+ * x86 virtual PMU: Intel's architectural performance monitoring
+ *
+ * Registers as in the SDM, volume 3B, "Architectural Performance Monitoring",
+ * versions 1 to 5.  What differs between versions is in a table, and so is
+ * the register file itself.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "qemu/log.h"
+#include "qapi/error.h"
+#include "vpmu-internal.h"
+
+#define COUNTER_WIDTH 48
+
+/* Register numbers that cpu.h does not have. */
+#define MSR_IA32_DEBUGCTL                 0x1d9
+#define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
+#define MSR_IA32_PERF_GLOBAL_INUSE        0x392
+#define MSR_IA32_PMC0                     0x4c1
+
+/* IA32_PERFEVTSELx */
+#define EVTSEL_CODE      MAKE_64BIT_MASK(0, 16)
+#define EVTSEL_EVENT     MAKE_64BIT_MASK(0, 8)
+#define EVTSEL_USR       (1ull << 16)
+#define EVTSEL_OS        (1ull << 17)
+#define EVTSEL_EDGE      (1ull << 18)
+#define EVTSEL_INT       (1ull << 20)
+#define EVTSEL_ANY       (1ull << 21)
+#define EVTSEL_EN        (1ull << 22)
+#define EVTSEL_INV       (1ull << 23)
+#define EVTSEL_CMASK     24
+#define EVTSEL_VALID     (MAKE_64BIT_MASK(0, 32) & ~EVTSEL_ANY)
+
+/* IA32_FIXED_CTR_CTRL: a field of 4 bits per counter */
+#define FIXED_FIELD      4
+#define FIXED_OS         1
+#define FIXED_USR        2
+#define FIXED_ANY        4
+#define FIXED_PMI        8
+#define FIXED_VALID      (FIXED_OS | FIXED_USR | FIXED_PMI)
+
+/* IA32_PERF_GLOBAL_*: general-purpose counters from bit 0, fixed from 32 */
+#define GLOBAL_FIXED     32
+#define STATUS_LBR_FRZ   (1ull << 58)
+#define STATUS_CTR_FRZ   (1ull << 59)
+#define STATUS_ASCI      (1ull << 60)
+#define STATUS_UNCORE    (1ull << 61)
+#define STATUS_OVF_BUF   (1ull << 62)
+#define STATUS_COND_CHGD (1ull << 63)
+#define INUSE_PMI        (1ull << 63)
+
+/* IA32_DEBUGCTL */
+#define DEBUGCTL_LBR     (1ull << 0)
+#define DEBUGCTL_BTF     (1ull << 1)
+#define DEBUGCTL_FREEZE_PERFMON_ON_PMI (1ull << 12)
+#define DEBUGCTL_FREEZE_IN_SMM         (1ull << 14)
+
+/* IA32_PERF_CAPABILITIES */
+#define PERF_CAP_FREEZE_IN_SMM (1ull << 12)
+#define PERF_CAP_FULL_WIDTH    (1ull << 13)
+
+/* IA32_MISC_ENABLE */
+#define MISC_ENABLE_PERFMON       (1ull << 7)
+#define MISC_ENABLE_BTS_UNAVAIL   (1ull << 11)
+#define MISC_ENABLE_PEBS_UNAVAIL  (1ull << 12)
+
+/* RDPMC's ECX: which counters, and the number of one */
+#define RDPMC_INDEX      MAKE_64BIT_MASK(0, 16)
+#define RDPMC_GP         0
+#define RDPMC_FIXED      0x40000000u
+
+/**
+ * struct IntelVersion - what a version of the architecture has
+ * @evtsel: the bits of IA32_PERFEVTSELx
+ * @fixed: the bits of a counter's field in IA32_FIXED_CTR_CTRL; 0 if there
+ *         are no fixed counters, and no global control either
+ * @status_clear: what can be cleared in IA32_PERF_GLOBAL_STATUS, besides the
+ *                counters' bits
+ * @status_set: what can be set there
+ * @debugctl: the bits of IA32_DEBUGCTL
+ * @freeze_in_status: an interrupt freezes by IA32_PERF_GLOBAL_STATUS.CTR_FRZ;
+ *                    otherwise it clears IA32_PERF_GLOBAL_CTRL
+ * @cpuid_edx: flags in EDX of CPUID leaf 0xA
+ * @fixed_bitmap: ECX of that leaf names the fixed counters
+ */
+typedef struct IntelVersion {
+    uint64_t evtsel;
+    uint64_t fixed;
+    uint64_t status_clear;
+    uint64_t status_set;
+    uint64_t debugctl;
+    bool freeze_in_status;
+    uint32_t cpuid_edx;
+    bool fixed_bitmap;
+} IntelVersion;
+
+#define CLEAR_V2 (STATUS_OVF_BUF | STATUS_COND_CHGD)
+#define SET_V4   (STATUS_LBR_FRZ | STATUS_CTR_FRZ | STATUS_ASCI \
+                  | STATUS_UNCORE | STATUS_OVF_BUF)
+#define CLEAR_V4 (SET_V4 | STATUS_COND_CHGD)
+#define DEBUGCTL_V2 (DEBUGCTL_FREEZE_PERFMON_ON_PMI | DEBUGCTL_FREEZE_IN_SMM)
+#define EDX_ANYTHREAD_DEPRECATED (1u << 15)
+
+static const IntelVersion versions[] = {
+    [1] = {
+        .evtsel = EVTSEL_VALID,
+    },
+    [2] = {
+        .evtsel = EVTSEL_VALID,
+        .fixed = FIXED_VALID,
+        .status_clear = CLEAR_V2,
+        .debugctl = DEBUGCTL_V2,
+    },
+    [3] = {
+        .evtsel = EVTSEL_VALID | EVTSEL_ANY,
+        .fixed = FIXED_VALID | FIXED_ANY,
+        .status_clear = CLEAR_V2,
+        .debugctl = DEBUGCTL_V2,
+    },
+    [4] = {
+        .evtsel = EVTSEL_VALID | EVTSEL_ANY,
+        .fixed = FIXED_VALID | FIXED_ANY,
+        .status_clear = CLEAR_V4,
+        .status_set = SET_V4,
+        .debugctl = DEBUGCTL_V2,
+        .freeze_in_status = true,
+    },
+    [5] = {
+        .evtsel = EVTSEL_VALID,
+        .fixed = FIXED_VALID,
+        .status_clear = CLEAR_V4,
+        .status_set = SET_V4,
+        .debugctl = DEBUGCTL_V2,
+        .freeze_in_status = true,
+        .cpuid_edx = EDX_ANYTHREAD_DEPRECATED,
+        .fixed_bitmap = true,
+    },
+};
+
+#define MAX_VERSION     (ARRAY_SIZE(versions) - 1)
+#define DEFAULT_VERSION 2
+
+static const IntelVersion *version_of(const X86VPmu *v)
+{
+    return &versions[v->version];
+}
+
+/*
+ * From registers to counters
+ */
+
+static uint64_t fixed_field(const X86VPmu *v, unsigned fixed)
+{
+    return v->fixed_ctrl >> (fixed * FIXED_FIELD);
+}
+
+/* A counter's bit in the global registers. */
+static uint64_t global_bit(const X86VPmu *v, unsigned counter)
+{
+    return 1ull << (counter < v->nr_gp ? counter
+                    : GLOBAL_FIXED + counter - v->nr_gp);
+}
+
+static uint64_t global_bits(const X86VPmu *v)
+{
+    return MAKE_64BIT_MASK(0, v->nr_gp)
+           | (v->nr_fixed ? MAKE_64BIT_MASK(GLOBAL_FIXED, v->nr_fixed) : 0);
+}
+
+static bool locally_enabled(const X86VPmu *v, unsigned counter)
+{
+    if (counter < v->nr_gp) {
+        return v->evtsel[counter] & EVTSEL_EN;
+    }
+    return fixed_field(v, counter - v->nr_gp) & (FIXED_OS | FIXED_USR);
+}
+
+static bool globally_enabled(const X86VPmu *v, unsigned counter)
+{
+    return !version_of(v)->fixed
+           || ((v->global_ctrl & global_bit(v, counter))
+               && !(v->global_status & STATUS_CTR_FRZ));
+}
+
+static bool interrupts(const X86VPmu *v, unsigned counter)
+{
+    if (counter < v->nr_gp) {
+        return v->evtsel[counter] & EVTSEL_INT;
+    }
+    return fixed_field(v, counter - v->nr_gp) & FIXED_PMI;
+}
+
+static uint64_t interrupting_counters(const X86VPmu *v)
+{
+    uint64_t counters = 0;
+
+    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+        counters |= (uint64_t)interrupts(v, i) << i;
+    }
+    return counters;
+}
+
+static PmuModes counter_modes(const X86VPmu *v, bool os, bool user)
+{
+    PmuModes modes = (os ? X86_VPMU_MODES_OS : 0)
+                     | (user ? X86_VPMU_MODES_USER : 0);
+
+    if (v->debugctl & DEBUGCTL_FREEZE_IN_SMM) {
+        modes &= ~X86_VPMU_MODES_SMM;
+    }
+    return modes;
+}
+
+static PmuSelect decode_gp(const X86VPmu *v, unsigned i)
+{
+    uint64_t evtsel = v->evtsel[i];
+
+    return (PmuSelect) {
+        .event = intel_event(v->model, evtsel & EVTSEL_CODE),
+        .modes = counter_modes(v, evtsel & EVTSEL_OS, evtsel & EVTSEL_USR),
+        .threshold = extract64(evtsel, EVTSEL_CMASK, 8),
+        .invert = evtsel & EVTSEL_INV,
+        .edge = evtsel & EVTSEL_EDGE,
+    };
+}
+
+static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
+{
+    uint64_t field = fixed_field(v, i);
+
+    return (PmuSelect) {
+        .event = intel_fixed_events[i],
+        .modes = counter_modes(v, field & FIXED_OS, field & FIXED_USR),
+    };
+}
+
+/*
+ * Make the counters do what the registers say; in a transaction.
+ */
+
+static void update_select(X86VPmu *v, unsigned counter)
+{
+    PmuSelect select = counter < v->nr_gp
+                       ? decode_gp(v, counter)
+                       : decode_fixed(v, counter - v->nr_gp);
+
+    pmu_select(v->pmu, counter, &select);
+    pmu_set_alert(v->pmu, counter, interrupts(v, counter));
+}
+
+static void update_running(X86VPmu *v)
+{
+    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+        pmu_run(v->pmu, i, locally_enabled(v, i) && globally_enabled(v, i));
+    }
+}
+
+static void update_freeze(X86VPmu *v)
+{
+    bool freeze = v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI;
+
+    pmu_set_freeze(v->pmu, freeze ? interrupting_counters(v) : 0,
+                   MAKE_64BIT_MASK(0, v->pmu->nr_counters));
+}
+
+static void update_all(X86VPmu *v)
+{
+    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+        update_select(v, i);
+    }
+    update_running(v);
+    update_freeze(v);
+}
+
+static void freeze_on_pmi(X86VPmu *v)
+{
+    if (version_of(v)->freeze_in_status) {
+        v->global_status |= STATUS_CTR_FRZ;
+    } else {
+        v->global_ctrl = 0;
+    }
+}
+
+/* The model has stopped the counters already, if they freeze. */
+static void intel_overflow(void *opaque, uint64_t counters)
+{
+    X86VPmu *v = opaque;
+
+    for (unsigned i = 0; version_of(v)->fixed && i < v->pmu->nr_counters; i++) {
+        if (counters >> i & 1) {
+            v->global_status |= global_bit(v, i);
+        }
+    }
+    if (counters & interrupting_counters(v)) {
+        if (v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI) {
+            freeze_on_pmi(v);
+        }
+        x86_vpmu_raise_pmi(v, true);
+    }
+}
+
+/*
+ * An event that is asked for and not counted is reported once, whichever
+ * vCPU asks.
+ */
+static void report_uncounted(const X86VPmu *v, uint64_t evtsel)
+{
+    static DECLARE_BITMAP(reported, EVTSEL_CODE + 1);
+    unsigned code = evtsel & EVTSEL_CODE;
+
+    if ((evtsel & EVTSEL_EN) && !test_bit(code, reported)
+        && intel_event(v->model, code) == PMU_EVENT_NONE) {
+        set_bit_atomic(code, reported);
+        qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%02x, unit mask 0x%02x (%s) is "
+                      "not counted and reads 0\n",
+                      code & 0xff, code >> 8, v->model->name);
+    }
+}
+
+/*
+ * The registers.  Each is read and written with its counters up to date and
+ * in a transaction, by an index into the range of registers of its kind.
+ */
+
+static uint64_t read_evtsel(X86VPmu *v, unsigned i)
+{
+    return v->evtsel[i];
+}
+
+static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->evtsel[i] = val;
+    report_uncounted(v, val);
+    update_select(v, i);
+    update_running(v);
+    update_freeze(v);
+}
+
+static uint64_t evtsel_bits(const X86VPmu *v)
+{
+    return version_of(v)->evtsel;
+}
+
+static uint64_t read_gp(X86VPmu *v, unsigned i)
+{
+    return pmu_read(v->pmu, i);
+}
+
+static void write_gp_legacy(X86VPmu *v, unsigned i, uint64_t val)
+{
+    pmu_write(v->pmu, i, (int64_t)(int32_t)val);
+}
+
+static void write_gp_full(X86VPmu *v, unsigned i, uint64_t val)
+{
+    pmu_write(v->pmu, i, val);
+}
+
+static uint64_t counter_bits(const X86VPmu *v)
+{
+    return MAKE_64BIT_MASK(0, COUNTER_WIDTH);
+}
+
+static uint64_t any_bits(const X86VPmu *v)
+{
+    return UINT64_MAX;
+}
+
+static uint64_t read_fixed(X86VPmu *v, unsigned i)
+{
+    return pmu_read(v->pmu, v->nr_gp + i);
+}
+
+static void write_fixed(X86VPmu *v, unsigned i, uint64_t val)
+{
+    pmu_write(v->pmu, v->nr_gp + i, val);
+}
+
+static uint64_t read_fixed_ctrl(X86VPmu *v, unsigned i)
+{
+    return v->fixed_ctrl;
+}
+
+static void write_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->fixed_ctrl = val;
+    update_all(v);
+}
+
+static uint64_t fixed_ctrl_bits(const X86VPmu *v)
+{
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; i < v->nr_fixed; i++) {
+        bits |= version_of(v)->fixed << (i * FIXED_FIELD);
+    }
+    return bits;
+}
+
+static uint64_t read_global_ctrl(X86VPmu *v, unsigned i)
+{
+    return v->global_ctrl;
+}
+
+static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->global_ctrl = val;
+    update_running(v);
+}
+
+static uint64_t read_global_status(X86VPmu *v, unsigned i)
+{
+    return v->global_status;
+}
+
+static uint64_t read_zero(X86VPmu *v, unsigned i)
+{
+    return 0;
+}
+
+static void write_status_reset(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->global_status &= ~val;
+    update_running(v);
+}
+
+static uint64_t status_reset_bits(const X86VPmu *v)
+{
+    return global_bits(v) | version_of(v)->status_clear;
+}
+
+static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->global_status |= val;
+    update_running(v);
+}
+
+static uint64_t status_set_bits(const X86VPmu *v)
+{
+    return global_bits(v) | version_of(v)->status_set;
+}
+
+static uint64_t read_inuse(X86VPmu *v, unsigned i)
+{
+    uint64_t inuse = interrupting_counters(v) ? INUSE_PMI : 0;
+
+    for (unsigned c = 0; c < v->pmu->nr_counters; c++) {
+        bool used = c < v->nr_gp ? v->evtsel[c] & EVTSEL_EVENT
+                                 : locally_enabled(v, c);
+
+        inuse |= used ? global_bit(v, c) : 0;
+    }
+    return inuse;
+}
+
+/* What the user has left of it; nothing that the PMU does not have. */
+static uint64_t perf_capabilities(const X86VPmu *v)
+{
+    return v->cpu->env.features[FEAT_PERF_CAPABILITIES]
+           & x86_vpmu_features(v->cpu, FEAT_PERF_CAPABILITIES);
+}
+
+static uint64_t read_perf_capabilities(X86VPmu *v, unsigned i)
+{
+    return perf_capabilities(v);
+}
+
+static uint64_t read_debugctl(X86VPmu *v, unsigned i)
+{
+    return v->debugctl;
+}
+
+/*
+ * Branch records and single-stepping on branches are not emulated; software
+ * that asks for them finds the bits clear again.
+ */
+static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    if (val & (DEBUGCTL_LBR | DEBUGCTL_BTF)) {
+        qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR and BTF are ignored\n");
+    }
+    v->debugctl = val & version_of(v)->debugctl;
+    update_all(v);
+}
+
+static uint64_t debugctl_bits(const X86VPmu *v)
+{
+    return version_of(v)->debugctl | DEBUGCTL_LBR | DEBUGCTL_BTF;
+}
+
+/* How many registers of a kind there are. */
+
+static unsigned one(const X86VPmu *v)
+{
+    return 1;
+}
+
+static unsigned count_gp(const X86VPmu *v)
+{
+    return v->nr_gp;
+}
+
+static unsigned count_gp_full(const X86VPmu *v)
+{
+    return perf_capabilities(v) & PERF_CAP_FULL_WIDTH ? v->nr_gp : 0;
+}
+
+static unsigned count_fixed(const X86VPmu *v)
+{
+    return v->nr_fixed;
+}
+
+static unsigned one_with_pdcm(const X86VPmu *v)
+{
+    return v->cpu->env.features[FEAT_1_ECX] & CPUID_EXT_PDCM ? 1 : 0;
+}
+
+static unsigned one_with_global(const X86VPmu *v)
+{
+    return version_of(v)->fixed ? 1 : 0;
+}
+
+static unsigned one_with_status_set(const X86VPmu *v)
+{
+    return version_of(v)->status_set ? 1 : 0;
+}
+
+/**
+ * struct IntelMsr - a range of registers of the same kind
+ * @first: the number of the first
+ * @numbers: how many numbers are set aside for them
+ * @count: how many of those exist; the others fault
+ * @writable: the bits that can be written as 1 without a fault; NULL if every
+ *            write faults
+ * @read: what a register holds
+ * @write: write one
+ */
+typedef struct IntelMsr {
+    uint32_t first;
+    unsigned numbers;
+    unsigned (*count)(const X86VPmu *v);
+    uint64_t (*writable)(const X86VPmu *v);
+    uint64_t (*read)(X86VPmu *v, unsigned i);
+    void (*write)(X86VPmu *v, unsigned i, uint64_t val);
+} IntelMsr;
+
+static const IntelMsr msrs[] = {
+    { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, count_gp,
+      any_bits, read_gp, write_gp_legacy },
+    { MSR_IA32_PMC0, X86_VPMU_MAX_GP, count_gp_full,
+      counter_bits, read_gp, write_gp_full },
+    { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, count_gp,
+      evtsel_bits, read_evtsel, write_evtsel },
+    { MSR_CORE_PERF_FIXED_CTR0, INTEL_NR_FIXED, count_fixed,
+      any_bits, read_fixed, write_fixed },
+    { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, one_with_global,
+      fixed_ctrl_bits, read_fixed_ctrl, write_fixed_ctrl },
+    { MSR_CORE_PERF_GLOBAL_STATUS, 1, one_with_global,
+      NULL, read_global_status, NULL },
+    { MSR_CORE_PERF_GLOBAL_CTRL, 1, one_with_global,
+      global_bits, read_global_ctrl, write_global_ctrl },
+    { MSR_CORE_PERF_GLOBAL_OVF_CTRL, 1, one_with_global,
+      status_reset_bits, read_zero, write_status_reset },
+    { MSR_IA32_PERF_GLOBAL_STATUS_SET, 1, one_with_status_set,
+      status_set_bits, read_zero, write_status_set },
+    { MSR_IA32_PERF_GLOBAL_INUSE, 1, one_with_status_set,
+      NULL, read_inuse, NULL },
+    { MSR_IA32_PERF_CAPABILITIES, 1, one_with_pdcm,
+      NULL, read_perf_capabilities, NULL },
+    { MSR_IA32_DEBUGCTL, 1, one,
+      debugctl_bits, read_debugctl, write_debugctl },
+};
+
+static const IntelMsr *find_msr(uint32_t msr, unsigned *index)
+{
+    for (int i = 0; i < ARRAY_SIZE(msrs); i++) {
+        if (msr - msrs[i].first < msrs[i].numbers) {
+            *index = msr - msrs[i].first;
+            return &msrs[i];
+        }
+    }
+    return NULL;
+}
+
+static X86VPmuAccess intel_rdmsr(X86VPmu *v, uint32_t msr, uint64_t *val)
+{
+    unsigned i;
+    const IntelMsr *m = find_msr(msr, &i);
+
+    if (!m) {
+        return X86_VPMU_NOT_MINE;
+    }
+    if (i >= m->count(v)) {
+        return X86_VPMU_FAULT;
+    }
+    pmu_begin(v->pmu);
+    *val = m->read(v, i);
+    pmu_commit(v->pmu);
+    return X86_VPMU_DONE;
+}
+
+static X86VPmuAccess intel_wrmsr(X86VPmu *v, uint32_t msr, uint64_t val)
+{
+    unsigned i;
+    const IntelMsr *m = find_msr(msr, &i);
+
+    if (!m) {
+        return X86_VPMU_NOT_MINE;
+    }
+    if (i >= m->count(v) || !m->writable || (val & ~m->writable(v))) {
+        return X86_VPMU_FAULT;
+    }
+    pmu_begin(v->pmu);
+    m->write(v, i, val);
+    pmu_commit(v->pmu);
+    return X86_VPMU_DONE;
+}
+
+static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
+{
+    unsigned i = index & RDPMC_INDEX;
+
+    switch (index & ~RDPMC_INDEX) {
+    case RDPMC_GP:
+        if (i >= v->nr_gp) {
+            return false;
+        }
+        *val = read_gp(v, i);
+        return true;
+    case RDPMC_FIXED:
+        if (i >= v->nr_fixed) {
+            return false;
+        }
+        *val = read_fixed(v, i);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void intel_cpuid(X86VPmu *v, uint32_t *eax, uint32_t *ebx,
+                        uint32_t *ecx, uint32_t *edx)
+{
+    const IntelVersion *version = version_of(v);
+
+    *eax = v->version | v->nr_gp << 8 | COUNTER_WIDTH << 16
+           | INTEL_NR_ARCH_EVENTS << 24;
+    *ebx = intel_unavailable_events();
+    *ecx = version->fixed_bitmap ? MAKE_64BIT_MASK(0, v->nr_fixed) : 0;
+    *edx = version->fixed ? v->nr_fixed | COUNTER_WIDTH << 5 : 0;
+    *edx |= version->cpuid_edx;
+}
+
+static uint64_t intel_misc_enable(X86VPmu *v, uint64_t val)
+{
+    return val | MISC_ENABLE_PERFMON | MISC_ENABLE_BTS_UNAVAIL
+           | MISC_ENABLE_PEBS_UNAVAIL;
+}
+
+static void intel_reset(X86VPmu *v)
+{
+    memset(v->evtsel, 0, sizeof(v->evtsel));
+    v->fixed_ctrl = 0;
+    v->global_ctrl = MAKE_64BIT_MASK(0, v->nr_gp);
+    v->global_status = 0;
+    v->debugctl = 0;
+}
+
+/*
+ * Properties
+ */
+
+static uint32_t version_or_default(const X86CPU *cpu)
+{
+    return cpu->vpmu_props.version == X86_VPMU_UNSET
+           ? DEFAULT_VERSION : cpu->vpmu_props.version;
+}
+
+static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
+{
+    switch (w) {
+    case FEAT_1_ECX:
+        return CPUID_EXT_PDCM;
+    case FEAT_PERF_CAPABILITIES:
+        return PERF_CAP_FULL_WIDTH
+               | (version_or_default(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM : 0);
+    default:
+        return 0;
+    }
+}
+
+static bool configure_fixed(X86VPmuProps *props, Error **errp)
+{
+    ERRP_GUARD();
+    bool unset = props->fixed_counters == X86_VPMU_UNSET;
+    uint32_t there = versions[props->version].fixed ? INTEL_NR_FIXED : 0;
+
+    if (unset) {
+        props->fixed_counters = there;
+    } else if (props->fixed_counters != there) {
+        error_setg(errp, "pmu-fixed-counters=%u is not possible with "
+                   "pmu-version=%u", props->fixed_counters, props->version);
+        error_append_hint(errp, "Allowed: %u.\n", there);
+        return false;
+    }
+    return true;
+}
+
+static bool intel_configure(X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    X86VPmuProps *props = &cpu->vpmu_props;
+
+    props->version = version_or_default(cpu);
+    if (props->version < 1 || props->version > MAX_VERSION) {
+        error_setg(errp, "pmu-version=%u is not supported", props->version);
+        error_append_hint(errp, "Allowed: 1 to %zu.\n", MAX_VERSION);
+        return false;
+    }
+    if (props->gp_counters == X86_VPMU_UNSET) {
+        props->gp_counters = intel_model(cpu->env.cpuid_version)->gp_counters;
+    } else if (props->gp_counters != 4 && props->gp_counters != 8) {
+        error_setg(errp, "pmu-gp-counters=%u is not supported",
+                   props->gp_counters);
+        error_append_hint(errp, "Allowed: 4 or 8.\n");
+        return false;
+    }
+    return configure_fixed(props, errp);
+}
+
+static void intel_init(X86VPmu *v)
+{
+    v->model = intel_model(v->cpu->env.cpuid_version);
+}
+
+const X86VPmuOps intel_vpmu_ops = {
+    .name = "Intel",
+    .features = intel_features,
+    .configure = intel_configure,
+    .init = intel_init,
+    .reset = intel_reset,
+    .cpuid = intel_cpuid,
+    .misc_enable = intel_misc_enable,
+    .rdmsr = intel_rdmsr,
+    .wrmsr = intel_wrmsr,
+    .rdpmc = intel_rdpmc,
+    .overflow = intel_overflow,
+    .resume = update_all,
+};

@@ -1,0 +1,292 @@
+/*
+ * x86 virtual PMU: what the register files share
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "qemu/units.h"
+#include "qapi/error.h"
+#include "hw/i386/apic.h"
+#include "system/qtest.h"
+#include "system/tcg.h"
+#include "vpmu-internal.h"
+#include "trace.h"
+
+#define DEFAULT_FREQUENCY 1000000000ull
+#define MIN_FREQUENCY     1000000ull
+#define MAX_FREQUENCY     10000000000ull
+#define MAX_CPI           (1000 * PMU_CPI_ONE)
+
+/* The register file that a CPU would have; NULL if there is none for it. */
+static const X86VPmuOps *ops_for(X86CPU *cpu)
+{
+    if (!cpu->enable_pmu || !(tcg_enabled() || qtest_enabled())) {
+        return NULL;
+    }
+    return IS_INTEL_CPU(&cpu->env) ? &intel_vpmu_ops : NULL;
+}
+
+uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
+{
+    const X86VPmuOps *ops = ops_for(cpu);
+
+    return ops ? ops->features(cpu, w) : 0;
+}
+
+/*
+ * Properties
+ */
+
+/* The name of a property that the user has given, or NULL. */
+static const char *given_property(const X86VPmuProps *props)
+{
+    return props->version != X86_VPMU_UNSET ? "pmu-version"
+           : props->gp_counters != X86_VPMU_UNSET ? "pmu-gp-counters"
+           : props->fixed_counters != X86_VPMU_UNSET ? "pmu-fixed-counters"
+           : props->cycles ? "pmu-cycles"
+           : props->cpi != X86_VPMU_UNSET ? "pmu-cpi"
+           : props->frequency ? "pmu-frequency"
+           : NULL;
+}
+
+static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!cpu->enable_pmu) {
+        error_setg(errp, "%s needs a CPU with a PMU", given);
+        error_append_hint(errp, "Add pmu=on.\n");
+    } else if (!(tcg_enabled() || qtest_enabled())) {
+        error_setg(errp, "%s is only for the PMU that TCG emulates", given);
+        error_append_hint(errp, "Use -accel tcg, or leave the property out: "
+                          "the host's PMU decides.\n");
+    } else {
+        error_setg(errp, "%s: there is no PMU for CPUs of this vendor yet",
+                   given);
+        error_append_hint(errp, "Choose an Intel CPU model, or add "
+                          "vendor=GenuineIntel.\n");
+    }
+    return false;
+}
+
+static bool configure_cpi(X86VPmuProps *props, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (props->frequency) {
+        error_setg(errp, "pmu-frequency has no meaning for cycles that follow "
+                   "instructions");
+        error_append_hint(errp, "Add pmu-cycles=time.\n");
+        return false;
+    }
+    if (props->cpi == X86_VPMU_UNSET) {
+        props->cpi = PMU_CPI_ONE;
+    }
+    if (props->cpi < PMU_CPI_ONE || props->cpi > MAX_CPI) {
+        error_setg(errp, "pmu-cpi=%u is not supported", props->cpi);
+        error_append_hint(errp, "Allowed: %u to %u, thousandths of a cycle "
+                          "per instruction.\n", PMU_CPI_ONE, MAX_CPI);
+        return false;
+    }
+    return true;
+}
+
+static bool configure_frequency(X86VPmuProps *props, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (props->cpi != X86_VPMU_UNSET) {
+        error_setg(errp, "pmu-cpi has no meaning for cycles that follow time");
+        error_append_hint(errp, "Add pmu-cycles=instructions.\n");
+        return false;
+    }
+    if (!props->frequency) {
+        props->frequency = DEFAULT_FREQUENCY;
+    }
+    if (props->frequency < MIN_FREQUENCY || props->frequency > MAX_FREQUENCY) {
+        error_setg(errp, "pmu-frequency=%" PRIu64 " is not supported",
+                   props->frequency);
+        error_append_hint(errp, "Allowed: %llu to %llu, in Hz.\n",
+                          MIN_FREQUENCY, MAX_FREQUENCY);
+        return false;
+    }
+    return true;
+}
+
+static bool cycles_follow_time(const X86VPmuProps *props)
+{
+    return g_strcmp0(props->cycles, "time") == 0;
+}
+
+static bool configure_cycles(X86VPmuProps *props, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (cycles_follow_time(props)) {
+        return configure_frequency(props, errp);
+    }
+    if (props->cycles && strcmp(props->cycles, "instructions") != 0) {
+        error_setg(errp, "pmu-cycles=%s is not supported", props->cycles);
+        error_append_hint(errp, "Allowed: instructions or time.\n");
+        return false;
+    }
+    return configure_cpi(props, errp);
+}
+
+bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
+{
+    const X86VPmuOps *ops = ops_for(cpu);
+    const char *given = given_property(&cpu->vpmu_props);
+
+    if (!ops) {
+        return !given || refuse_properties(cpu, given, errp);
+    }
+    return ops->configure(cpu, errp)
+           && configure_cycles(&cpu->vpmu_props, errp);
+}
+
+/*
+ * Life
+ */
+
+static void create_counters(X86VPmu *v)
+{
+    const X86VPmuProps *props = &v->cpu->vpmu_props;
+    const PmuCycleModel model = {
+        .from_clock = cycles_follow_time(props),
+        .cpi = props->cpi,
+        .khz = props->frequency / 1000,
+    };
+    const PmuEngineOps *engine_ops = &pmu_manual_ops;
+    void *engine;
+
+    if (tcg_enabled()) {
+        engine_ops = &pmu_tcg_ops;
+        engine = v->tcg = pmu_tcg_new(CPU(v->cpu), &model);
+    } else {
+        engine = v->manual = g_new0(PmuManual, 1);
+    }
+    v->pmu = pmu_new(v->nr_gp + v->nr_fixed, X86_VPMU_NR_MODES,
+                     engine_ops, engine, v->ops->overflow, v);
+    CPU(v->cpu)->pmu = v->pmu;
+}
+
+void x86_vpmu_create(X86CPU *cpu)
+{
+    const X86VPmuOps *ops = ops_for(cpu);
+    X86VPmu *v;
+
+    x86_vpmu_qtest_init();
+    if (!ops) {
+        return;
+    }
+    v = g_new0(X86VPmu, 1);
+    v->cpu = cpu;
+    v->ops = ops;
+    v->version = cpu->vpmu_props.version;
+    v->nr_gp = cpu->vpmu_props.gp_counters;
+    v->nr_fixed = cpu->vpmu_props.fixed_counters;
+    ops->init(v);
+    create_counters(v);
+    cpu->vpmu = v;
+    x86_vpmu_reset(cpu);
+}
+
+void x86_vpmu_destroy(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    if (v) {
+        cpu->vpmu = NULL;
+        CPU(cpu)->pmu = NULL;
+        pmu_free(v->pmu);
+        pmu_tcg_free(v->tcg);
+        g_free(v->manual);
+        g_free(v);
+    }
+}
+
+void x86_vpmu_reset(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    if (v) {
+        pmu_reset(v->pmu);
+        v->ops->reset(v);
+    }
+}
+
+/*
+ * The guest's view
+ */
+
+void x86_vpmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
+                    uint32_t *edx)
+{
+    cpu->vpmu->ops->cpuid(cpu->vpmu, eax, ebx, ecx, edx);
+}
+
+uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    return v ? v->ops->misc_enable(v, val) : val;
+}
+
+X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
+{
+    X86VPmu *v = cpu->vpmu;
+    X86VPmuAccess result;
+
+    if (!v) {
+        return X86_VPMU_NOT_MINE;
+    }
+    pmu_tcg_before_insn(CPU(cpu));
+    result = v->ops->rdmsr(v, msr, val);
+    pmu_tcg_after_insn(CPU(cpu));
+    if (result == X86_VPMU_DONE) {
+        trace_x86_vpmu_rdmsr(CPU(cpu)->cpu_index, msr, *val);
+    }
+    return result;
+}
+
+X86VPmuAccess x86_vpmu_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val)
+{
+    X86VPmu *v = cpu->vpmu;
+    X86VPmuAccess result = v ? v->ops->wrmsr(v, msr, val) : X86_VPMU_NOT_MINE;
+
+    if (result != X86_VPMU_NOT_MINE) {
+        trace_x86_vpmu_wrmsr(CPU(cpu)->cpu_index, msr, val,
+                             result == X86_VPMU_FAULT ? " #GP" : "");
+    }
+    return result;
+}
+
+bool x86_vpmu_rdpmc(X86CPU *cpu, uint32_t index, uint64_t *val)
+{
+    X86VPmu *v = cpu->vpmu;
+    bool valid;
+
+    if (!v) {
+        return false;
+    }
+    pmu_tcg_before_insn(CPU(cpu));
+    valid = v->ops->rdpmc(v, index, val);
+    pmu_tcg_after_insn(CPU(cpu));
+    if (valid) {
+        trace_x86_vpmu_rdpmc(CPU(cpu)->cpu_index, index, *val);
+    }
+    return valid;
+}
+
+void x86_vpmu_raise_pmi(X86VPmu *v, bool mask)
+{
+    BQL_LOCK_GUARD();
+
+    trace_x86_vpmu_pmi(CPU(v->cpu)->cpu_index);
+    if (v->cpu->apic_state) {
+        apic_deliver_pmi(v->cpu->apic_state, mask);
+    }
+}

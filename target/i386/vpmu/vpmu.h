@@ -1,0 +1,190 @@
+/*
+ * x86 virtual PMU
+ *
+ * The guest's view of the counters of hw/pmu: model-specific registers,
+ * RDPMC, CPUID and the performance-monitoring interrupt.  One register file
+ * per vendor decodes what the guest writes into the verbs of hw/pmu/pmu.h;
+ * nothing is counted here.
+ *
+ * A CPU has a virtual PMU (X86CPU.vpmu) if it was created with pmu=on, under
+ * TCG or qtest, and its vendor has a register file.  Other accelerators bring
+ * a PMU of their own and none of this applies to them; every function below
+ * does nothing for a CPU without a virtual PMU.
+ *
+ * Threads: as for struct Pmu, the vCPU's own thread, or any that holds the
+ * big lock while the vCPU is stopped.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef I386_VPMU_H
+#define I386_VPMU_H
+
+#include "cpu.h"
+
+/**
+ * x86_vpmu_rdpmc_allowed - whether RDPMC is allowed at the current privilege
+ * @env: the CPU's state
+ */
+static inline bool x86_vpmu_rdpmc_allowed(const CPUX86State *env)
+{
+    return (env->hflags & HF_CPL_MASK) == 0
+           || (env->cr[4] & CR4_PCE_MASK)
+           || !(env->cr[0] & CR0_PE_MASK);
+}
+
+#if defined(CONFIG_TCG) && !defined(CONFIG_USER_ONLY)
+
+/*
+ * Modes, as hw/pmu numbers them: a sum of these.
+ */
+#define X86_VPMU_MODE_USER  1 /* CPL is not 0 */
+#define X86_VPMU_MODE_GUEST 2 /* between VMRUN and #VMEXIT */
+#define X86_VPMU_MODE_SMM   4 /* in system management mode */
+#define X86_VPMU_NR_MODES   8
+
+/**
+ * x86_vpmu_mode - the mode in which instructions are counted
+ * @hflags: CPUX86State.hflags, or the flags of a translation block
+ */
+static inline unsigned x86_vpmu_mode(uint32_t hflags)
+{
+    return (hflags & HF_CPL_MASK ? X86_VPMU_MODE_USER : 0)
+           | (hflags & HF_GUEST_MASK ? X86_VPMU_MODE_GUEST : 0)
+           | (hflags & HF_SMM_MASK ? X86_VPMU_MODE_SMM : 0);
+}
+
+/**
+ * enum X86VPmuAccess - what became of an access to a register
+ * @X86_VPMU_NOT_MINE: not a register of the PMU
+ * @X86_VPMU_DONE: read or written
+ * @X86_VPMU_FAULT: the guest gets #GP(0); nothing has changed
+ */
+typedef enum X86VPmuAccess {
+    X86_VPMU_NOT_MINE,
+    X86_VPMU_DONE,
+    X86_VPMU_FAULT,
+} X86VPmuAccess;
+
+/**
+ * x86_vpmu_features - the CPUID and MSR features that a CPU's PMU brings
+ * @cpu: the CPU, not necessarily realized
+ * @w: a word of features
+ */
+uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w);
+
+/**
+ * x86_vpmu_configure - check the properties and fill in those not given
+ * @cpu: the CPU, being realized
+ * @errp: what is wrong, and what is allowed
+ *
+ * Returns: false with @errp set if the combination cannot be had.
+ */
+bool x86_vpmu_configure(X86CPU *cpu, Error **errp);
+
+/**
+ * x86_vpmu_create - give a CPU its PMU, if it is to have one
+ * @cpu: the CPU, configured, before its thread starts
+ */
+void x86_vpmu_create(X86CPU *cpu);
+
+/**
+ * x86_vpmu_destroy - take it away again
+ * @cpu: the CPU, whose thread has ended
+ */
+void x86_vpmu_destroy(X86CPU *cpu);
+
+/**
+ * x86_vpmu_reset - what RESET does; INIT leaves a PMU alone
+ * @cpu: the CPU
+ */
+void x86_vpmu_reset(X86CPU *cpu);
+
+/**
+ * x86_vpmu_cpuid - the leaf that describes the PMU
+ * @cpu: the CPU, which has one
+ */
+void x86_vpmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
+                    uint32_t *edx);
+
+/**
+ * x86_vpmu_misc_enable - IA32_MISC_ENABLE with its read-only bits in place
+ * @cpu: the CPU
+ * @val: a value to be stored there
+ */
+uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val);
+
+/**
+ * x86_vpmu_rdmsr - read a register
+ * @cpu: the CPU
+ * @msr: its number
+ * @val: set if the result is X86_VPMU_DONE, to what the register held before
+ *       the instruction that reads it
+ */
+X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val);
+
+/**
+ * x86_vpmu_wrmsr - write a register
+ * @cpu: the CPU
+ * @msr: its number
+ * @val: the value
+ */
+X86VPmuAccess x86_vpmu_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val);
+
+/**
+ * x86_vpmu_rdpmc - what RDPMC does once it is known to be allowed
+ * @cpu: the CPU
+ * @index: ECX
+ * @val: set to EDX:EAX, the count before this instruction
+ *
+ * Returns: false if the guest gets #GP(0).
+ */
+bool x86_vpmu_rdpmc(X86CPU *cpu, uint32_t index, uint64_t *val);
+
+/**
+ * vmstate_x86_vpmu - a subsection of the CPU's state, for CPUs that have one
+ */
+extern const VMStateDescription vmstate_x86_vpmu;
+
+#else /* no virtual PMU in this executable */
+
+static inline uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
+{
+    return 0;
+}
+
+static inline bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
+{
+    return true;
+}
+
+static inline void x86_vpmu_create(X86CPU *cpu)
+{
+}
+
+static inline void x86_vpmu_destroy(X86CPU *cpu)
+{
+}
+
+static inline void x86_vpmu_reset(X86CPU *cpu)
+{
+}
+
+static inline void x86_vpmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *ebx,
+                                  uint32_t *ecx, uint32_t *edx)
+{
+}
+
+static inline uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
+{
+    return val;
+}
+
+static inline bool x86_vpmu_rdpmc(X86CPU *cpu, uint32_t index, uint64_t *val)
+{
+    return false;
+}
+
+#endif
+
+#endif /* I386_VPMU_H */

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# `make help` says what there is.  Everything that is made goes to build/.
+
+ARCH ?= x86_64
+export ARCH
+
+help:
+	@echo 'make run        boot Linux and show the PMU at work (ARCH=x86_64)'
+	@echo 'make shell      boot the same guest, and give you its shell'
+	@echo 'make check      run all tests; the last line has the total'
+	@echo 'make bench      measure what counting costs; writes docs/'
+	@echo 'make build      only build QEMU and the guest'
+	@echo 'make clean      remove what was built; keep what was downloaded'
+	@echo 'make distclean  remove build/'
+	@echo
+	@echo 'QEMU_SRC=DIR    use this QEMU 10.0.x source tree, not Debian'"'"'s'
+
+packages:
+	@scripts/install-packages
+
+source: packages
+	@scripts/fetch-qemu
+	@scripts/overlay
+
+qemu: source
+	@scripts/build-qemu
+
+guest: packages
+	@scripts/build-guest
+
+build: qemu guest
+
+run: build
+	@scripts/demo/run
+
+shell: build
+	@scripts/guest-run
+
+check: packages
+	@scripts/check
+
+bench: build
+	@scripts/bench
+
+clean:
+	rm -rf build/qemu build/qemu-src* build/guest/initramfs build/tests \
+	       build/unit* build/logs
+
+distclean:
+	rm -rf build
+
+.PHONY: help packages source qemu guest build run shell check bench clean \
+        distclean

@@ -7,57 +7,41 @@
 #include "qemu/osdep.h"
 #include "pmu-rig.h"
 
+#define T(name) BIT64(PMU_TALLY_##name)
+
 /* Each tally grows by its own power of two, so sums tell them apart. */
-static const uint64_t expected_events[PMU_EVENT__MAX] = {
-    [PMU_EVENT_CYCLES] = BIT64(PMU_TALLY_CYCLES),
-    [PMU_EVENT_REF_CYCLES] = BIT64(PMU_TALLY_REF_CYCLES),
-    [PMU_EVENT_INSNS] = BIT64(PMU_TALLY_INSNS),
-    [PMU_EVENT_BRANCHES] =
-        BIT64(PMU_TALLY_COND_TAKEN)
-        | BIT64(PMU_TALLY_COND_NOT_TAKEN)
-        | BIT64(PMU_TALLY_JUMPS)
-        | BIT64(PMU_TALLY_INDIRECT_JUMPS)
-        | BIT64(PMU_TALLY_CALLS)
-        | BIT64(PMU_TALLY_INDIRECT_CALLS)
-        | BIT64(PMU_TALLY_RETURNS)
-        | BIT64(PMU_TALLY_FAR_BRANCHES),
-    [PMU_EVENT_COND_BRANCHES] =
-        BIT64(PMU_TALLY_COND_TAKEN)
-        | BIT64(PMU_TALLY_COND_NOT_TAKEN),
-    [PMU_EVENT_COND_TAKEN] = BIT64(PMU_TALLY_COND_TAKEN),
-    [PMU_EVENT_COND_NOT_TAKEN] = BIT64(PMU_TALLY_COND_NOT_TAKEN),
-    [PMU_EVENT_TAKEN_BRANCHES] =
-        BIT64(PMU_TALLY_COND_TAKEN)
-        | BIT64(PMU_TALLY_JUMPS)
-        | BIT64(PMU_TALLY_INDIRECT_JUMPS)
-        | BIT64(PMU_TALLY_CALLS)
-        | BIT64(PMU_TALLY_INDIRECT_CALLS)
-        | BIT64(PMU_TALLY_RETURNS)
-        | BIT64(PMU_TALLY_FAR_BRANCHES),
-    [PMU_EVENT_NEAR_TAKEN] =
-        BIT64(PMU_TALLY_COND_TAKEN)
-        | BIT64(PMU_TALLY_JUMPS)
-        | BIT64(PMU_TALLY_INDIRECT_JUMPS)
-        | BIT64(PMU_TALLY_CALLS)
-        | BIT64(PMU_TALLY_INDIRECT_CALLS)
-        | BIT64(PMU_TALLY_RETURNS),
-    [PMU_EVENT_CALLS] =
-        BIT64(PMU_TALLY_CALLS)
-        | BIT64(PMU_TALLY_INDIRECT_CALLS),
-    [PMU_EVENT_DIRECT_CALLS] = BIT64(PMU_TALLY_CALLS),
-    [PMU_EVENT_RETURNS] = BIT64(PMU_TALLY_RETURNS),
-    [PMU_EVENT_INDIRECT_BRANCHES] =
-        BIT64(PMU_TALLY_INDIRECT_JUMPS)
-        | BIT64(PMU_TALLY_INDIRECT_CALLS),
-    [PMU_EVENT_INDIRECT_CALLS] = BIT64(PMU_TALLY_INDIRECT_CALLS),
-    [PMU_EVENT_FAR_BRANCHES] = BIT64(PMU_TALLY_FAR_BRANCHES),
-    [PMU_EVENT_LOADS] = BIT64(PMU_TALLY_LOADS),
-    [PMU_EVENT_STORES] = BIT64(PMU_TALLY_STORES),
-    [PMU_EVENT_INTERRUPTS] = BIT64(PMU_TALLY_INTERRUPTS),
-    [PMU_EVENT_EXCEPTIONS] = BIT64(PMU_TALLY_EXCEPTIONS),
-    [PMU_EVENT_DTLB_LOAD_MISSES] = BIT64(PMU_TALLY_DTLB_LOAD_MISSES),
-    [PMU_EVENT_DTLB_STORE_MISSES] = BIT64(PMU_TALLY_DTLB_STORE_MISSES),
-    [PMU_EVENT_ITLB_MISSES] = BIT64(PMU_TALLY_ITLB_MISSES),
+static const uint64_t events[PMU_EVENT__MAX] = {
+    [PMU_EVENT_CYCLES]            = T(CYCLES),
+    [PMU_EVENT_REF_CYCLES]        = T(REF_CYCLES),
+    [PMU_EVENT_INSNS]             = T(INSNS),
+    [PMU_EVENT_BRANCHES]          = T(COND_TAKEN) | T(COND_NOT_TAKEN)
+                                    | T(JUMPS) | T(INDIRECT_JUMPS)
+                                    | T(CALLS) | T(INDIRECT_CALLS)
+                                    | T(RETURNS) | T(FAR_BRANCHES),
+    [PMU_EVENT_COND_BRANCHES]     = T(COND_TAKEN) | T(COND_NOT_TAKEN),
+    [PMU_EVENT_COND_TAKEN]        = T(COND_TAKEN),
+    [PMU_EVENT_COND_NOT_TAKEN]    = T(COND_NOT_TAKEN),
+    [PMU_EVENT_TAKEN_BRANCHES]    = T(COND_TAKEN)
+                                    | T(JUMPS) | T(INDIRECT_JUMPS)
+                                    | T(CALLS) | T(INDIRECT_CALLS)
+                                    | T(RETURNS) | T(FAR_BRANCHES),
+    [PMU_EVENT_NEAR_TAKEN]        = T(COND_TAKEN)
+                                    | T(JUMPS) | T(INDIRECT_JUMPS)
+                                    | T(CALLS) | T(INDIRECT_CALLS)
+                                    | T(RETURNS),
+    [PMU_EVENT_CALLS]             = T(CALLS) | T(INDIRECT_CALLS),
+    [PMU_EVENT_RETURNS]           = T(RETURNS),
+    [PMU_EVENT_INDIRECT_BRANCHES] = T(INDIRECT_JUMPS) | T(INDIRECT_CALLS),
+    [PMU_EVENT_DIRECT_CALLS]      = T(CALLS),
+    [PMU_EVENT_INDIRECT_CALLS]    = T(INDIRECT_CALLS),
+    [PMU_EVENT_FAR_BRANCHES]      = T(FAR_BRANCHES),
+    [PMU_EVENT_LOADS]             = T(LOADS),
+    [PMU_EVENT_STORES]            = T(STORES),
+    [PMU_EVENT_INTERRUPTS]        = T(INTERRUPTS),
+    [PMU_EVENT_EXCEPTIONS]        = T(EXCEPTIONS),
+    [PMU_EVENT_DTLB_LOAD_MISSES]  = T(DTLB_LOAD_MISSES),
+    [PMU_EVENT_DTLB_STORE_MISSES] = T(DTLB_STORE_MISSES),
+    [PMU_EVENT_ITLB_MISSES]       = T(ITLB_MISSES),
 };
 
 static void test_events(Rig *rig)
@@ -66,13 +50,13 @@ static void test_events(Rig *rig)
     PmuTally t;
 
     for (event = 0; event < PMU_EVENT__MAX; event++) {
-        g_assert_cmphex(pmu_event_tallies(event), ==, expected_events[event]);
+        g_assert_cmphex(pmu_event_tallies(event), ==, events[event]);
         rig_start(rig, 0, event, ALL_MODES);
         rig_write(rig, 0, 0);
         for (t = 0; t < PMU_TALLY__MAX; t++) {
             rig_count(rig, t, t % PMU_MAX_MODES, BIT64(t));
         }
-        rig_assert_value(rig, 0, expected_events[event]);
+        rig_assert_value(rig, 0, events[event]);
     }
 }
 

@@ -133,7 +133,7 @@ static const IntelEvent ivb_walks[] = {
     { }
 };
 
-/* WALK_COMPLETED, any size of page, from Haswell to Ice Lake and since Tremont */
+/* WALK_COMPLETED, any page size, Haswell to Ice Lake and since Tremont */
 static const IntelEvent hsw_walks[] = {
     { CODE(0x08, 0x0e), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x49, 0x0e), PMU_EVENT_DTLB_STORE_MISSES },

@@ -16,6 +16,9 @@
 
 #define COUNTER_WIDTH 48
 
+/* With that of IA32_FIXED_CTR3, which counts slots on CPUs that know them. */
+#define FIXED_NUMBERS 4
+
 /* Register numbers that cpu.h does not have. */
 #define MSR_IA32_DEBUGCTL                 0x1d9
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
@@ -555,7 +558,7 @@ static const IntelMsr msrs[] = {
       counter_bits, read_gp, write_gp_full },
     { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, count_gp,
       evtsel_bits, read_evtsel, write_evtsel },
-    { MSR_CORE_PERF_FIXED_CTR0, INTEL_NR_FIXED, count_fixed,
+    { MSR_CORE_PERF_FIXED_CTR0, FIXED_NUMBERS, count_fixed,
       any_bits, read_fixed, write_fixed },
     { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, one_with_global,
       fixed_ctrl_bits, read_fixed_ctrl, write_fixed_ctrl },

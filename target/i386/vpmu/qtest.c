@@ -6,7 +6,7 @@
  *
  *   vpmu_rdmsr CPU MSR             OK ok VALUE | OK gp
  *   vpmu_wrmsr CPU MSR VALUE       OK ok | OK gp
- *   vpmu_rdpmc CPU ECX CPL         OK ok VALUE | OK gp
+ *   vpmu_rdpmc CPU ECX CPL         OK ok VALUE | OK gp, in protected mode
  *   vpmu_cr4 CPU VALUE             OK
  *   vpmu_cpuid CPU LEAF SUBLEAF    OK EAX EBX ECX EDX
  *   vpmu_init CPU                  OK               what INIT does
@@ -104,12 +104,15 @@ static void cmd_rdpmc(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
 {
     CPUX86State *env = &cpu->env;
     uint32_t hflags = env->hflags;
+    target_ulong cr0 = env->cr[0];
     uint64_t val = 0;
     bool done;
 
     env->hflags = (hflags & ~HF_CPL_MASK) | (arg[1] & HF_CPL_MASK);
+    env->cr[0] |= CR0_PE_MASK;
     done = x86_vpmu_rdpmc_allowed(env) && x86_vpmu_rdpmc(cpu, arg[0], &val);
     env->hflags = hflags;
+    env->cr[0] = cr0;
     send_value(chr, done, val);
 }
 

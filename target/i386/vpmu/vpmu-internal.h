@@ -59,6 +59,7 @@ typedef struct X86VPmuOps {
  * @pmu: its counters: general-purpose ones, then fixed ones
  * @tcg: what drives them, under TCG
  * @manual: or what drives them under qtest
+ * @stopped: called when the machine starts and stops
  * @version: of the architecture of the registers
  * @nr_gp: general-purpose counters
  * @nr_fixed: fixed-function counters
@@ -75,6 +76,7 @@ struct X86VPmu {
     Pmu *pmu;
     PmuTcg *tcg;
     PmuManual *manual;
+    VMChangeStateEntry *stopped;
     uint32_t version;
     uint32_t nr_gp;
     uint32_t nr_fixed;

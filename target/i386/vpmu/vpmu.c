@@ -10,6 +10,7 @@
 #include "qapi/error.h"
 #include "hw/i386/apic.h"
 #include "system/qtest.h"
+#include "system/runstate.h"
 #include "system/tcg.h"
 #include "vpmu-internal.h"
 #include "trace.h"
@@ -173,6 +174,19 @@ static void create_counters(X86VPmu *v)
     CPU(v->cpu)->pmu = v->pmu;
 }
 
+/*
+ * Overflow that has not been noticed yet is noticed before anything is saved:
+ * it may raise an interrupt, which is part of other devices' state.
+ */
+static void machine_stopped(void *opaque, bool running, RunState state)
+{
+    X86VPmu *v = opaque;
+
+    if (!running) {
+        pmu_fold(v->pmu);
+    }
+}
+
 void x86_vpmu_create(X86CPU *cpu)
 {
     const X86VPmuOps *ops = ops_for(cpu);
@@ -190,6 +204,7 @@ void x86_vpmu_create(X86CPU *cpu)
     v->nr_fixed = cpu->vpmu_props.fixed_counters;
     ops->init(v);
     create_counters(v);
+    v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);
     cpu->vpmu = v;
     x86_vpmu_reset(cpu);
 }
@@ -201,6 +216,7 @@ void x86_vpmu_destroy(X86CPU *cpu)
     if (v) {
         cpu->vpmu = NULL;
         CPU(cpu)->pmu = NULL;
+        qemu_del_vm_change_state_handler(v->stopped);
         pmu_free(v->pmu);
         pmu_tcg_free(v->tcg);
         g_free(v->manual);

@@ -1,0 +1,167 @@
+/*
+ * Bare-metal test guest: the Intel PMU
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef BARE_PMU_H
+#define BARE_PMU_H
+
+#include "bare.h"
+
+#define MSR_PERFCTR(i)      (0xc1 + (i))
+#define MSR_PMC(i)          (0x4c1 + (i))
+#define MSR_EVTSEL(i)       (0x186 + (i))
+#define MSR_FIXED_CTR(i)    (0x309 + (i))
+#define MSR_PERF_CAP        0x345
+#define MSR_FIXED_CTRL      0x38d
+#define MSR_GLOBAL_STATUS   0x38e
+#define MSR_GLOBAL_OVF_CTRL 0x390
+#define MSR_DEBUGCTL        0x1d9
+
+#define DEBUGCTL_FREEZE_ON_PMI BIT(12)
+#define DEBUGCTL_FREEZE_IN_SMM BIT(14)
+#define PERF_CAP_FREEZE_IN_SMM BIT(12)
+#define PERF_CAP_FW_WRITE      BIT(13)
+
+/* Event select: bits beside the event's code and unit mask. */
+#define SEL_USR             BIT(16)
+#define SEL_OS              BIT(17)
+#define SEL_EDGE            BIT(18)
+#define SEL_INT             BIT(20)
+#define SEL_EN              BIT(22)
+#define SEL_INV             BIT(23)
+#define SEL_CMASK(n)        ((uint64_t)(n) << 24)
+#define SEL_ALL             (SEL_USR | SEL_OS)
+
+/* Fields of a counter in FIXED_CTRL. */
+#define FIXED_OS            1
+#define FIXED_USR           2
+#define FIXED_ALL           3
+#define FIXED_INT           8
+
+/* Events: unit mask << 8 | code. */
+#define EV_CYCLES           0x003c
+#define EV_INSTRUCTIONS     0x00c0
+#define EV_REF_CYCLES       0x013c
+#define EV_BRANCHES         0x00c4
+/* The model-specific ones are Skylake's. */
+#define EV_BR_CONDITIONAL   0x01c4
+#define EV_BR_CALL          0x02c4
+#define EV_BR_RETURN        0x08c4
+#define EV_BR_NOT_TAKEN     0x10c4
+#define EV_BR_TAKEN         0x20c4
+#define EV_BR_FAR           0x40c4
+#define EV_INTERRUPTS       0x01cb
+#define EV_LOADS            0x81d0
+#define EV_STORES           0x82d0
+
+/* Bits of counters in GLOBAL_CTRL, GLOBAL_STATUS and GLOBAL_OVF_CTRL. */
+#define GP(i)               BIT(i)
+#define FIXED(i)            BIT(32 + (i))
+
+/* RDPMC's index of fixed counter @i. */
+#define RDPMC_FIXED(i)      (0x40000000u + (i))
+
+#define COUNTER_MASK        (BIT(48) - 1)
+
+/* From version 4 on, what freezes on a PMI sets this. */
+#define STATUS_CTR_FRZ      BIT(59)
+
+/* Returns: CPUID's version of architectural perfmon, 0 if there is none. */
+unsigned pmu_version(void);
+unsigned pmu_gp_counters(void);
+unsigned pmu_fixed_counters(void);
+
+/* GLOBAL_CTRL's bits of all counters. */
+uint64_t pmu_all_counters(void);
+
+/* As after a reset, but nothing enabled in GLOBAL_CTRL, if there is one. */
+void pmu_reset(void);
+
+/**
+ * pmu_gp - program a general counter
+ * @i: which
+ * @select: event and SEL_ bits; SEL_EN is added
+ * @value: what it starts at
+ */
+void pmu_gp(unsigned i, uint64_t select, uint64_t value);
+
+/**
+ * pmu_fixed - program a fixed counter
+ * @i: which
+ * @field: FIXED_ bits
+ * @value: what it starts at
+ */
+void pmu_fixed(unsigned i, unsigned field, uint64_t value);
+
+/* ---- Counts --------------------------------------------------------- */
+
+/**
+ * struct counts - what the counters of measure_kernel() and measure_user()
+ *     say of the code under test alone
+ * @user: instructions in user mode
+ * @kernel: instructions in the kernel
+ * @all: instructions by the fixed counter
+ * @result: what the code returned
+ */
+struct counts {
+    uint64_t user, kernel, all, result;
+};
+
+struct counts measure_kernel(code_fn *fn, uint64_t arg);
+struct counts measure_user(code_fn *fn, uint64_t arg);
+
+/**
+ * expect_counts - check what measure_kernel() or measure_user() returned
+ * @what: names the code under test
+ * @c: the counts
+ * @user: instructions there must be in user mode
+ * @kernel: instructions there must be in the kernel
+ */
+void expect_counts(const char *what, struct counts c, uint64_t user,
+                   uint64_t kernel);
+
+/**
+ * expect_both - count a function in the kernel and in user mode
+ * @what: names it
+ * @fn: the function
+ * @arg: its argument
+ * @count: instructions it must have in both
+ *
+ * That @count is right is checked by single steps, unless it is large.
+ */
+void expect_both(const char *what, code_fn *fn, uint64_t arg, uint64_t count);
+
+/* ---- Sampling ------------------------------------------------------- */
+
+#define MAX_SAMPLES 4096
+
+/**
+ * struct sample - one PMI, as its handler found the machine
+ * @value: of the first counter in @status, after it was stopped
+ */
+struct sample {
+    uint64_t rip, cs, status, lvt, ctrl, value;
+};
+
+extern struct sample samples[MAX_SAMPLES];
+extern volatile unsigned sample_count; /* by the handler */
+
+/**
+ * sample_with - handle PMIs
+ * @lvt: value for the APIC's performance LVT: VEC_PMI or APIC_NMI
+ *
+ * Every PMI appends to samples[]. The handler stops all counters, clears
+ * what overflowed, sets each such counter to what sample_reload() asked for
+ * or else disables it, unmasks the LVT and restores GLOBAL_CTRL.
+ */
+void sample_with(uint32_t lvt);
+
+/**
+ * sample_reload - set what an overflowed counter starts from again
+ * @bit: of the counter in GLOBAL_STATUS
+ * @period: events until the next overflow; 0 to stop the counter
+ */
+void sample_reload(unsigned bit, uint64_t period);
+
+#endif /* BARE_PMU_H */

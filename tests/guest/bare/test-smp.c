@@ -1,0 +1,213 @@
+/*
+ * Suite smp: two CPUs, each with counters of its own
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+static volatile bool go; /* from the first CPU to the second */
+
+/* Both begin at the same time, more or less. */
+static void start_together(void (*fn)(void))
+{
+    go = false;
+    start_cpu1(fn);
+    go = true;
+}
+
+static void finish_together(void)
+{
+    expect(spin_until(cpu1_done()), true, "second CPU done");
+}
+
+/* ---- Registers ------------------------------------------------------ */
+
+static uint64_t seen_ctrl, seen_status, seen_select;
+
+static void read_reset_values(void)
+{
+    seen_ctrl = rdmsr(MSR_GLOBAL_CTRL);
+    seen_status = rdmsr(MSR_GLOBAL_STATUS);
+    seen_select = rdmsr(MSR_EVTSEL(0));
+}
+
+/* The first in this suite: nothing has touched the second CPU's PMU. */
+TEST(smp, reset_values)
+{
+    start_cpu1(read_reset_values);
+    finish_together();
+    expect(seen_ctrl, BIT(pmu_gp_counters()) - 1, "GLOBAL_CTRL");
+    expect(seen_status, 0, "GLOBAL_STATUS");
+    expect(seen_select, 0, "EVTSEL0");
+}
+
+static uint64_t seen_counter, seen_fixed;
+
+static void set_counters(void)
+{
+    pmu_reset();
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_ALL, 0x123456789abc);
+    wrmsr(MSR_FIXED_CTR(0), 4711);
+    wrmsr(MSR_FIXED_CTRL, 0xb);
+}
+
+static void read_counters(void)
+{
+    seen_counter = rdmsr(MSR_PMC(0));
+    seen_select = rdmsr(MSR_EVTSEL(0));
+    seen_fixed = rdmsr(MSR_FIXED_CTR(0));
+}
+
+/* INIT leaves the PMU alone. */
+TEST(smp, init)
+{
+    start_cpu1(set_counters);
+    finish_together();
+    start_cpu1(read_counters);
+    finish_together();
+    expect(seen_counter, 0x123456789abc, "PMC0");
+    expect(seen_select, EV_INSTRUCTIONS | SEL_ALL | SEL_EN, "EVTSEL0");
+    expect(seen_fixed, 4711, "FIXED_CTR0");
+}
+
+/* ---- Counts --------------------------------------------------------- */
+
+/* The last is split between two lines, which QEMU has to stop all CPUs for. */
+uint64_t smp_shared, smp_split[16];
+unsigned __int128 smp_pair;
+
+CODE("smp_contend:\n"
+     "    mov %rdi, %rsi\n"
+     "    xor %ebx, %ebx\n"
+     "1:  lock incq smp_shared\n"
+     "    lock cmpxchg16b smp_pair\n"
+     "    lock xadd %rbx, smp_shared\n"
+     "    lock addq $1, smp_split + 61\n"
+     "    xor %ebx, %ebx\n"
+     "    dec %rsi\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn smp_contend;
+
+#define TURNS0  3000
+#define TURNS1  5000
+
+static struct counts counts1;
+
+static void contend_in_kernel(void)
+{
+    pmu_reset();
+    while (!go) {
+        pause();
+    }
+    counts1 = measure_kernel(smp_contend, TURNS1);
+}
+
+static void contend_in_user_mode(void)
+{
+    pmu_reset();
+    while (!go) {
+        pause();
+    }
+    counts1 = measure_user(smp_contend, TURNS1);
+}
+
+TEST(smp, contended_locks)
+{
+    struct counts c;
+
+    start_together(contend_in_kernel);
+    c = measure_user(smp_contend, TURNS0);
+    finish_together();
+    expect_counts("first CPU, user mode", c, 7 * TURNS0 + 3, 0);
+    expect_counts("second CPU, kernel", counts1, 0, 7 * TURNS1 + 3);
+
+    start_together(contend_in_user_mode);
+    c = measure_kernel(smp_contend, TURNS0);
+    finish_together();
+    expect_counts("first CPU, kernel", c, 0, 7 * TURNS0 + 3);
+    expect_counts("second CPU, user mode", counts1, 7 * TURNS1 + 3, 0);
+}
+
+/* One CPU modifies what the other executes: CLC for NOP and back. */
+CODE("smp_writer:\n"
+     "    mov $0x90, %eax\n"
+     "1:  xor $0x90 ^ 0xf8, %al\n"
+     "    mov %al, smp_victim+1\n"
+     "    dec %rdi\n"
+     "    jnz 1b\n"
+     "    ret\n"
+     "smp_executor:\n"
+     "    call smp_victim\n"
+     "    dec %rdi\n"
+     "    jnz smp_executor\n"
+     "    ret\n"
+     "    .balign 4096\n"
+     "smp_victim:\n"
+     "    nop\n"
+     "    nop\n"
+     "    nop\n"
+     "    ret\n");
+code_fn smp_writer, smp_executor;
+
+static void write_code(void)
+{
+    pmu_reset();
+    while (!go) {
+        pause();
+    }
+    counts1 = measure_kernel(smp_writer, 3000);
+}
+
+TEST(smp, cross_modification)
+{
+    struct counts c;
+
+    start_together(write_code);
+    c = measure_user(smp_executor, 30000);
+    finish_together();
+    expect_counts("executing CPU", c, 7 * 30000 + 1, 0);
+    expect_counts("writing CPU", counts1, 0, 4 * 3000 + 2);
+}
+
+/* ---- Samples -------------------------------------------------------- */
+
+#define PERIOD  13
+
+CODE("smp_sampled:\n"
+     "    mov %rdi, %rcx\n"
+     "1:  nop\n"
+     "    lock incq smp_shared\n"
+     "    dec %rcx\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn smp_sampled;
+
+static void sample_loop(void)
+{
+    pmu_reset();
+    while (!go) {
+        pause();
+    }
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -(uint64_t)PERIOD);
+    sample_with(VEC_PMI);
+    sample_reload(0, PERIOD);
+    run_user(GP(0), smp_sampled, 1000);
+}
+
+/* The second CPU samples, the first one counts. */
+TEST(smp, sampling)
+{
+    uint64_t total = count_steps(smp_sampled, 1000);
+    struct counts c;
+
+    start_together(sample_loop);
+    c = measure_user(smp_contend, 500);
+    finish_together();
+    expect_counts("first CPU", c, 7 * 500 + 3, 0);
+    expect(sample_count, total / PERIOD, "samples");
+    for (unsigned i = 0; i < total / PERIOD; i++) {
+        expect(samples[i].rip, step_trace[(i + 1) * PERIOD - 1],
+               "sample %u: RIP", i);
+    }
+}

@@ -1,0 +1,243 @@
+/*
+ * Suite svm: counts go on across VMRUN and #VMEXIT
+ *
+ * The guest is a few instructions of this kernel's own code, in the same
+ * address space, in kernel or in user mode. What is intercepted has not
+ * retired.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+#define MSR_EFER            0xc0000080
+#define MSR_VM_HSAVE_PA     0xc0010117
+#define EFER_SVME           BIT(12)
+
+#define MISC1_INTR          BIT(0)
+#define MISC1_NMI           BIT(1)
+#define MISC1_CPUID         BIT(18)
+#define MISC1_HLT           BIT(24)
+#define MISC2_VMRUN         BIT(0)
+#define MISC2_VMMCALL       BIT(1)
+
+#define EXIT_PF             0x4e
+#define EXIT_INTR           0x60
+#define EXIT_NMI            0x61
+#define EXIT_CPUID          0x72
+#define EXIT_HLT            0x78
+#define EXIT_VMMCALL        0x81
+
+struct vmcb_segment {
+    uint16_t selector, attributes;
+    uint32_t limit;
+    uint64_t base;
+};
+
+/* AMD's virtual machine control block, as far as it is needed here. */
+struct vmcb {
+    uint32_t intercept_cr, intercept_dr, intercept_exceptions;
+    uint32_t intercept_misc1, intercept_misc2;
+    uint8_t pad0[0x58 - 0x14];
+    uint32_t asid;
+    uint8_t pad1[0x70 - 0x5c];
+    uint64_t exit_code;
+    uint8_t pad2[0x400 - 0x78];
+    struct vmcb_segment es, cs, ss, ds, fs, gs, gdtr, ldtr, idtr, tr;
+    uint8_t pad3[0x4cb - 0x4a0];
+    uint8_t cpl;
+    uint8_t pad4[4];
+    uint64_t efer;
+    uint8_t pad5[0x548 - 0x4d8];
+    uint64_t cr4, cr3, cr0, dr7, dr6, rflags, rip;
+    uint8_t pad6[0x5d8 - 0x580];
+    uint64_t rsp;
+    uint8_t pad7[0x5f8 - 0x5e0];
+    uint64_t rax;
+    uint8_t pad8[0x1000 - 0x600];
+} __attribute__((packed, aligned(4096)));
+
+_Static_assert(offsetof(struct vmcb, exit_code) == 0x70, "AMD's layout");
+_Static_assert(offsetof(struct vmcb, cr4) == 0x548, "AMD's layout");
+_Static_assert(offsetof(struct vmcb, rip) == 0x578, "AMD's layout");
+
+static struct vmcb vmcb;
+static uint8_t host_save[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+static uint8_t guest_stack[1024] __attribute__((aligned(16)));
+
+/* VMRUN, and the GIF that #VMEXIT clears: 4 beside the guest. */
+#define HOST_COUNT 4
+
+CODE("svm_run:\n"
+     "    mov %rdi, %rax\n"
+     "    vmrun\n"
+     "    stgi\n"
+     "    ret\n");
+code_fn svm_run;
+
+static void prepare_guest(code_fn *rip, bool user, uint32_t misc1)
+{
+    struct { uint16_t limit; uint64_t base; } __attribute__((packed)) table;
+
+    if (!(cpuid(0x80000001, 0).c & BIT(2))) {
+        fail("the CPU has no SVM");
+    }
+    wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SVME);
+    wrmsr(MSR_VM_HSAVE_PA, (uint64_t)host_save);
+    vmcb = (struct vmcb) {
+        .intercept_misc1 = misc1,
+        .intercept_misc2 = MISC2_VMRUN | MISC2_VMMCALL,
+        .asid = 1,
+        .cs = { user ? USER_CS : KERNEL_CS, user ? 0xafb : 0xa9b, ~0u, 0 },
+        .ss = { user ? USER_DS : KERNEL_DS, user ? 0xcf3 : 0xc93, ~0u, 0 },
+        .ds = { user ? USER_DS : KERNEL_DS, user ? 0xcf3 : 0xc93, ~0u, 0 },
+        .es = { user ? USER_DS : KERNEL_DS, user ? 0xcf3 : 0xc93, ~0u, 0 },
+        .cpl = user ? 3 : 0,
+        .efer = rdmsr(MSR_EFER),
+        .cr4 = read_cr4(),
+        .cr3 = read_cr3(),
+        .cr0 = read_cr0(),
+        .rflags = 2 | RFLAGS_IF,
+        .rip = (uint64_t)rip,
+        .rsp = (uint64_t)(guest_stack + sizeof(guest_stack)),
+    };
+    asm volatile("sgdt %0" : "=m"(table));
+    vmcb.gdtr.limit = table.limit;
+    vmcb.gdtr.base = table.base;
+    asm volatile("sidt %0" : "=m"(table));
+    vmcb.idtr.limit = table.limit;
+    vmcb.idtr.base = table.base;
+}
+
+CODE("svm_guest:\n"
+     "    nop\n"
+     "    nop\n"
+     "    mov $10, %ecx\n"
+     "1:  loop 1b\n"
+     "    push %rcx\n"
+     "    pop %rcx\n"
+     "    nop\n"
+     "svm_guest_exit:\n"
+     "    vmmcall\n"
+     "    nop\n"
+     "    nop\n"
+     "    vmmcall\n"
+     "svm_guest_cpuid:\n"
+     "    nop\n"
+     "    cpuid\n"
+     "    nop\n"
+     "    hlt\n"
+     "    nop\n"
+     "    vmmcall\n");
+code_fn svm_guest, svm_guest_cpuid;
+LABEL(svm_guest_exit);
+
+#define GUEST_COUNT 16
+
+TEST(svm, kernel_guest)
+{
+    struct counts c;
+
+    prepare_guest(svm_guest, false, 0);
+    c = measure_kernel(svm_run, (uint64_t)&vmcb);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+    expect(vmcb.rip, (uint64_t)svm_guest_exit, "guest's RIP");
+    expect_counts("guest", c, 0, HOST_COUNT + GUEST_COUNT);
+
+    /* The guest goes on behind the VMMCALL. */
+    vmcb.rip += 3;
+    c = measure_kernel(svm_run, (uint64_t)&vmcb);
+    expect_counts("guest, resumed", c, 0, HOST_COUNT + 2);
+}
+
+TEST(svm, user_guest)
+{
+    prepare_guest(svm_guest, true, 0);
+    expect_counts("guest in user mode",
+                  measure_kernel(svm_run, (uint64_t)&vmcb), GUEST_COUNT,
+                  HOST_COUNT);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+}
+
+/* CPUID and HLT are intercepted before they do anything. */
+TEST(svm, intercepts)
+{
+    prepare_guest(svm_guest_cpuid, false, MISC1_CPUID | MISC1_HLT);
+    expect_counts("to CPUID", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 1);
+    expect(vmcb.exit_code, EXIT_CPUID, "exit");
+    vmcb.rip += 2;
+    expect_counts("to HLT", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 1);
+    expect(vmcb.exit_code, EXIT_HLT, "exit");
+    vmcb.rip += 1;
+    expect_counts("to VMMCALL", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 1);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+}
+
+/* A page fault in the middle of the guest's block, intercepted. */
+CODE("svm_fault:\n"
+     "    nop\n"
+     "    nop\n"
+     "    mov 0x40000000, %eax\n"
+     "    nop\n"
+     "    vmmcall\n");
+code_fn svm_fault;
+
+TEST(svm, page_fault)
+{
+    prepare_guest(svm_fault, false, 0);
+    vmcb.intercept_exceptions = BIT(PF_VECTOR);
+    expect_counts("to the fault", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 2);
+    expect(vmcb.exit_code, EXIT_PF, "exit");
+    map(0, spare[0], PTE_RW);
+    expect_counts("behind it", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 2);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+}
+
+/* Many entries and exits: nothing adds up. */
+TEST(svm, many_exits)
+{
+    prepare_guest(svm_guest, false, 0);
+    pmu_fixed(0, FIXED_ALL, 0);
+    for (unsigned i = 0; i < 200; i++) {
+        vmcb.rip = (uint64_t)svm_guest;
+        run_kernel(FIXED(0), svm_run, (uint64_t)&vmcb);
+    }
+    expect(rdmsr(MSR_FIXED_CTR(0)),
+           200 * (HOST_COUNT + GUEST_COUNT + RUN_KERNEL_OVERHEAD),
+           "instructions");
+}
+
+/*
+ * A PMI that is due in the guest, and intercepted, makes it exit at that
+ * very instruction. The host takes it when it can.
+ */
+static void expect_guest_overflow(unsigned n, const uint8_t *rip,
+                                  uint32_t lvt)
+{
+    prepare_guest(svm_guest, true, MISC1_INTR | MISC1_NMI);
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -(uint64_t)n);
+    sample_with(lvt);
+    run_kernel(GP(0), svm_run, (uint64_t)&vmcb);
+    expect(vmcb.exit_code, lvt == APIC_NMI ? EXIT_NMI : EXIT_INTR,
+           "instruction %u: exit", n);
+    expect(vmcb.rip, (uint64_t)rip, "instruction %u: guest's RIP", n);
+    asm volatile("sti\nnop\ncli" : : : "memory");
+    expect(sample_count, 1, "instruction %u: samples", n);
+    expect(rdmsr(MSR_PMC(0)), 0, "instruction %u: counter", n);
+}
+
+TEST(svm, overflow_in_guest)
+{
+    const uint8_t *code = (const uint8_t *)svm_guest;
+
+    expect_guest_overflow(1, code + 1, VEC_PMI);
+    expect_guest_overflow(2, code + 2, VEC_PMI);
+    expect_guest_overflow(3, code + 7, VEC_PMI);
+    expect_guest_overflow(9, code + 7, APIC_NMI);
+    expect_guest_overflow(13, code + 9, VEC_PMI);
+    expect_guest_overflow(15, code + 11, APIC_NMI);
+}

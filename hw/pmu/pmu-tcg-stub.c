@@ -18,10 +18,6 @@ bool pmu_tcg_service(CPUState *cpu)
     return false;
 }
 
-void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
-{
-}
-
 void pmu_tcg_halted(CPUState *cpu)
 {
 }

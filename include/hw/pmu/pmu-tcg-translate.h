@@ -14,6 +14,28 @@
 #include "hw/pmu/pmu-engine.h"
 #include "tcg/tcg.h"
 
+#ifdef CONFIG_USER_ONLY
+
+/* User-mode emulation has no PMU. */
+
+static inline void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
+{
+}
+
+static inline void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
+{
+}
+
+static inline void pmu_gen_accesses(DisasContextBase *db)
+{
+}
+
+static inline void pmu_gen_repeat(DisasContextBase *db)
+{
+}
+
+#else
+
 /**
  * pmu_gen_insns - count the instructions of a block, at its start
  * @db: the block, complete but for this
@@ -55,6 +77,8 @@ void pmu_gen_accesses(DisasContextBase *db);
  * retired yet.
  */
 void pmu_gen_repeat(DisasContextBase *db);
+
+#endif /* CONFIG_USER_ONLY */
 
 /**
  * pmu_note_access - the instruction accesses memory in a helper

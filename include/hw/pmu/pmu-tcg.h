@@ -14,6 +14,8 @@
  * memory at the end of their instruction, which then is the last of its
  * block; both only while some counter asks for them.
  *
+ * For code that is compiled per target.
+ *
  * Threads: everything here is called in the vCPU's own thread, but for
  * creation and release.  A vCPU may fold only between instructions: at the
  * end of the last instruction of a block, or outside translated code.
@@ -102,7 +104,14 @@ void pmu_tcg_count(CPUState *cpu, PmuTally tally);
  * @cpu: the vCPU, still in the mode in which the event was counted
  * @tally: what has not happened after all
  */
+#ifdef CONFIG_USER_ONLY
+static inline void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
+{
+    /* User-mode emulation has no PMU. */
+}
+#else
 void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
+#endif
 
 /*
  * The rest is for accel/tcg.

@@ -281,10 +281,15 @@ static const IntelModel models[] = {
         EVENTS(slm_branches, glm_taken, snb_accesses, glm_itlb, interrupts),
         .gp_counters = 4,
     }, {
+        /*
+         * QEMU's Icelake-Server has this number, too, up to its version 3;
+         * therefore also the codes and the counters of that.
+         */
         .name = "Tremont",
         NUMBERS(0x86),
-        EVENTS(slm_branches, snb_accesses, hsw_walks, glm_itlb, interrupts),
-        .gp_counters = 4,
+        EVENTS(slm_branches, icl_branches, snb_accesses, hsw_walks, glm_itlb,
+               interrupts),
+        .gp_counters = 8,
     }, {
         .name = "Crestmont",
         NUMBERS(0xaf),

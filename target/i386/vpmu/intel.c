@@ -324,6 +324,15 @@ static void report_uncounted(const X86VPmu *v, uint64_t evtsel)
     }
 }
 
+/* AnyThread: the counter is to count what its core's other threads do, too. */
+static void report_any_thread(const X86VPmu *v, uint64_t any)
+{
+    if (any && v->cpu->env.topo_info.threads_per_core > 1) {
+        qemu_log_mask(LOG_UNIMP, "vPMU: AnyThread is ignored, counters count "
+                      "what their own thread does\n");
+    }
+}
+
 /*
  * The registers.  Each is read and written with its counters up to date and
  * in a transaction, by an index into the range of registers of its kind.
@@ -338,6 +347,7 @@ static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->evtsel[i] = val;
     report_uncounted(v, val);
+    report_any_thread(v, val & EVTSEL_ANY);
     update_select(v, i);
     update_running(v);
     update_freeze(v);
@@ -388,20 +398,27 @@ static uint64_t read_fixed_ctrl(X86VPmu *v, unsigned i)
     return v->fixed_ctrl;
 }
 
+/* The same bits in the field of each counter. */
+static uint64_t all_fixed_fields(const X86VPmu *v, uint64_t field)
+{
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; i < v->nr_fixed; i++) {
+        bits |= field << (i * FIXED_FIELD);
+    }
+    return bits;
+}
+
 static void write_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->fixed_ctrl = val;
+    report_any_thread(v, val & all_fixed_fields(v, FIXED_ANY));
     update_all(v);
 }
 
 static uint64_t fixed_ctrl_bits(const X86VPmu *v)
 {
-    uint64_t bits = 0;
-
-    for (unsigned i = 0; i < v->nr_fixed; i++) {
-        bits |= version_of(v)->fixed << (i * FIXED_FIELD);
-    }
-    return bits;
+    return all_fixed_fields(v, version_of(v)->fixed);
 }
 
 static uint64_t read_global_ctrl(X86VPmu *v, unsigned i)
@@ -741,7 +758,6 @@ static void intel_init(X86VPmu *v)
 }
 
 const X86VPmuOps intel_vpmu_ops = {
-    .name = "Intel",
     .features = intel_features,
     .configure = intel_configure,
     .init = intel_init,

@@ -22,7 +22,6 @@
 
 /**
  * struct X86VPmuOps - a vendor's register file
- * @name: for messages
  * @features: as x86_vpmu_features()
  * @configure: as x86_vpmu_configure(); only what depends on the vendor
  * @init: the numbers of counters are known; prepare what is derived from them
@@ -37,7 +36,6 @@
  *          registers say.  Called in a transaction.
  */
 typedef struct X86VPmuOps {
-    const char *name;
     uint64_t (*features)(X86CPU *cpu, FeatureWord w);
     bool (*configure)(X86CPU *cpu, Error **errp);
     void (*init)(X86VPmu *v);

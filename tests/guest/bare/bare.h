@@ -170,15 +170,19 @@ struct regs {
 #define DB_VECTOR       1
 #define NMI_VECTOR      2
 #define BP_VECTOR       3
+#define OF_VECTOR       4
 #define UD_VECTOR       6
 #define NM_VECTOR       7
+#define NP_VECTOR       11
 #define GP_VECTOR       13
 #define PF_VECTOR       14
+#define MF_VECTOR       16
 
 #define RFLAGS_TF       BIT(8)
 #define RFLAGS_IF       BIT(9)
 
 #define CR0_TS          BIT(3)
+#define CR4_DE          BIT(3)
 #define CR4_PCE         BIT(8)
 
 static inline uint64_t read_cr0(void)
@@ -354,7 +358,7 @@ void on_trap(unsigned vector, void (*handler)(struct regs *regs));
 /**
  * set_gate - let a vector lead straight to code of the test
  * @vector: exception or interrupt
- * @entry: in assembly, ends with IRETQ
+ * @entry: in assembly, ends with IRETQ; NULL for a gate that is not present
  */
 void set_gate(unsigned vector, const void *entry);
 

@@ -99,14 +99,14 @@ void set_gate(unsigned vector, const void *entry)
 {
     uint64_t offset = (uint64_t)entry;
     bool user = vector == BP_VECTOR || vector == VEC_SYSCALL ||
-                vector == VEC_USER_EXIT;
+                vector == VEC_USER_EXIT || !entry;
 
     idt[vector] = (struct gate) {
         .offset0 = offset,
         .selector = KERNEL_CS,
         .ist = vector == NMI_VECTOR ? IST_NMI :
                vector == DB_VECTOR ? IST_DB : 0,
-        .type = user ? 0xee : 0x8e,
+        .type = (entry ? 0x80 : 0) | (user ? 0x6e : 0x0e),
         .offset1 = offset >> 16,
         .offset2 = offset >> 32,
     };
@@ -119,6 +119,7 @@ static void reset_traps(void)
         handlers[i] = NULL;
     }
     set_gate(VEC_USER_EXIT, user_exit_gate);
+    asm volatile("mov %0, %%dr7" : : "r"(0ull));
 }
 
 /* ---- Single steps --------------------------------------------------- */
@@ -320,7 +321,7 @@ void reset_machine(void)
     reset_traps();
     reset_memory();
     reset_apic();
-    write_cr4(read_cr4() & ~CR4_PCE);
+    write_cr4(read_cr4() & ~(CR4_PCE | CR4_DE));
     write_cr0(read_cr0() & ~CR0_TS);
 }
 

@@ -184,6 +184,7 @@ CODE("count_mixed:\n"
      "    lock cmpxchg %rdx, -8(%rsp)\n"
      "    cpuid\n"
      "    rdtsc\n"
+     "    pause\n"
      "    movsd %xmm0, -16(%rsp)\n"
      "    pushf\n"
      "    popf\n"
@@ -193,7 +194,7 @@ code_fn count_mixed;
 
 TEST(count, mixed)
 {
-    expect_both("mixed instructions", count_mixed, 0, 22);
+    expect_both("mixed instructions", count_mixed, 0, 23);
 }
 
 /*
@@ -238,6 +239,27 @@ code_fn count_ports;
 TEST(count, ports)
 {
     expect_counts("port accesses", measure_kernel(count_ports, 0), 0, 9);
+}
+
+/* With a second CPU, QEMU's MWAIT does not wait; with one it would. */
+CODE("count_mwait:\n"
+     "    lea spare(%rip), %rax\n"
+     "    xor %ecx, %ecx\n"
+     "    xor %edx, %edx\n"
+     "    monitor\n"
+     "    nop\n"
+     "    xor %eax, %eax\n"
+     "    mwait\n"
+     "    nop\n"
+     "    ret\n");
+code_fn count_mwait;
+
+TEST(count, mwait)
+{
+    if (option("cpus", 2) < 2) {
+        return;
+    }
+    expect_counts("MWAIT", measure_kernel(count_mwait, 0), 0, 9);
 }
 
 /*
@@ -393,6 +415,30 @@ TEST(count, many_starts)
     expect(rdmsr(MSR_FIXED_CTR(0)), 100 * (22 + RUN_KERNEL_OVERHEAD),
            "running counter");
     expect(rdmsr(MSR_PMC(1)), 77, "stopped counter");
+}
+
+/*
+ * QEMU goes on with code that counts for a while when nothing counts any
+ * more, and translates anew after that.
+ */
+static void wake_up(struct regs *regs)
+{
+    (void)regs;
+    apic_eoi();
+}
+
+TEST(count, after_a_pause)
+{
+    on_trap(VEC_TIMER, wake_up);
+    for (unsigned i = 0; i < 2; i++) {
+        expect_both("straight line", count_straight, 0, 301);
+        timer_once(250000000);
+        asm volatile("sti\nhlt\ncli" : : : "memory");
+        expect_counts("in the kernel", measure_kernel(count_straight, 0), 0,
+                      301);
+        expect_counts("in user mode", measure_user(count_straight, 0), 301,
+                      0);
+    }
 }
 
 /* The carry over 32 bits, and the wrap at 48. */

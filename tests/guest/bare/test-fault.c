@@ -376,6 +376,23 @@ TEST(fault, privileged)
                   no_cause, true);
 }
 
+/* A gate that is not present, in the kernel too: the INT has not retired. */
+CODE("fault_no_gate:\n"
+     "    nop\n"
+     "    int $0x50\n"
+     "    nop\n"
+     "    ret\n");
+code_fn fault_no_gate;
+
+TEST(fault, no_gate)
+{
+    set_gate(0x50, NULL);
+    set_gate(NP_VECTOR, fault_skip_error);
+    fault_length = 2;
+    expect_faults("INT", fault_no_gate, 0, 3, 1, SKIP_ERROR_COUNT, no_cause,
+                  false);
+}
+
 /* #NM: the handler clears CR0.TS, the instruction is repeated. */
 CODE("fault_clear_ts:\n"
      "    incq fault_hits\n"
@@ -421,10 +438,55 @@ TEST(fault, iret)
                   8 + SKIP_ERROR_COUNT);
 }
 
+/* 16 bytes are more than an instruction may have. */
+CODE("fault_too_long:\n"
+     "    nop\n"
+     "    .fill 15, 1, 0x66\n"
+     "    nop\n"
+     "    nop\n"
+     "    ret\n");
+code_fn fault_too_long;
+
+TEST(fault, too_long)
+{
+    set_gate(GP_VECTOR, fault_skip_error);
+    fault_length = 16;
+    expect_faults("16 bytes", fault_too_long, 0, 3, 1, SKIP_ERROR_COUNT,
+                  no_cause, false);
+}
+
+/* #MF: a division by zero shows at the next waiting instruction. */
+CODE("fault_clear_fpu:\n"
+     "    incq fault_hits\n"
+     "    fnclex\n"
+     "    iretq\n"
+     "fault_x87:\n"
+     "    fninit\n"
+     "    push $0x37b\n"
+     "    fldcw (%rsp)\n"
+     "    fld1\n"
+     "    fldz\n"
+     "    fdivrp\n"
+     "    nop\n"
+     "    fwait\n"
+     "    nop\n"
+     "    fninit\n"
+     "    pop %rax\n"
+     "    ret\n");
+LABEL(fault_clear_fpu);
+code_fn fault_x87;
+
+TEST(fault, x87)
+{
+    set_gate(MF_VECTOR, fault_clear_fpu);
+    expect_faults("x87", fault_x87, 0, 12, 1, 3, no_cause, false);
+}
+
 /* ---- Debug exceptions ----------------------------------------------- */
 
 #define DR7_EXECUTE0    0x00000402
 #define DR7_WRITE0      0x000d0402
+#define DR7_PORT0       0x00020402
 #define DB_COUNT        3
 
 static void set_breakpoint(uint64_t address, uint64_t dr7)
@@ -456,14 +518,40 @@ TEST(fault, watchpoint)
     set_gate(DB_VECTOR, fault_on_db);
     set_breakpoint((uint64_t)spare, DR7_WRITE0);
     expect_faults("write", fault_watched, 0, 7, 1, DB_COUNT, no_cause, false);
-    set_breakpoint(0, 0);
+}
+
+/* Breakpoints on ports: OUT has retired when its trap comes. */
+CODE("fault_port:\n"
+     "    nop\n"
+     "    out %al, $0x80\n"
+     "    nop\n"
+     "    nop\n"
+     "    in $0x71, %al\n"
+     "    nop\n"
+     "    ret\n");
+code_fn fault_port;
+
+TEST(fault, port_breakpoint)
+{
+    set_gate(DB_VECTOR, fault_on_db);
+    write_cr4(read_cr4() | CR4_DE);
+    fault_hits = 0;
+    set_breakpoint(0x80, DR7_PORT0);
+    expect_counts("OUT", measure_kernel(fault_port, 0), 0, 7 + DB_COUNT);
+    expect(fault_hits, 1, "traps at OUT");
+    set_breakpoint(0x71, DR7_PORT0);
+    expect_counts("IN", measure_kernel(fault_port, 0), 0, 7 + DB_COUNT);
+    expect(fault_hits, 2, "traps at IN");
 }
 
 TEST(fault, breakpoint)
 {
+    if (option("debugger", 0)) {
+        /* It and the guest's own breakpoints do not go together in QEMU. */
+        return;
+    }
     set_gate(DB_VECTOR, fault_on_db);
     set_breakpoint((uint64_t)fault_break_here, DR7_EXECUTE0);
     expect_faults("execute", fault_watched, 0, 7, 1, DB_COUNT, no_cause,
                   false);
-    set_breakpoint(0, 0);
 }

@@ -122,6 +122,22 @@ TEST(memory, strings)
     expect_accesses("strings", memory_string, 0, 4, 4);
 }
 
+/* One that repeats zero times does neither. */
+CODE("memory_no_string:\n"
+     "    mov $spare, %esi\n"
+     "    mov $spare + 4096, %edi\n"
+     "    xor %ecx, %ecx\n"
+     "    rep movsb\n"
+     "    rep stosb\n"
+     "    repne scasb\n"
+     "    ret\n");
+code_fn memory_no_string;
+
+TEST(memory, empty_strings)
+{
+    expect_accesses("empty strings", memory_no_string, 0, 1, 0);
+}
+
 /* Period 1: right behind each access; all but the last do both. */
 TEST(memory, period_1)
 {

@@ -8,6 +8,10 @@
  */
 #include "pmu.h"
 
+#define MSR_SYSENTER_CS     0x174
+#define MSR_SYSENTER_ESP    0x175
+#define MSR_SYSENTER_EIP    0x176
+
 #define MSR_LSTAR   0xc0000082
 #define MSR_FMASK   0xc0000084
 
@@ -86,6 +90,30 @@ TEST(mode, int3)
     expect_counts("1000 INT3 in the kernel",
                   measure_kernel(mode_int3s, 1000),
                   0, (3 + INT_COUNT) * 1000 + 3);
+}
+
+/* SYSENTER and SYSEXIT: 2 in the kernel. */
+CODE("mode_sysenter_entry:\n"
+     "    nop\n"
+     "    rex.w sysexit\n"
+     "mode_sysenter:\n"
+     "    mov %rsp, %rcx\n"
+     "    lea 1f(%rip), %rdx\n"
+     "    sysenter\n"
+     "    ud2\n"
+     "1:  nop\n"
+     "    ret\n");
+LABEL(mode_sysenter_entry);
+code_fn mode_sysenter;
+
+TEST(mode, sysenter)
+{
+    static uint8_t stack[256] __attribute__((aligned(16)));
+
+    wrmsr(MSR_SYSENTER_CS, KERNEL_CS);
+    wrmsr(MSR_SYSENTER_ESP, (uint64_t)(stack + sizeof(stack)));
+    wrmsr(MSR_SYSENTER_EIP, (uint64_t)mode_sysenter_entry);
+    expect_counts("SYSENTER", measure_user(mode_sysenter, 0), 5, 2);
 }
 
 /* A long way in both modes, so that both have translated chains. */
@@ -195,7 +223,10 @@ TEST(mode, single_step_and_period_1)
     }
 }
 
-/* 32-bit code, and back: three far branches. */
+/*
+ * 32-bit code, and back: three far branches. INTO traps when there is an
+ * overflow, and has retired then; its handler has one instruction.
+ */
 CODE("mode_compatibility:\n"
      "    push $0x18\n"
      "    push $1f\n"
@@ -206,18 +237,31 @@ CODE("mode_compatibility:\n"
      "    dec %ecx\n"
      "    jnz 2b\n"
      "    push %eax\n"
+     "    xor %eax, %eax\n"
+     "    into\n"
+     "    nop\n"
+     "    bound %eax, mode_bounds\n"
      "    pop %eax\n"
+     "    mov $0x7fffffff, %eax\n"
+     "    inc %eax\n"
+     "    into\n"
+     "    nop\n"
      "    ljmp $0x08, $3f\n"
      "    .code64\n"
      "3:  nop\n"
-     "    ret\n");
+     "    ret\n"
+     "mode_overflow_entry:\n"
+     "    iretq\n"
+     "mode_bounds:\n"
+     "    .long 0, 10\n");
+LABEL(mode_overflow_entry);
 code_fn mode_compatibility;
 
 TEST(mode, compatibility)
 {
-    const unsigned count = 3 + 1 + 5 * 3 + 3 + 2;
+    const unsigned count = 3 + 1 + 5 * 3 + 6 + 5 + 2 + 1;
 
-    expect(count_kernel_steps(mode_compatibility, 0), count, "single steps");
+    set_gate(OF_VECTOR, mode_overflow_entry);
     expect_counts("32-bit code", measure_kernel(mode_compatibility, 0), 0,
                   count);
 }

@@ -50,6 +50,29 @@ CODE("overflow_loop:\n"
      "    ret\n");
 code_fn overflow_loop;
 
+/*
+ * Code that modifies itself, ahead in the block and by a string: what comes
+ * behind the store begins a new block.
+ */
+CODE("overflow_modify:\n"
+     "    mov $4, %ecx\n"
+     "    mov $0x90, %eax\n"
+     "1:  xor $0x90 ^ 0xf8, %al\n"
+     "    mov %al, 2f(%rip)\n"
+     "    nop\n"
+     "    nop\n"
+     "2:  nop\n"
+     "    dec %ecx\n"
+     "    jnz 1b\n"
+     "    mov $3, %ecx\n"
+     "    lea 3f(%rip), %rdi\n"
+     "    rep stosb\n"
+     "3:  nop\n"
+     "    nop\n"
+     "    nop\n"
+     "    ret\n");
+code_fn overflow_modify;
+
 /* Where the program stands after @n instructions of user mode. */
 static uint64_t address_after(uint64_t n, uint64_t total)
 {
@@ -91,6 +114,25 @@ static void expect_user_samples(code_fn *fn, uint64_t arg, uint64_t total,
     asm volatile("sti\nnop\ncli" : : : "memory");
 }
 
+/*
+ * In the kernel: for each N the Nth instruction, the first of which is the
+ * CALL of run_kernel().
+ */
+static void expect_each_address(code_fn *fn, uint64_t arg)
+{
+    uint64_t total = count_kernel_steps(fn, arg);
+
+    for (uint64_t n = 1; n <= total; n++) {
+        pmu_gp(1, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -n);
+        sample_with(APIC_NMI);
+        run_kernel(GP(1), fn, arg);
+        expect(sample_count, 1, "instruction %lu: samples", n);
+        expect(samples[0].rip, n == 1 ? (uint64_t)fn : step_trace[n - 2],
+               "instruction %lu: RIP", n);
+        expect(samples[0].cs, KERNEL_CS, "instruction %lu: CS", n);
+    }
+}
+
 TEST(overflow, period_1)
 {
     expect_user_samples(overflow_mix, 0, count_steps(overflow_mix, 0), 1,
@@ -117,6 +159,17 @@ TEST(overflow, periods)
         expect_user_samples(overflow_mix, 0, total, period, period % 2,
                             period % 4 < 2 ? VEC_PMI : APIC_NMI);
     }
+}
+
+TEST(overflow, modified_code)
+{
+    uint64_t total = count_steps(overflow_modify, 0);
+
+    for (unsigned period = 1; period <= total + 1; period++) {
+        expect_user_samples(overflow_modify, 0, total, period, period % 2,
+                            VEC_PMI);
+    }
+    expect_each_address(overflow_modify, 0);
 }
 
 /* floor(N / period), and every address, over many turns of a loop. */
@@ -147,25 +200,6 @@ TEST(overflow, long_period)
 
         place += (n - 1) % 3 == 0 ? 0 : (n - 1) % 3 == 1 ? 1 : 4;
         expect(samples[i].rip, place, "sample %u: RIP", i);
-    }
-}
-
-/*
- * In the kernel: for each N the Nth instruction, the first of which is the
- * CALL of run_kernel().
- */
-static void expect_each_address(code_fn *fn, uint64_t arg)
-{
-    uint64_t total = count_kernel_steps(fn, arg);
-
-    for (uint64_t n = 1; n <= total; n++) {
-        pmu_gp(1, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -n);
-        sample_with(APIC_NMI);
-        run_kernel(GP(1), fn, arg);
-        expect(sample_count, 1, "instruction %lu: samples", n);
-        expect(samples[0].rip, n == 1 ? (uint64_t)fn : step_trace[n - 2],
-               "instruction %lu: RIP", n);
-        expect(samples[0].cs, KERNEL_CS, "instruction %lu: CS", n);
     }
 }
 
@@ -557,6 +591,44 @@ TEST(overflow, around_faults)
         map(0, NULL, 0);
         expect_user_samples(overflow_fault, page, total, period, false,
                             VEC_PMI);
+    }
+}
+
+/* A trap of the debug registers at the same place changes nothing. */
+static void on_debug_trap(struct regs *regs)
+{
+    (void)regs;
+}
+
+TEST(overflow, at_watchpoint)
+{
+    uint64_t total = count_steps(overflow_mix, 0);
+
+    on_trap(DB_VECTOR, on_debug_trap);
+    asm volatile("mov %0, %%dr0" : : "r"((uint64_t)spare));
+    asm volatile("mov %0, %%dr7" : : "r"(0x000d0402ull));
+    for (unsigned period = 1; period <= total; period++) {
+        expect_user_samples(overflow_mix, 0, total, period, false, VEC_PMI);
+    }
+}
+
+/* Within what does not fit into one block. */
+CODE("overflow_long_block:\n"
+     "    .rept 2000\n"
+     "    nop\n"
+     "    .endr\n"
+     "    ret\n");
+code_fn overflow_long_block;
+
+TEST(overflow, long_block)
+{
+    for (unsigned n = 1; n <= 2000; n += n < 505 || n > 520 ? 7 : 1) {
+        pmu_fixed(0, FIXED_USR | FIXED_INT, -(uint64_t)n);
+        sample_with(VEC_PMI);
+        run_user(FIXED(0), overflow_long_block, 0);
+        expect(sample_count, 1, "instruction %u: samples", n);
+        expect(samples[0].rip, (uint64_t)overflow_long_block + n,
+               "instruction %u: RIP", n);
     }
 }
 

@@ -16,6 +16,7 @@
 #define MISC1_INTR          BIT(0)
 #define MISC1_NMI           BIT(1)
 #define MISC1_CPUID         BIT(18)
+#define MISC1_INT           BIT(21)
 #define MISC1_HLT           BIT(24)
 #define MISC2_VMRUN         BIT(0)
 #define MISC2_VMMCALL       BIT(1)
@@ -24,6 +25,7 @@
 #define EXIT_INTR           0x60
 #define EXIT_NMI            0x61
 #define EXIT_CPUID          0x72
+#define EXIT_INT            0x75
 #define EXIT_HLT            0x78
 #define EXIT_VMMCALL        0x81
 
@@ -41,19 +43,21 @@ struct vmcb {
     uint32_t asid;
     uint8_t pad1[0x70 - 0x5c];
     uint64_t exit_code;
-    uint8_t pad2[0x400 - 0x78];
+    uint8_t pad2[0xa8 - 0x78];
+    uint64_t event_injection;
+    uint8_t pad3[0x400 - 0xb0];
     struct vmcb_segment es, cs, ss, ds, fs, gs, gdtr, ldtr, idtr, tr;
-    uint8_t pad3[0x4cb - 0x4a0];
+    uint8_t pad4[0x4cb - 0x4a0];
     uint8_t cpl;
-    uint8_t pad4[4];
+    uint8_t pad5[4];
     uint64_t efer;
-    uint8_t pad5[0x548 - 0x4d8];
+    uint8_t pad6[0x548 - 0x4d8];
     uint64_t cr4, cr3, cr0, dr7, dr6, rflags, rip;
-    uint8_t pad6[0x5d8 - 0x580];
+    uint8_t pad7[0x5d8 - 0x580];
     uint64_t rsp;
-    uint8_t pad7[0x5f8 - 0x5e0];
+    uint8_t pad8[0x5f8 - 0x5e0];
     uint64_t rax;
-    uint8_t pad8[0x1000 - 0x600];
+    uint8_t pad9[0x1000 - 0x600];
 } __attribute__((packed, aligned(4096)));
 
 _Static_assert(offsetof(struct vmcb, exit_code) == 0x70, "AMD's layout");
@@ -197,6 +201,54 @@ TEST(svm, page_fault)
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
 }
 
+/* INT n of the guest, intercepted: it has not retired; nor is it a branch. */
+CODE("svm_int:\n"
+     "    nop\n"
+     "    int $0x80\n"
+     "    nop\n"
+     "    vmmcall\n"
+     "svm_int_entry:\n"
+     "    nop\n"
+     "    iretq\n");
+code_fn svm_int;
+LABEL(svm_int_entry);
+
+TEST(svm, software_interrupt)
+{
+    set_gate(VEC_SYSCALL, svm_int_entry);
+    prepare_guest(svm_int, false, 0);
+    expect_counts("taken", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 3 + 2);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+
+    prepare_guest(svm_int, false, MISC1_INT);
+    expect_counts("intercepted", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 1);
+    expect(vmcb.exit_code, EXIT_INT, "exit");
+    expect(vmcb.rip, (uint64_t)svm_int + 1, "guest's RIP");
+}
+
+/* VMRUN injects an event: the guest begins in the handler. */
+#define INJECT(vector, type) ((vector) | (type) << 8 | BIT(31))
+
+static void expect_injection(const char *what, unsigned vector, unsigned type)
+{
+    set_gate(vector, svm_int_entry);
+    prepare_guest(svm_guest, false, 0);
+    vmcb.event_injection = INJECT(vector, type);
+    expect_counts(what, measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 2 + GUEST_COUNT);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "%s: exit", what);
+}
+
+TEST(svm, injection)
+{
+    expect_injection("interrupt", VEC_IPI, 0);
+    expect_injection("NMI", NMI_VECTOR, 2);
+    expect_injection("exception", DE_VECTOR, 3);
+    expect_injection("software interrupt", VEC_SYSCALL, 4);
+}
+
 /* Many entries and exits: nothing adds up. */
 TEST(svm, many_exits)
 {
@@ -215,29 +267,37 @@ TEST(svm, many_exits)
  * A PMI that is due in the guest, and intercepted, makes it exit at that
  * very instruction. The host takes it when it can.
  */
-static void expect_guest_overflow(unsigned n, const uint8_t *rip,
+static void expect_guest_overflow(bool user, unsigned n, unsigned at,
                                   uint32_t lvt)
 {
-    prepare_guest(svm_guest, true, MISC1_INTR | MISC1_NMI);
-    pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -(uint64_t)n);
+    uint32_t mode = user ? SEL_USR : SEL_OS;
+
+    prepare_guest(svm_guest, user, MISC1_INTR | MISC1_NMI);
+    pmu_gp(0, EV_INSTRUCTIONS | mode | SEL_INT, -(uint64_t)n);
     sample_with(lvt);
     run_kernel(GP(0), svm_run, (uint64_t)&vmcb);
     expect(vmcb.exit_code, lvt == APIC_NMI ? EXIT_NMI : EXIT_INTR,
            "instruction %u: exit", n);
-    expect(vmcb.rip, (uint64_t)rip, "instruction %u: guest's RIP", n);
+    expect(vmcb.rip, (uint64_t)svm_guest + at, "instruction %u: guest's RIP",
+           n);
     asm volatile("sti\nnop\ncli" : : : "memory");
     expect(sample_count, 1, "instruction %u: samples", n);
-    expect(rdmsr(MSR_PMC(0)), 0, "instruction %u: counter", n);
 }
 
 TEST(svm, overflow_in_guest)
 {
-    const uint8_t *code = (const uint8_t *)svm_guest;
+    /* Where the guest is after each of its instructions. */
+    static const uint8_t place[GUEST_COUNT + 1] = {
+        0, 1, 2, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 9, 10, 11, 12,
+    };
 
-    expect_guest_overflow(1, code + 1, VEC_PMI);
-    expect_guest_overflow(2, code + 2, VEC_PMI);
-    expect_guest_overflow(3, code + 7, VEC_PMI);
-    expect_guest_overflow(9, code + 7, APIC_NMI);
-    expect_guest_overflow(13, code + 9, VEC_PMI);
-    expect_guest_overflow(15, code + 11, APIC_NMI);
+    for (unsigned n = 1; n <= GUEST_COUNT; n++) {
+        expect_guest_overflow(true, n, place[n], VEC_PMI);
+        expect_guest_overflow(true, n, place[n], APIC_NMI);
+    }
+    /* A counter of the kernel sees CALL, MOV and VMRUN before. */
+    for (unsigned n = 0; n <= GUEST_COUNT; n++) {
+        expect_guest_overflow(false, 3 + n, place[n], VEC_PMI);
+        expect_guest_overflow(false, 3 + n, place[n], APIC_NMI);
+    }
 }

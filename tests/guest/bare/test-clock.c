@@ -1,0 +1,84 @@
+/*
+ * Suite clock: cycles that follow time
+ *
+ * `run` gives the CPU pmu-cycles=time and 1 GHz. How many there are is up to
+ * the host; that there are some, and none in HLT, is not.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+CODE("clock_loop:\n"
+     "    mov %rdi, %rcx\n"
+     "1:  dec %rcx\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn clock_loop;
+
+#define TURNS 500000
+
+TEST(clock, running)
+{
+    uint64_t before = 0;
+
+    pmu_fixed(0, FIXED_ALL, 0);
+    pmu_fixed(1, FIXED_ALL, 0);
+    pmu_gp(0, EV_CYCLES | SEL_ALL, 0);
+    for (unsigned i = 1; i <= 5; i++) {
+        uint64_t now;
+
+        run_kernel(FIXED(0) | FIXED(1) | GP(0), clock_loop, TURNS);
+        now = rdmsr(MSR_FIXED_CTR(1));
+        expect(now > before, true, "run %u: %lu cycles after %lu", i, now,
+               before);
+        expect(rdmsr(MSR_PMC(0)), now, "run %u: general counter", i);
+        before = now;
+    }
+    expect(rdmsr(MSR_FIXED_CTR(0)),
+           5 * (2 * TURNS + 2 + RUN_KERNEL_OVERHEAD), "instructions");
+    run_kernel(0, clock_loop, TURNS);
+    expect(rdmsr(MSR_FIXED_CTR(1)), before, "cycles while stopped");
+}
+
+/* A millisecond of sleep is a million cycles, but for being asleep. */
+CODE("clock_sleep:\n"
+     "    mov $0xfee00000, %eax\n"
+     "1:  movl $20000000, 0x380(%rax)\n"
+     "    sti\n"
+     "    hlt\n"
+     "    cli\n"
+     "    dec %rdi\n"
+     "    jnz 1b\n"
+     "    ret\n"
+     "clock_wake_up:\n"
+     "    movl $0, 0xb0(%rax)\n"
+     "    iretq\n");
+code_fn clock_sleep;
+LABEL(clock_wake_up);
+
+TEST(clock, halted)
+{
+    uint64_t cycles;
+
+    set_gate(VEC_TIMER, clock_wake_up);
+    timer_once(0);
+    pmu_fixed(1, FIXED_ALL, 0);
+    run_kernel(FIXED(1), clock_sleep, 5);
+    cycles = rdmsr(MSR_FIXED_CTR(1));
+    expect(cycles < 50000000, true, "%lu cycles in 100 ms of sleep", cycles);
+}
+
+/* The interrupt comes, some time after the overflow. */
+TEST(clock, overflow)
+{
+    pmu_fixed(1, FIXED_USR | FIXED_INT, -100000ull);
+    sample_with(VEC_PMI);
+    for (unsigned i = 0; i < 100 && !sample_count; i++) {
+        run_user(FIXED(1), clock_loop, TURNS);
+    }
+    expect(sample_count, 1, "samples");
+    expect(samples[0].status, FIXED(1), "status");
+    expect(samples[0].cs, USER_CS, "CS");
+    expect(samples[0].value < COUNTER_MASK / 2, true, "counter %lu",
+           samples[0].value);
+}

@@ -349,7 +349,7 @@ static void start_gp(Machine *m, unsigned i, uint64_t evtsel)
     wrmsr(m, MSR_EVTSEL0 + i, evtsel | EVTSEL_EN);
 }
 
-/* Let a counter run that has @distance instructions to go until it overflows. */
+/* Let a counter run that overflows after @distance instructions. */
 static void arm_gp(Machine *m, unsigned i, uint64_t distance, uint64_t flags)
 {
     wrmsr(m, MSR_EVTSEL0 + i, 0);

@@ -40,7 +40,7 @@ struct test {
  *
  * The function body follows. Before it runs, the PMU is as after reset,
  * the local APIC enabled and silent, every gate as trap() needs it.
- * In suite "machine" there need be no PMU.
+ * In suites "machine" and "nopmu" there need be no PMU.
  */
 #define TEST(suite_, name_)                                             \
     static void test_##suite_##_##name_(void);                          \

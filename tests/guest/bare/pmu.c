@@ -166,7 +166,7 @@ static void on_pmi(struct regs *regs)
             }
         }
     }
-    wrmsr(MSR_GLOBAL_OVF_CTRL, status & (pmu_all_counters() | STATUS_CTR_FRZ));
+    wrmsr(MSR_GLOBAL_OVF_CTRL, status & pmu_all_counters());
     apic_write(APIC_LVT_PC, sample_lvt);
     if (regs->vector != NMI_VECTOR) {
         apic_eoi();

@@ -153,7 +153,8 @@ extern volatile unsigned sample_count; /* by the handler */
  *
  * Every PMI appends to samples[]. The handler stops all counters, clears
  * what overflowed, sets each such counter to what sample_reload() asked for
- * or else disables it, unmasks the LVT and restores GLOBAL_CTRL.
+ * or else disables it, unmasks the LVT and restores GLOBAL_CTRL. What is
+ * frozen it leaves frozen.
  */
 void sample_with(uint32_t lvt);
 

@@ -138,6 +138,67 @@ TEST(memory, empty_strings)
     expect_accesses("empty strings", memory_no_string, 0, 1, 0);
 }
 
+/* One instruction each, and what it does; RDI points to data. */
+#define ONE(name, insn) \
+    "memory_" name ":\n    " insn "\n    ret\n"
+
+CODE(ONE("push_mem", "push (%rdi)\n pop %rax")
+     ONE("pop_mem", "push $5\n pop (%rdi)")
+     ONE("call_mem", "movq $1f, (%rdi)\n call *(%rdi)\n ret\n 1:")
+     ONE("leave", "push %rbp\n mov %rsp, %rbp\n leave")
+     ONE("cmps", "mov %rdi, %rsi\n cmpsb")
+     ONE("movs", "mov %rdi, %rsi\n movsq")
+     ONE("xlat", "push %rbx\n mov %rdi, %rbx\n xor %eax, %eax\n xlat\n"
+         "pop %rbx")
+     ONE("bts", "bts %rax, (%rdi)")
+     ONE("sgdt", "sgdt (%rdi)")
+     ONE("m80", "fldpi\n fstpt (%rdi)\n fldt (%rdi)\n fstp %st(0)")
+     ONE("fxsave", "fxsave (%rdi)\n fxrstor (%rdi)")
+     ONE("cmpxchg16b", "push %rbx\n lock cmpxchg16b (%rdi)\n pop %rbx")
+     ONE("split", "mov 61(%rdi), %rax\n mov %rax, 61(%rdi)\n"
+         "lock incq 61(%rdi)")
+     ONE("prefetch", "prefetcht0 (%rdi)\n clflush (%rdi)\n lea (%rdi), %rax")
+     ONE("cmov", "cmovz (%rdi), %rax\n cmovnz (%rdi), %rax")
+     ONE("sse", "paddb (%rdi), %xmm0\n movdqa %xmm0, (%rdi)\n"
+         "pextrd $1, %xmm0, (%rdi)\n maskmovdqu %xmm0, %xmm0"));
+
+code_fn memory_push_mem, memory_pop_mem, memory_call_mem, memory_leave,
+        memory_cmps, memory_movs, memory_xlat, memory_bts, memory_sgdt,
+        memory_m80, memory_fxsave, memory_cmpxchg16b, memory_split,
+        memory_prefetch, memory_cmov, memory_sse;
+
+TEST(memory, kinds)
+{
+    /* Without the load of the RET that ends each. */
+    static const struct {
+        const char *name;
+        code_fn *fn;
+        unsigned loads, stores;
+    } kinds[] = {
+        { "PUSH of memory", memory_push_mem, 2, 1 },
+        { "POP to memory", memory_pop_mem, 1, 2 },
+        { "CALL through memory", memory_call_mem, 2, 2 },
+        { "LEAVE", memory_leave, 1, 1 },
+        { "CMPSB", memory_cmps, 1, 0 },
+        { "MOVSQ", memory_movs, 1, 1 },
+        { "XLAT", memory_xlat, 2, 1 },
+        { "BTS", memory_bts, 1, 1 },
+        { "SGDT", memory_sgdt, 0, 1 },
+        { "80 bits", memory_m80, 1, 1 },
+        { "FXSAVE, FXRSTOR", memory_fxsave, 1, 1 },
+        { "CMPXCHG16B", memory_cmpxchg16b, 2, 2 },
+        { "split", memory_split, 2, 2 },
+        { "PREFETCH, CLFLUSH, LEA", memory_prefetch, 0, 0 },
+        { "CMOV", memory_cmov, 2, 0 },
+        { "SSE", memory_sse, 1, 3 },
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
+        expect_accesses(kinds[i].name, kinds[i].fn, (uint64_t)spare[1],
+                        kinds[i].loads + 1, kinds[i].stores);
+    }
+}
+
 /* Period 1: right behind each access; all but the last do both. */
 TEST(memory, period_1)
 {
@@ -155,6 +216,42 @@ TEST(memory, period_1)
         for (unsigned n = 0; n < 4; n++) {
             expect(samples[n].rip, step_trace[n], "event %lx, sample %u: RIP",
                    events[i], n);
+        }
+    }
+}
+
+/* Whether the instruction of memory_loop at @code has event @event. */
+static bool accesses(uint64_t event, const uint8_t *code)
+{
+    return event == EV_LOADS ? code[1] == 0x8b || code[0] == 0xc3
+                             : code[0] == 0x48 && code[1] == 0x89;
+}
+
+TEST(memory, periods)
+{
+    static const uint64_t events[] = { EV_LOADS, EV_STORES };
+    uint64_t data = (uint64_t)spare[1];
+    uint64_t total;
+
+    /* Only so much of the loop fits the trace. */
+    total = count_steps(memory_loop, data);
+    total = total < MAX_TRACE ? total : MAX_TRACE;
+    for (unsigned period = 1; period < 40; period++) {
+        uint64_t event = events[period % 2], count = 0;
+        unsigned sample = 0;
+
+        pmu_gp(0, event | SEL_USR | SEL_INT, -(uint64_t)period);
+        sample_with(VEC_PMI);
+        sample_reload(0, period);
+        run_user(GP(0), memory_loop, data);
+        for (uint64_t i = 1; i < total && sample < MAX_SAMPLES; i++) {
+            if (accesses(event, (uint8_t *)step_trace[i - 1]) &&
+                ++count % period == 0) {
+                expect(samples[sample].rip, step_trace[i],
+                       "event %lx, period %u, sample %u: RIP", event, period,
+                       sample);
+                sample++;
+            }
         }
     }
 }

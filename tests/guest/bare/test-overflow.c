@@ -398,6 +398,119 @@ TEST(overflow, both_modes_long)
     }
 }
 
+/*
+ * Counters of random events, modes and values, frozen by the first overflow
+ * of one of them that interrupts: all of them stand where a simulation says.
+ *
+ * The program is overflow_ints: from the second instruction on (the first is
+ * the IRET of run_user()) it repeats these six.
+ */
+static const struct {
+    bool kernel, branch, conditional;
+} six[] = {
+    { .kernel = false },                                            /* NOP */
+    { .kernel = false, .branch = true },                            /* INT */
+    { .kernel = true },                                             /* NOP */
+    { .kernel = true, .branch = true },                             /* IRET */
+    { .kernel = false },                                            /* DEC */
+    { .kernel = false, .branch = true, .conditional = true },       /* JNZ */
+};
+
+struct random_counter {
+    uint64_t event, modes, value;
+    bool interrupts;
+};
+
+static uint64_t random(void)
+{
+    static uint64_t state = 1;
+
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return state >> 33;
+}
+
+static void choose(struct random_counter *c)
+{
+    static const uint64_t event[] = {
+        EV_INSTRUCTIONS, EV_BRANCHES, EV_BR_CONDITIONAL, EV_CYCLES,
+    };
+    static const uint64_t modes[] = { SEL_USR, SEL_OS, SEL_ALL };
+
+    c->event = event[random() % ARRAY_SIZE(event)];
+    c->modes = modes[random() % ARRAY_SIZE(modes)];
+    c->value = -(1 + random() % (1 << random() % 11)) & COUNTER_MASK;
+    c->interrupts = random() % 4;
+}
+
+static bool counts(const struct random_counter *c, unsigned place)
+{
+    if (!(c->modes & (six[place].kernel ? SEL_OS : SEL_USR))) {
+        return false;
+    }
+    return c->event == EV_BRANCHES ? six[place].branch :
+           c->event == EV_BR_CONDITIONAL ? six[place].conditional : true;
+}
+
+/* Go on until one interrupts; returns how many instructions that takes. */
+static unsigned simulate(struct random_counter *c, unsigned count,
+                         unsigned limit, uint64_t *status)
+{
+    *status = 0;
+    for (unsigned n = 0; n < limit; n++) {
+        /* IRET comes first: that is the fourth of the six. */
+        unsigned place = n == 0 ? 3 : (n - 1) % 6;
+        bool interrupt = false;
+
+        for (unsigned i = 0; i < count; i++) {
+            if (counts(&c[i], place)) {
+                c[i].value = (c[i].value + 1) & COUNTER_MASK;
+                if (c[i].value == 0) {
+                    *status |= BIT(i);
+                    interrupt |= c[i].interrupts;
+                }
+            }
+        }
+        if (interrupt) {
+            return n + 1;
+        }
+    }
+    return 0;
+}
+
+TEST(overflow, random)
+{
+    const unsigned turns = 400, limit = turns * 6;
+
+    set_gate(VEC_SYSCALL, overflow_int_entry);
+    wrmsr(MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+    for (unsigned trial = 0; trial < 1000; trial++) {
+        struct random_counter c[4];
+        uint64_t status;
+        unsigned n;
+
+        for (unsigned i = 0; i < 4; i++) {
+            choose(&c[i]);
+            pmu_gp(i, c[i].event | c[i].modes |
+                      (c[i].interrupts ? SEL_INT : 0), c[i].value);
+        }
+        n = simulate(c, 4, limit, &status);
+        if (!n) {
+            continue;
+        }
+        sample_with(APIC_NMI);
+        run_user(GP(0) | GP(1) | GP(2) | GP(3), overflow_ints, turns);
+        status |= pmu_version() >= 4 ? STATUS_CTR_FRZ : 0;
+        expect(sample_count, 1, "trial %u: samples", trial);
+        expect(samples[0].status, status, "trial %u: status", trial);
+        for (unsigned i = 0; i < 4; i++) {
+            expect(rdmsr(MSR_PMC(i)), c[i].value,
+                   "trial %u, instruction %u: counter %u", trial, n, i);
+        }
+        wrmsr(MSR_GLOBAL_OVF_CTRL, rdmsr(MSR_GLOBAL_STATUS));
+    }
+    wrmsr(MSR_DEBUGCTL, 0);
+}
+
 /* ---- The interrupt has to wait -------------------------------------- */
 
 /*
@@ -738,6 +851,82 @@ TEST(overflow, x2apic)
     expect_user_samples(overflow_mix, 0, total, 3, false, APIC_NMI);
 }
 
+/* The task priority holds back a fixed vector as long as it is high. */
+CODE("overflow_priority:\n"
+     "    mov $4, %eax\n"
+     "    mov %rax, %cr8\n"
+     "    sti\n"
+     "    nop\n"
+     "    nop\n"
+     "    xor %eax, %eax\n"
+     "    mov %rax, %cr8\n"
+     "overflow_priority_here:\n"
+     "    nop\n"
+     "    cli\n"
+     "    ret\n");
+code_fn overflow_priority;
+LABEL(overflow_priority_here);
+
+TEST(overflow, task_priority)
+{
+    expect_delayed("MOV to CR8", overflow_priority, 5,
+                   overflow_priority_here);
+}
+
+/*
+ * What overflows while an NMI is being handled comes behind the IRET that
+ * ends it, at the same place.
+ */
+static void on_first_nmi(struct regs *regs)
+{
+    wrmsr(MSR_GLOBAL_CTRL, 0);
+    samples[sample_count++].rip = regs->rip;
+    wrmsr(MSR_GLOBAL_OVF_CTRL, GP(0));
+    if (sample_count == 1) {
+        wrmsr(MSR_PMC(0), -3ull & COUNTER_MASK);
+        apic_write(APIC_LVT_PC, APIC_NMI);
+        wrmsr(MSR_GLOBAL_CTRL, GP(0));
+    }
+}
+
+TEST(overflow, in_nmi_handler)
+{
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -10ull);
+    on_trap(NMI_VECTOR, on_first_nmi);
+    apic_write(APIC_LVT_PC, APIC_NMI);
+    run_kernel(GP(0), overflow_loop, 100);
+    expect(sample_count, 2, "samples");
+    expect(samples[1].rip, samples[0].rip, "RIP");
+}
+
+/* Nothing but the interrupt ends this. */
+CODE("overflow_endless:\n"
+     "    nop\n"
+     "1:  jmp 1b\n"
+     "overflow_endless_end:\n"
+     "    ret\n");
+code_fn overflow_endless;
+LABEL(overflow_endless_end);
+
+static void leave_endless(struct regs *regs)
+{
+    samples[sample_count++].rip = regs->rip;
+    regs->rip = (uint64_t)overflow_endless_end;
+    apic_eoi();
+}
+
+TEST(overflow, endless_loop)
+{
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -100000ull);
+    pmu_gp(1, EV_INSTRUCTIONS | SEL_USR, 0);
+    on_trap(VEC_PMI, leave_endless);
+    apic_write(APIC_LVT_PC, VEC_PMI);
+    run_user(GP(0) | GP(1), overflow_endless, 0);
+    expect(sample_count, 1, "samples");
+    expect(samples[0].rip, (uint64_t)overflow_endless + 1, "RIP");
+    expect(rdmsr(MSR_PMC(1)), 100000 + 1 + RUN_USER_OVERHEAD, "instructions");
+}
+
 /* ---- Status --------------------------------------------------------- */
 
 /* Without the INT bit the status is set and nobody is interrupted. */
@@ -779,10 +968,8 @@ TEST(overflow, freeze_on_pmi)
     expect(samples[0].status, in_status ? GP(0) | STATUS_CTR_FRZ : GP(0),
            "status");
     expect(samples[0].value, 0, "counter that overflowed");
-    if (!in_status) {
-        expect(rdmsr(MSR_PMC(1)), 20, "general counter beside it");
-        expect(rdmsr(MSR_FIXED_CTR(0)), 20, "fixed counter beside it");
-    }
+    expect(rdmsr(MSR_PMC(1)), 20, "general counter beside it");
+    expect(rdmsr(MSR_FIXED_CTR(0)), 20, "fixed counter beside it");
     wrmsr(MSR_DEBUGCTL, 0);
 }
 

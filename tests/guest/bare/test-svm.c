@@ -249,6 +249,27 @@ TEST(svm, injection)
     expect_injection("software interrupt", VEC_SYSCALL, 4);
 }
 
+/* VMMCALL that nobody intercepts is undefined, in the middle of a block. */
+CODE("svm_vmmcall:\n"
+     "    nop\n"
+     "    vmmcall\n"
+     "    nop\n"
+     "    nop\n"
+     "    ret\n"
+     "svm_skip:\n"
+     "    addq $3, (%rsp)\n"
+     "    iretq\n");
+code_fn svm_vmmcall;
+LABEL(svm_skip);
+
+TEST(svm, vmmcall_outside)
+{
+    prepare_guest(svm_guest, false, 0);
+    set_gate(UD_VECTOR, svm_skip);
+    expect_counts("kernel", measure_kernel(svm_vmmcall, 0), 0, 4 + 2);
+    expect_counts("user mode", measure_user(svm_vmmcall, 0), 4, 2);
+}
+
 /* Many entries and exits: nothing adds up. */
 TEST(svm, many_exits)
 {

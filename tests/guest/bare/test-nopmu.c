@@ -1,0 +1,42 @@
+/*
+ * Suite nopmu: a CPU without a PMU is what it has always been, but that
+ * RDPMC raises #GP
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+TEST(nopmu, cpuid)
+{
+    struct cpuid leaf = cpuid(0xa, 0);
+
+    if (cpuid(0, 0).a >= 0xa) {
+        expect(leaf.a | leaf.b | leaf.c | leaf.d, 0, "leaf 0xA");
+    }
+    expect(cpuid(1, 0).c >> 15 & 1, 0, "PDCM");
+}
+
+TEST(nopmu, rdpmc)
+{
+    expect(rdpmc_fault(0), GP_VECTOR, "RDPMC 0");
+    expect(rdpmc_fault(RDPMC_FIXED(0)), GP_VECTOR, "RDPMC of fixed 0");
+    write_cr4(read_cr4() | CR4_PCE);
+    expect(rdpmc_fault(0), GP_VECTOR, "RDPMC 0 with CR4.PCE");
+}
+
+/* QEMU drops writes to registers that it does not know. */
+TEST(nopmu, registers)
+{
+    static const uint32_t registers[] = {
+        MSR_PERFCTR(0), MSR_PMC(0), MSR_EVTSEL(0), MSR_FIXED_CTR(0),
+        MSR_FIXED_CTRL, MSR_GLOBAL_CTRL, MSR_GLOBAL_STATUS,
+        MSR_GLOBAL_OVF_CTRL, MSR_PERF_CAP, MSR_DEBUGCTL,
+        0xc0010000, 0xc0010004, 0xc0010200, 0xc0010201,
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(registers); i++) {
+        expect(wrmsr_fault(registers[i], 1), 0, "WRMSR 0x%x", registers[i]);
+        expect(rdmsr_fault(registers[i]), 0, "RDMSR 0x%x", registers[i]);
+        expect(rdmsr(registers[i]), 0, "value of 0x%x", registers[i]);
+    }
+}

@@ -274,13 +274,18 @@ static void linger_over(void *opaque)
     async_run_on_cpu(e->cpu, linger_on_cpu, RUN_ON_CPU_NULL);
 }
 
-/* More is counted at once; less only if it stays so for a while. */
+/*
+ * More is counted at once; less only if it stays so for a while.  Under icount
+ * less at once, too: a replay is to run the same blocks as its recording.
+ */
 static void adapt_flags(PmuTcg *e)
 {
     uint32_t now = e->cpu->tcg_cflags & CF_PMU_MASK;
     uint32_t need = flags_for(e->wanted);
 
-    if (need & ~now) {
+    if (icount_enabled()) {
+        set_flags(e, need);
+    } else if (need & ~now) {
         set_flags(e, now | need);
     } else if (need != now && !timer_pending(e->linger)) {
         timer_mod(e->linger,

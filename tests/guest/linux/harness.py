@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What tests of Linux guests need: machines, guests, a monitor, results.
+
+A test is one of two kinds:
+
+* `@test(MACHINE...)` marks a generator that yields a script for the guest's
+  shell, is given what the script printed, and asserts what it has to be.  All
+  tests of a machine run in one boot of it.
+* `@scenario` marks a function that starts guests itself, and asserts.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import queue
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent.parent
+BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build'))
+PROGRAMS = BUILD / 'tests' / 'guest' / 'linux'
+
+# The default of guest-run, with what TCG lacks left out to avoid warnings.
+LEFT_OUT = '-pcid,-tsc-deadline,-hle,-rtm,-invpcid,-xsavec'
+SKYLAKE = f'Skylake-Client-v1,pmu=on,{LEFT_OUT}'
+
+# What one script may take, and the kernel and the leaving of a guest.
+SCRIPT_SECONDS = 90
+BOOT_SECONDS = 60
+
+
+class Failure(Exception):
+    """A test that did not get as far as asserting something."""
+
+
+def require(condition, why):
+    """An assertion that says what is wrong."""
+    if not condition:
+        raise AssertionError(why)
+
+
+def require_equal(got, want, what):
+    require(got == want, f'{what}: {got}, not {want}')
+
+
+#
+# Programs
+#
+
+def build_programs():
+    """Compile what has changed; return the names of all programs."""
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    shared = (HERE / 'programs' / 'program.inc').stat().st_mtime
+    names = []
+    for source in sorted((HERE / 'programs').glob('*.[cS]')):
+        target = PROGRAMS / source.stem
+        names.append(source.stem)
+        changed = max(shared, source.stat().st_mtime)
+        if target.exists() and target.stat().st_mtime > changed:
+            continue
+        if source.suffix == '.S':
+            flags = ['-nostdlib', '-Wl,--no-warn-rwx-segments']
+        else:
+            flags = ['-O2', '-Wall', '-pthread']
+        subprocess.run(['gcc', '-static', *flags, '-o', target, source],
+                       check=True)
+    return names
+
+
+def symbols(program):
+    """The symbols of a program, by name."""
+    lines = subprocess.run(['nm', PROGRAMS / program], check=True, text=True,
+                           capture_output=True).stdout.splitlines()
+    found = (line.split() for line in lines)
+    return {words[2]: int(words[0], 16) for words in found if len(words) == 3}
+
+
+def expectations(program):
+    """What a program says that it counts: a dictionary by event."""
+    return {name.removeprefix('expect_'): value
+            for name, value in symbols(program).items()
+            if name.startswith('expect_')}
+
+
+#
+# Machines
+#
+
+class Machine:
+    """A way to start QEMU."""
+
+    def __init__(self, name, cpu=SKYLAKE, smp=1, accel='tcg', append='',
+                 extra=(), monitor=(), setup='', slowness=1):
+        self.name = name
+        self.cpu = cpu
+        self.smp = smp
+        self.accel = accel
+        self.append = append
+        self.extra = list(extra)
+        self.monitor = list(monitor)    # commands before the first test
+        self.setup = setup              # script before each test
+        self.slowness = slowness        # more time is given
+
+    def variant(self, name, **changes):
+        """A machine that differs in what is named."""
+        other = Machine(name)
+        other.__dict__.update(self.__dict__, name=name, **changes)
+        return other
+
+
+class Monitor:
+    """QMP over a socket."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(str(path))
+        self.file = self.socket.makefile('rw', encoding='utf-8')
+        self.events = []
+        json.loads(self.file.readline())
+        self.command('qmp_capabilities')
+
+    def command(self, name, **arguments):
+        json.dump({'execute': name, 'arguments': arguments}, self.file)
+        self.file.flush()
+        while True:
+            answer = json.loads(self.file.readline())
+            if 'event' in answer:
+                self.events.append(answer)
+            elif 'error' in answer:
+                raise Failure(f"{name}: {answer['error']['desc']}")
+            else:
+                return answer['return']
+
+    def human(self, line):
+        """A command of the other monitor, which has more of them."""
+        answer = self.command('human-monitor-command', **{'command-line': line})
+        require(not answer.strip(), f'{line}: {answer.strip()}')
+
+    def wait(self, what, done, seconds=60):
+        """Poll until done() is true."""
+        end = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() > end:
+                raise Failure(f'{what} takes more than {seconds} s')
+            time.sleep(0.02)
+
+
+class Guest:
+    """A running guest: scripts/guest-run, with a monitor if asked for.
+
+    The second serial port lets the guest wait for the test: it reads a line
+    there that `go()` writes.
+    """
+
+    def __init__(self, directory, machine, job, programs=(), adds=(),
+                 monitored=False, extra=(), verbose=False, seconds=BOOT_SECONDS):
+        self.directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
+        self.errors_path = self.directory / 'errors'
+        self.monitor_path = self.directory / 'qmp'
+        self.port_path = self.directory / 'port'
+        self.monitor = None
+        self.port = None
+        extra = [*machine.extra, *extra]
+        if monitored:
+            extra += ['-qmp', f'unix:{self.monitor_path},server=on,wait=off',
+                      '-serial', f'unix:{self.port_path},server=on,wait=off']
+        command = [ROOT / 'scripts' / 'guest-run', '--timeout', str(seconds),
+                   '--cpu', machine.cpu, '--smp', str(machine.smp),
+                   '--accel', machine.accel, '--append', machine.append]
+        command += [f'--extra={word}' for word in extra]
+        for source, path in adds:
+            command += ['--add', f'{source}:{path}']
+        for name in programs:
+            command += ['--add', f'{PROGRAMS / name}:/usr/bin/{name}']
+        if verbose:
+            command.append('--verbose')
+        job_path = self.directory / 'job'
+        job_path.write_text(job)
+        with open(self.errors_path, 'w', encoding='utf-8') as errors:
+            self.process = subprocess.Popen(
+                [*command, job_path], stdout=subprocess.PIPE, stderr=errors,
+                text=True, start_new_session=True)
+        self.lines = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.log = []
+        if monitored:
+            self._connect()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(line.rstrip('\n'))
+        self.lines.put(None)
+
+    def _connect(self):
+        end = time.monotonic() + 30
+        while True:
+            try:
+                self.monitor = Monitor(self.monitor_path)
+                self.port = socket.socket(socket.AF_UNIX)
+                self.port.connect(str(self.port_path))
+                return
+            except (FileNotFoundError, ConnectionRefusedError):
+                if self.process.poll() is not None or time.monotonic() > end:
+                    raise Failure(self.errors() or 'QEMU ended') from None
+                time.sleep(0.05)
+
+    def go(self):
+        """Let the guest go on that waits on its second serial port."""
+        self.port.send(b'go\n')
+
+    def line(self):
+        """The next line; None at the end."""
+        line = self.lines.get()
+        if line is not None:
+            self.log.append(line)
+        return line
+
+    def lines_until(self, pattern):
+        """The lines up to one that matches, which is the last."""
+        found = []
+        while True:
+            line = self.line()
+            if line is None:
+                raise Failure(f'the guest ended without "{pattern}": '
+                              + (self.errors() or '; '.join(found[-3:])))
+            found.append(line)
+            if re.search(pattern, line):
+                return found
+
+    def rest(self):
+        """What is printed until the end, which has to be a good one."""
+        found = list(iter(self.line, None))
+        status = self.process.wait()
+        require(status == 0, f'guest-run ended with status {status}: '
+                + (self.errors() or '; '.join(found[-3:])))
+        return found
+
+    def errors(self):
+        return self.errors_path.read_text(errors='replace').strip()
+
+    def close(self):
+        """End the guest, if it has not ended."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        for connection in (self.port, self.monitor and self.monitor.socket):
+            if connection:
+                connection.close()
+
+
+#
+# Tests
+#
+
+class Test:
+    """A script for a machine, and what is asserted about it."""
+
+    def __init__(self, name, function, arguments, machine):
+        self.name = name
+        self.label = f'{name} [{machine.name}]'
+        self.machine = machine
+        self.generator = function(machine, *arguments)
+        self.script = next(self.generator)
+
+    def judge(self, output, status):
+        """Raises if the output is not as it has to be."""
+        try:
+            require(status == 0, f'the script ended with status {status}')
+            self.generator.send(output)
+        except StopIteration:
+            return
+        raise Failure('the test yielded twice')
+
+
+TESTS = []
+SCENARIOS = []
+
+
+def test(*machines, each=((),)):
+    """A test on each of the machines, and for each of some arguments."""
+    def register(function):
+        name = function.__name__
+        for machine, arguments in itertools.product(machines, each):
+            if not isinstance(arguments, tuple):
+                arguments = (arguments,)
+            label = '/'.join([name, *map(str, arguments)])
+            TESTS.append((label, function, arguments, machine))
+        return function
+    return register
+
+
+def scenario(function):
+    """A function of a directory that starts guests itself."""
+    SCENARIOS.append((function.__name__, function))
+    return function
+
+
+class Results:
+    """Prints and counts tests as they end."""
+
+    def __init__(self):
+        self.failed = 0
+        self.lock = threading.Lock()
+
+    def report(self, label, why=None, log=()):
+        with self.lock:
+            if why is None:
+                print(f'ok {label}', flush=True)
+                return
+            self.failed += 1
+            print(f"not ok {label} # {' '.join(str(why).split())}", flush=True)
+            for line in log:
+                print(f'    {line}', flush=True)
+
+
+def job_of(machine):
+    """The job that runs the scripts, and says where each begins and ends."""
+    wait = 'stty -F /dev/ttyS1 raw -echo; echo "@@@ ready"; ' \
+           'read go < /dev/ttyS1' if machine.monitor else ''
+    seconds = SCRIPT_SECONDS * machine.slowness
+    return f'''
+. /tests/guest.sh
+guest_setup
+{wait}
+for script in /tests/*.test; do
+    echo "@@@ begin"
+    timeout -k 5 {seconds} sh "$script" 2>&1
+    status=$?
+    echo
+    echo "@@@ end $status"
+done
+'''
+
+
+def follow(guest, tests, results):
+    """Judge the tests as they end; return those that did not."""
+    left = list(tests)
+    output = []
+    while left:
+        line = guest.line()
+        if line is None:
+            return left
+        end = re.match(r'@@@ end (\d+)', line)
+        if line == '@@@ begin':
+            output = []
+        elif end:
+            current = left.pop(0)
+            text = '\n'.join(output)
+            try:
+                current.judge(text, int(end.group(1)))
+            except (AssertionError, Failure, LookupError, ValueError) as wrong:
+                results.report(current.label,
+                               str(wrong) or repr(wrong), output[-40:])
+            else:
+                results.report(current.label)
+        else:
+            output.append(line)
+    return left
+
+
+def run_tests(directory, machine, tests, programs, results):
+    """Boot a machine, and run its tests."""
+    directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
+    adds = [(HERE / 'guest.sh', '/tests/guest.sh')]
+    for number, one in enumerate(tests):
+        path = directory / f'{number:03}.test'
+        path.write_text(f'. /tests/guest.sh\n{machine.setup}\n{one.script}\n')
+        adds.append((path, f'/tests/{path.name}'))
+    guest = Guest(directory, machine, job_of(machine), programs, adds,
+                  monitored=bool(machine.monitor),
+                  seconds=machine.slowness * (BOOT_SECONDS + 15 * len(tests)))
+    try:
+        if machine.monitor:
+            guest.lines_until('@@@ ready')
+            for command in machine.monitor:
+                guest.monitor.human(command)
+            guest.go()
+        left = follow(guest, tests, results)
+        if not left:
+            guest.rest()
+        why = guest.errors()
+    except (AssertionError, Failure) as wrong:
+        left = tests
+        why = str(wrong)
+    finally:
+        guest.close()
+    for one in left:
+        results.report(one.label, f'not run: {why}', guest.log[-20:])
+    # QEMU and guest-run have nothing to say if all is well.
+    results.report(f'quiet [{machine.name}]', why or None)
+
+
+def run_scenario(directory, name, function, results):
+    directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
+    guests = []
+
+    def start(*args, **kwargs):
+        guests.append(Guest(directory, *args, **kwargs))
+        return guests[-1]
+
+    try:
+        function(start, directory)
+        for guest in guests:
+            require(not guest.errors(), f'QEMU said: {guest.errors()}')
+    except (AssertionError, Failure, LookupError, ValueError, OSError) as wrong:
+        log = [line for guest in guests for line in guest.log[-20:]]
+        results.report(name, str(wrong) or repr(wrong), log)
+    else:
+        results.report(name)
+    finally:
+        for guest in guests:
+            guest.close()
+        shutil.rmtree(directory)

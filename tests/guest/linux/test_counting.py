@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""perf stat: programs whose counts are known by construction."""
+
+from harness import expectations, require, test
+from machines import ICELAKE, ICOUNT, SINGLE, SMP, UP
+
+# What the programs call an event, and perf.
+EVENTS = {
+    'instructions': 'instructions:u',
+    'branches': 'branches:u',
+    'conditional': 'r01c4:u',
+    'not_taken': 'r10c4:u',
+    'taken': 'r20c4:u',
+    'calls': 'r02c4:u',
+    'returns': 'r08c4:u',
+    'far': 'r40c4:u',
+    'loads': 'r81d0:u',
+    'stores': 'r82d0:u',
+}
+EVENTS_OF = {ICELAKE: {**EVENTS, 'conditional': 'r11c4:u'}}
+
+# No more than 4 at a time, so that all are counted all the time; instructions
+# have a counter of their own.
+TOGETHER = 4
+
+
+def parse(output):
+    """What perf stat -x printed: numbers by event, a list each."""
+    counts = {}
+    for line in output.splitlines():
+        fields = line.split(',')
+        if len(fields) < 5:
+            continue
+        value, event, share = fields[0], fields[2], fields[4]
+        require(value.isdigit(), f'{event} is {value}')
+        require(share == '100.00', f'{event} was counted {share} % of the time')
+        counts.setdefault(event, []).append(int(value))
+    return counts
+
+
+def groups(machine, program):
+    """Events that a program states, as perf's -e wants them."""
+    names = EVENTS_OF.get(machine, EVENTS)
+    stated = [names[event] for event in expectations(program)
+              if event in names and event != 'instructions']
+    for first in range(0, max(len(stated), 1), TOGETHER):
+        yield ','.join(['instructions:u', *stated[first:first + TOGETHER]])
+
+
+def check_counts(machine, program, output):
+    counts = parse(output)
+    want = expectations(program)
+    wrong = []
+    for event, perf_name in EVENTS_OF.get(machine, EVENTS).items():
+        if event not in want:
+            continue
+        for value in counts[perf_name]:
+            error = value - want[event]
+            if error:
+                wrong.append(f'{event} {value}, {error:+} of {want[event]}')
+    require(not wrong, '; '.join(wrong))
+
+
+PROGRAMS = ['loop', 'calls', 'faults', 'strings', 'syscalls', 'signals',
+            'special', 'fork', 'exec', 'threads', 'smc', 'pages', 'affinity']
+
+
+@test(UP, SMP, SINGLE, ICOUNT, ICELAKE, each=PROGRAMS)
+def counts_of(machine, program):
+    """Every event that a program states."""
+    output = yield '\n'.join(f"count '{events}' {program}"
+                             for events in groups(machine, program))
+    check_counts(machine, program, output)

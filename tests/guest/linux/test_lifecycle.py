@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counting goes on over migration, snapshots, and in a replay."""
+"""Counting goes on over migration."""
 
 import time
 
-from harness import require, require_equal, scenario
+from harness import require, scenario
 from machines import SKYLAKE, UP
 from test_counting import check_counts
 
@@ -78,21 +78,3 @@ def migration_refused(start, directory):
     require('pmu-gp-counters' in errors, f'QEMU only said: {errors}')
     # What QEMU said is what was asked for.
     target.errors_path.write_text('')
-
-
-@scenario
-def record_replay(start, directory):
-    """A replay prints what was recorded, counts and all."""
-    job = '''
-. /tests/guest.sh
-for i in 1 2 3; do
-    count instructions:u,instructions:k loop
-done
-'''
-    printed = {}
-    for what in ('record', 'replay'):
-        guest = start(UP, job, ['loop'], adds(), seconds=240, extra=[
-            '-icount', f'shift=auto,rr={what},rrfile={directory}/log'])
-        printed[what] = guest.rest()
-    require(counted(printed['record']), 'nothing was counted')
-    require_equal(printed['replay'], printed['record'], 'the replay')

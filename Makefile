@@ -3,7 +3,9 @@
 # `make help` says what there is.  Everything that is made goes to build/.
 
 ARCH ?= x86_64
-export ARCH
+ifneq ($(ARCH),x86_64)
+$(error ARCH=$(ARCH) is not supported; it may be x86_64)
+endif
 
 help:
 	@echo 'make run        boot Linux and show the PMU at work (ARCH=x86_64)'
@@ -14,7 +16,9 @@ help:
 	@echo 'make clean      remove what was built; keep what was downloaded'
 	@echo 'make distclean  remove build/'
 	@echo
-	@echo 'QEMU_SRC=DIR    use this QEMU 10.0.x source tree, not Debian'"'"'s'
+	@echo "QEMU_SRC=DIR        use this QEMU 10.0.x source tree, not Debian's"
+	@echo "QEMU_OPTIONS=...    more options for QEMU's configure"
+	@echo 'DEBIAN_MIRROR=URL   use this mirror of Debian'
 
 packages:
 	@scripts/install-packages
@@ -44,8 +48,8 @@ bench: build
 	@scripts/bench
 
 clean:
-	rm -rf build/qemu build/qemu-src* build/guest/initramfs build/tests \
-	       build/unit* build/logs
+	rm -rf build/qemu build/qemu.stamp build/qemu-src* build/tests \
+	       build/unit* build/guest build/logs
 
 distclean:
 	rm -rf build

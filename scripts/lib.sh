@@ -11,7 +11,14 @@ PYTHON=/usr/bin/python3
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
-say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
+say()
+{
+    if [ -t 2 ]; then
+        printf '\033[1m==>\033[0m %s\n' "$*" >&2
+    else
+        printf '==> %s\n' "$*" >&2
+    fi
+}
 
 # die MESSAGE [REMEDY]: end with what is wrong, and what helps.
 die()
@@ -21,14 +28,40 @@ die()
     exit 1
 }
 
-# logged FILE COMMAND...: run with the output in a file, shown if it fails.
+# Show a log's last line and the time, again and again, as long as the script
+# lives: it may be interrupted.
+follow_log()
+{
+    local start=$SECONDS
+
+    while kill -0 $$ 2> /dev/null; do
+        printf '\r\033[K%4d s  %.65s' $((SECONDS - start)) \
+            "$(tail -n 1 "$1" 2> /dev/null | tr -d '\r')" >&2
+        sleep 1
+    done
+}
+
+# logged FILE COMMAND...: run with the output in a file, shown if it fails; a
+# terminal shows its last line meanwhile.
 logged()
 {
-    local log=$1
+    local log=$1 status=0 follower
 
     shift
     mkdir -p "$(dirname "$log")"
-    "$@" > "$log" 2>&1 || { tail -n 30 "$log" >&2; return 1; }
+    : > "$log"
+    if [ -t 2 ]; then
+        follow_log "$log" &
+        follower=$!
+    fi
+    "$@" > "$log" 2>&1 || status=$?
+    if [ -n "${follower:-}" ]; then
+        kill $follower
+        wait $follower 2> /dev/null || true
+        printf '\r\033[K' >&2
+    fi
+    [ $status -eq 0 ] || tail -n 30 "$log" >&2
+    return $status
 }
 
 # up_to_date STAMP WORDS...: whether the stamp holds exactly these words.
@@ -41,19 +74,39 @@ up_to_date()
 }
 
 # Debian's archive, through a configuration of our own: nothing of the
-# machine's is read but its keyring, and nothing of it is changed.
+# machine's is read but its keyring and its proxies, and nothing is changed.
 APT_DIR=$BUILD/apt
+
+# A file with the machine's proxies, and less patience than apt has: a mirror
+# that does not answer is given up after some minutes.
+apt_options()
+{
+    mkdir -p "$APT_DIR"
+    { echo 'Acquire::Retries "1";'
+      echo 'Acquire::http::Timeout "20";'
+      apt-config dump | grep -E '^Acquire::https?::Proxy' || true
+    } > "$APT_DIR/options.conf"
+    echo "$APT_DIR/options.conf"
+}
 
 private_apt()
 {
     APT_CONFIG=$APT_DIR/apt.conf "$@"
 }
 
+# Debian deletes old versions: lists of yesterday name what may be gone.
+lists_are_fresh()
+{
+    up_to_date "$APT_DIR/updated" "$MIRROR" &&
+        [ -n "$(find "$APT_DIR/updated" -mmin -1440)" ]
+}
+
 private_apt_setup()
 {
-    [ -f "$APT_DIR/updated" ] && return
+    ! lists_are_fresh || return 0
     [ -f "$KEYRING" ] || die "$KEYRING is missing, so nothing can be verified" \
         "install the package debian-archive-keyring"
+    up_to_date "$APT_DIR/updated" "$MIRROR" || rm -rf "$APT_DIR"
     mkdir -p "$APT_DIR"/{etc/apt.conf.d,etc/preferences.d} \
              "$APT_DIR"/{state/lists/partial,cache/archives/partial}
     cat > "$APT_DIR/apt.conf" <<END
@@ -65,24 +118,30 @@ Dir::State::status "/var/lib/dpkg/status";
 Dir::Cache "$APT_DIR/cache";
 APT::Sandbox::User "root";
 Acquire::Languages "none";
+#include "$(apt_options)";
 END
     cat > "$APT_DIR/etc/sources.list" <<END
+deb [signed-by=$KEYRING] $MIRROR bookworm main
 deb [signed-by=$KEYRING] $MIRROR bookworm-backports main
 deb-src [signed-by=$KEYRING] $MIRROR bookworm-backports main
 deb-src [signed-by=$KEYRING] $MIRROR trixie main
 END
     say "reading Debian's package lists"
-    logged "$BUILD/logs/apt-update.log" private_apt apt-get -q update \
-        -o APT::Update::Error-Mode=any ||
+    # Not all of them are needed: QEMU's source is in two.
+    logged "$BUILD/logs/apt-update.log" private_apt apt-get -q update || true
+    compgen -G "$APT_DIR/state/lists/*_bookworm-backports_*_Packages" \
+        > /dev/null ||
         die "Debian's package lists cannot be fetched from $MIRROR" \
             "check the network, or name another mirror in DEBIAN_MIRROR"
-    touch "$APT_DIR/updated"
+    echo "$MIRROR" > "$APT_DIR/updated"
 }
 
-# fetch_deb PACKAGE DIR: unpack a package of Debian's backports into DIR.
+# fetch_deb PACKAGE DIR [SUITE]: unpack a package of Debian into DIR, of its
+# backports if no suite is named.
 fetch_deb()
 {
-    local package=$1 dir=$2 debs=$BUILD/download/$1
+    local package=$1 dir=$2 suite=${3:-bookworm-backports}
+    local debs=$BUILD/download/$1
 
     [ -f "$dir/.$package" ] && return
     private_apt_setup
@@ -90,8 +149,30 @@ fetch_deb()
     say "fetching Debian's $package"
     (cd "$debs" && rm -f ./*.deb &&
      logged "$BUILD/logs/fetch-$package.log" \
-         private_apt apt-get -q download "$package/bookworm-backports") ||
-        die "the package $package cannot be fetched" "check the network"
+         private_apt apt-get -q download "$package/$suite") ||
+        die "the package $package cannot be fetched from $MIRROR" \
+            "check the network, or name another mirror in DEBIAN_MIRROR"
     dpkg-deb -x "$debs"/*.deb "$dir"
     touch "$dir/.$package"
+}
+
+# extract_debs DIR PACKAGES [OPTION...]: unpack packages of Debian 12 and its
+# backports, with what they depend on, into a new directory.
+extract_debs()
+{
+    local dir=$1 packages=$2 mode=chrootless
+
+    shift 2
+    rm -rf "$dir" "$dir.part"
+    mkdir -p "$dir.part"
+    # Nothing of the packages is run, so a user needs no help for this; but
+    # this mode is not for the superuser.
+    [ "$(id -u)" -ne 0 ] || mode=root
+    mmdebstrap --verbose --mode=$mode --variant=extract \
+        --architectures=amd64 --aptopt="$(apt_options)" \
+        --include="$packages" "$@" bookworm - \
+        "deb [signed-by=$KEYRING] $MIRROR bookworm main" \
+        "deb [signed-by=$KEYRING] $MIRROR bookworm-backports main" |
+        tar -x -C "$dir.part" --exclude=./dev &&
+        mv "$dir.part" "$dir"
 }

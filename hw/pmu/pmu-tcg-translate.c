@@ -16,10 +16,14 @@
 #define ENV_OFFSET(field) \
     (offsetof(ArchCPU, parent_obj.neg.field) - offsetof(ArchCPU, env))
 
+static unsigned block_mode(DisasContextBase *db)
+{
+    return tcg_ctx->cpu->cc->tcg_ops->pmu_mode(db->tb->flags);
+}
+
 static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
 {
-    unsigned mode = tcg_ctx->cpu->cc->tcg_ops->pmu_mode(db->tb->flags);
-    size_t cell = tally * PMU_MAX_MODES + mode;
+    size_t cell = tally * PMU_MAX_MODES + block_mode(db);
 
     return ENV_OFFSET(pmu.left) + cell * sizeof(int64_t);
 }
@@ -37,9 +41,25 @@ static void gen_store_cell(DisasContextBase *db, PmuTally tally, TCGv_i64 left)
     tcg_gen_st_i64(left, tcg_env, cell_offset(db, tally));
 }
 
-/* What is used up is seen by the block that follows, like an interrupt. */
-static void gen_request_fold(void)
+/* Remember the current instruction as the one that overflowed. */
+static void gen_note_site(DisasContextBase *db)
 {
+    if (tb_cflags(db->tb) & CF_PCREL) {
+        return;
+    }
+    tcg_gen_st_i64(
+        tcg_constant_i64(tcg_get_insn_start_param(db->insn_start, 0)),
+        tcg_env, ENV_OFFSET(pmu.site_pc));
+    tcg_gen_st8_i32(tcg_constant_i32(block_mode(db)), tcg_env,
+                    ENV_OFFSET(pmu.site_mode));
+    tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
+                    ENV_OFFSET(pmu.site_known));
+}
+
+/* What is used up is seen by the block that follows, like an interrupt. */
+static void gen_request_fold(DisasContextBase *db)
+{
+    gen_note_site(db);
     tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
                     ENV_OFFSET(pmu.fold_pending));
     tcg_gen_st16_i32(tcg_constant_i32(-1), tcg_env,
@@ -54,7 +74,7 @@ static void gen_count_one(DisasContextBase *db, PmuTally tally)
     tcg_gen_subi_i64(left, left, 1);
     gen_store_cell(db, tally, left);
     tcg_gen_brcondi_i64(TCG_COND_GT, left, 0, go_on);
-    gen_request_fold();
+    gen_request_fold(db);
     gen_set_label(go_on);
 }
 
@@ -101,6 +121,13 @@ void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
     pmu_gen_accesses(db);
     if (tb_cflags(db->tb) & CF_PMU_BRANCHES) {
         gen_count_one(db, kind);
+    }
+}
+
+void pmu_gen_failed_store(DisasContextBase *db)
+{
+    if (tb_cflags(db->tb) & CF_PMU_ACCESSES) {
+        gen_count_one(db, PMU_TALLY_FAILED_STORES);
     }
 }
 

@@ -31,7 +31,8 @@
     (TALLY(COND_TAKEN) | TALLY(COND_NOT_TAKEN) | TALLY(JUMPS)       \
      | TALLY(INDIRECT_JUMPS) | TALLY(CALLS) | TALLY(INDIRECT_CALLS) \
      | TALLY(RETURNS) | TALLY(FAR_BRANCHES))
-#define ACCESS_TALLIES (TALLY(LOADS) | TALLY(STORES))
+#define ACCESS_TALLIES \
+    (TALLY(LOADS) | TALLY(STORES) | TALLY(FAILED_STORES))
 
 #define CF_PMU_MASK (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES)
 
@@ -372,6 +373,13 @@ void pmu_tcg_count(CPUState *cpu, PmuTally tally)
     }
 }
 
+bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
+{
+    *pc = cpu->neg.pmu.site_pc;
+    *mode = cpu->neg.pmu.site_mode;
+    return cpu->neg.pmu.site_known;
+}
+
 /*
  * What the execution loop reports
  */
@@ -392,6 +400,9 @@ static void run_next(CPUState *cpu, const TranslationBlock *tb, uint32_t flags)
 static void run_to_deadline(CPUState *cpu, const TranslationBlock *tb)
 {
     run_next(cpu, tb, CF_NOIRQ | 1);
+    cpu->neg.pmu.site_pc = cpu->cc->get_pc(cpu);
+    cpu->neg.pmu.site_mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
+    cpu->neg.pmu.site_known = true;
     request_fold(cpu);
 }
 
@@ -434,6 +445,7 @@ bool pmu_tcg_service(CPUState *cpu)
     }
     cpu->neg.pmu.fold_pending = false;
     pmu_fold(cpu->pmu);
+    cpu->neg.pmu.site_known = false;
     return true;
 }
 

@@ -44,7 +44,10 @@ static const PmuTallies event_tallies[PMU_EVENT__MAX] = {
     [PMU_EVENT_EXCEPTIONS]        = TALLY(EXCEPTIONS),
     [PMU_EVENT_DTLB_LOAD_MISSES]  = TALLY(DTLB_LOAD_MISSES),
     [PMU_EVENT_DTLB_STORE_MISSES] = TALLY(DTLB_STORE_MISSES),
+    [PMU_EVENT_DTLB_MISSES]       = TALLY(DTLB_LOAD_MISSES)
+                                    | TALLY(DTLB_STORE_MISSES),
     [PMU_EVENT_ITLB_MISSES]       = TALLY(ITLB_MISSES),
+    [PMU_EVENT_FAILED_STORES]     = TALLY(FAILED_STORES),
 };
 
 PmuTallies pmu_event_tallies(PmuEvent event)

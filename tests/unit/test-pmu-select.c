@@ -41,7 +41,10 @@ static const uint64_t events[PMU_EVENT__MAX] = {
     [PMU_EVENT_EXCEPTIONS]        = T(EXCEPTIONS),
     [PMU_EVENT_DTLB_LOAD_MISSES]  = T(DTLB_LOAD_MISSES),
     [PMU_EVENT_DTLB_STORE_MISSES] = T(DTLB_STORE_MISSES),
+    [PMU_EVENT_DTLB_MISSES]       = T(DTLB_LOAD_MISSES)
+                                    | T(DTLB_STORE_MISSES),
     [PMU_EVENT_ITLB_MISSES]       = T(ITLB_MISSES),
+    [PMU_EVENT_FAILED_STORES]     = T(FAILED_STORES),
 };
 
 static void test_events(Rig *rig)

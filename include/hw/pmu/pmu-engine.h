@@ -50,6 +50,7 @@ typedef uint32_t PmuModes;
  * @PMU_TALLY_DTLB_STORE_MISSES: writes that missed the TLB
  * @PMU_TALLY_ITLB_MISSES: fetches that missed the TLB
  * @PMU_TALLY_WAKEUPS: times that the CPU left a halt
+ * @PMU_TALLY_FAILED_STORES: conditional stores that did not store
  */
 typedef enum PmuTally {
     PMU_TALLY_CYCLES,
@@ -71,6 +72,7 @@ typedef enum PmuTally {
     PMU_TALLY_DTLB_STORE_MISSES,
     PMU_TALLY_ITLB_MISSES,
     PMU_TALLY_WAKEUPS,
+    PMU_TALLY_FAILED_STORES,
     PMU_TALLY__MAX
 } PmuTally;
 

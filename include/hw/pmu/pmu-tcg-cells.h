@@ -14,6 +14,9 @@
  * @left: per tally and mode, how many events may still happen before the
  *        engine has to look; always loaded and stored as 64 bits, so that
  *        a load that follows a store closely is not held up
+ * @site_pc: address of the instruction for which @fold_pending was set
+ * @site_mode: and the mode it was executed in
+ * @site_known: whether it was an instruction at all
  * @fold_pending: the engine has to look before the next instruction; whoever
  *                sets this also asks the vCPU to leave translated code
  *
@@ -21,6 +24,9 @@
  */
 typedef struct PmuTcgCells {
     int64_t left[PMU_TALLY__MAX][PMU_MAX_MODES];
+    uint64_t site_pc;
+    uint8_t site_mode;
+    bool site_known;
     bool fold_pending;
 } PmuTcgCells;
 

@@ -30,6 +30,10 @@ static inline void pmu_gen_accesses(DisasContextBase *db)
 {
 }
 
+static inline void pmu_gen_failed_store(DisasContextBase *db)
+{
+}
+
 static inline void pmu_gen_repeat(DisasContextBase *db)
 {
 }
@@ -69,6 +73,14 @@ void pmu_gen_branch(DisasContextBase *db, PmuTally kind);
 void pmu_gen_accesses(DisasContextBase *db);
 
 /**
+ * pmu_gen_failed_store - a conditional store does not store
+ * @db: the block
+ *
+ * To be called where it is known that the store fails.
+ */
+void pmu_gen_failed_store(DisasContextBase *db);
+
+/**
  * pmu_gen_repeat - the same instruction starts over
  * @db: the block
  *
@@ -87,6 +99,17 @@ void pmu_gen_repeat(DisasContextBase *db);
 static inline void pmu_note_access(bool store)
 {
     tcg_ctx->insn_accesses |= store ? TCG_MO_ST_ST : TCG_MO_LD_LD;
+}
+
+/**
+ * pmu_note_only_store - the instruction writes memory and does not read it
+ *
+ * Whatever operation it was emitted with: a conditional store is made of an
+ * atomic exchange.
+ */
+static inline void pmu_note_only_store(void)
+{
+    tcg_ctx->insn_accesses = TCG_MO_ST_ST;
 }
 
 #endif /* HW_PMU_PMU_TCG_TRANSLATE_H */

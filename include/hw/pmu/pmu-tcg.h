@@ -30,23 +30,7 @@
 #include "hw/core/cpu.h"
 #include "accel/tcg/cpu-ops.h"
 #include "hw/pmu/pmu.h"
-
-/**
- * struct PmuCycleModel - what a core cycle is, where nothing has any
- * @from_clock: cycles are virtual time at a rate of @khz, as far as the CPU is
- *              not halted; those of an interval belong to the modes in the
- *              proportion of the instructions retired in each.  Otherwise
- *              each instruction takes @cpi cycles, whatever the host does.
- * @cpi: thousandths of a cycle per instruction, at least 1000
- * @khz: thousands of cycles per second of virtual time, at least 1
- */
-typedef struct PmuCycleModel {
-    bool from_clock;
-    uint32_t cpi;
-    uint32_t khz;
-} PmuCycleModel;
-
-#define PMU_CPI_ONE 1000
+#include "hw/pmu/pmu-cycles.h"
 
 typedef struct PmuTcg PmuTcg;
 
@@ -98,6 +82,21 @@ void pmu_tcg_after_insn(CPUState *cpu);
  * May be called at any time; an overflow is noticed at the end of the block.
  */
 void pmu_tcg_count(CPUState *cpu, PmuTally tally);
+
+/**
+ * pmu_tcg_site - the instruction behind which counters are being folded
+ * @cpu: the vCPU, in a handler of overflow (PmuOverflowFn)
+ * @pc: set to its address
+ * @mode: set to the mode it was executed in
+ *
+ * By the time an overflow is handled, the instruction may have gone elsewhere
+ * and changed the mode.  Not for targets whose code is compiled relative to
+ * the program counter (CF_PCREL).
+ *
+ * Returns: false if no single instruction is the cause: an event outside
+ * translated code, or time.
+ */
+bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode);
 
 /**
  * pmu_tcg_take_back - take back an event that was counted in translated code

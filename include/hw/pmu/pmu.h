@@ -66,7 +66,9 @@
  * @PMU_EVENT_EXCEPTIONS: faults and traps delivered
  * @PMU_EVENT_DTLB_LOAD_MISSES: reads that missed the softmmu's TLB
  * @PMU_EVENT_DTLB_STORE_MISSES: writes that missed the softmmu's TLB
+ * @PMU_EVENT_DTLB_MISSES: reads and writes that missed it
  * @PMU_EVENT_ITLB_MISSES: fetches that missed the softmmu's TLB
+ * @PMU_EVENT_FAILED_STORES: conditional stores that did not store
  */
 typedef enum PmuEvent {
     PMU_EVENT_NONE,
@@ -91,7 +93,9 @@ typedef enum PmuEvent {
     PMU_EVENT_EXCEPTIONS,
     PMU_EVENT_DTLB_LOAD_MISSES,
     PMU_EVENT_DTLB_STORE_MISSES,
+    PMU_EVENT_DTLB_MISSES,
     PMU_EVENT_ITLB_MISSES,
+    PMU_EVENT_FAILED_STORES,
     PMU_EVENT__MAX
 } PmuEvent;
 

@@ -7,6 +7,8 @@
 #ifndef I386_VPMU_PROPS_H
 #define I386_VPMU_PROPS_H
 
+#include "hw/pmu/pmu-cycles.h"
+
 /**
  * typedef X86VPmu - the PMU of a CPU; see vpmu.h
  */
@@ -22,9 +24,7 @@ typedef struct X86VPmu X86VPmu;
  * @version: of Intel's architectural performance monitoring
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
- * @cycles: "instructions" or "time", what cycles follow
- * @cpi: thousandths of a cycle per instruction, where they follow those
- * @frequency: in Hz, where they follow time; 0 if not given
+ * @cycles: what a cycle is
  *
  * After realize, numbers that were not given hold what is used instead.
  */
@@ -32,9 +32,7 @@ typedef struct X86VPmuProps {
     uint32_t version;
     uint32_t gp_counters;
     uint32_t fixed_counters;
-    char *cycles;
-    uint32_t cpi;
-    uint64_t frequency;
+    PmuCycleProps cycles;
 } X86VPmuProps;
 
 /**
@@ -47,8 +45,6 @@ typedef struct X86VPmuProps {
                        X86_VPMU_UNSET),                                    \
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \
                        X86_VPMU_UNSET),                                    \
-    DEFINE_PROP_STRING("pmu-cycles", _state, _field.cycles),               \
-    DEFINE_PROP_UINT32("pmu-cpi", _state, _field.cpi, X86_VPMU_UNSET),     \
-    DEFINE_PROP_UINT64("pmu-frequency", _state, _field.frequency, 0)
+    DEFINE_PMU_CYCLE_PROPERTIES(_state, _field.cycles)
 
 #endif /* I386_VPMU_PROPS_H */

@@ -6,7 +6,6 @@
 
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
-#include "qemu/units.h"
 #include "qapi/error.h"
 #include "hw/i386/apic.h"
 #include "system/qtest.h"
@@ -14,11 +13,6 @@
 #include "system/tcg.h"
 #include "vpmu-internal.h"
 #include "trace.h"
-
-#define DEFAULT_FREQUENCY 1000000000ull
-#define MIN_FREQUENCY     1000000ull
-#define MAX_FREQUENCY     10000000000ull
-#define MAX_CPI           (1000 * PMU_CPI_ONE)
 
 /* The register file that a CPU would have; NULL if there is none for it. */
 static const X86VPmuOps *ops_for(X86CPU *cpu)
@@ -46,10 +40,7 @@ static const char *given_property(const X86VPmuProps *props)
     return props->version != X86_VPMU_UNSET ? "pmu-version"
            : props->gp_counters != X86_VPMU_UNSET ? "pmu-gp-counters"
            : props->fixed_counters != X86_VPMU_UNSET ? "pmu-fixed-counters"
-           : props->cycles ? "pmu-cycles"
-           : props->cpi != X86_VPMU_UNSET ? "pmu-cpi"
-           : props->frequency ? "pmu-frequency"
-           : NULL;
+           : pmu_cycles_given(&props->cycles);
 }
 
 static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
@@ -72,70 +63,6 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
     return false;
 }
 
-static bool configure_cpi(X86VPmuProps *props, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (props->frequency) {
-        error_setg(errp, "pmu-frequency has no meaning for cycles that follow "
-                   "instructions");
-        error_append_hint(errp, "Add pmu-cycles=time.\n");
-        return false;
-    }
-    if (props->cpi == X86_VPMU_UNSET) {
-        props->cpi = PMU_CPI_ONE;
-    }
-    if (props->cpi < PMU_CPI_ONE || props->cpi > MAX_CPI) {
-        error_setg(errp, "pmu-cpi=%u is not supported", props->cpi);
-        error_append_hint(errp, "Allowed: %u to %u, thousandths of a cycle "
-                          "per instruction.\n", PMU_CPI_ONE, MAX_CPI);
-        return false;
-    }
-    return true;
-}
-
-static bool configure_frequency(X86VPmuProps *props, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (props->cpi != X86_VPMU_UNSET) {
-        error_setg(errp, "pmu-cpi has no meaning for cycles that follow time");
-        error_append_hint(errp, "Add pmu-cycles=instructions.\n");
-        return false;
-    }
-    if (!props->frequency) {
-        props->frequency = DEFAULT_FREQUENCY;
-    }
-    if (props->frequency < MIN_FREQUENCY || props->frequency > MAX_FREQUENCY) {
-        error_setg(errp, "pmu-frequency=%" PRIu64 " is not supported",
-                   props->frequency);
-        error_append_hint(errp, "Allowed: %llu to %llu, in Hz.\n",
-                          MIN_FREQUENCY, MAX_FREQUENCY);
-        return false;
-    }
-    return true;
-}
-
-static bool cycles_follow_time(const X86VPmuProps *props)
-{
-    return g_strcmp0(props->cycles, "time") == 0;
-}
-
-static bool configure_cycles(X86VPmuProps *props, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (cycles_follow_time(props)) {
-        return configure_frequency(props, errp);
-    }
-    if (props->cycles && strcmp(props->cycles, "instructions") != 0) {
-        error_setg(errp, "pmu-cycles=%s is not supported", props->cycles);
-        error_append_hint(errp, "Allowed: instructions or time.\n");
-        return false;
-    }
-    return configure_cpi(props, errp);
-}
-
 bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
 {
     const X86VPmuOps *ops = ops_for(cpu);
@@ -145,7 +72,7 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
         return !given || refuse_properties(cpu, given, errp);
     }
     return ops->configure(cpu, errp)
-           && configure_cycles(&cpu->vpmu_props, errp);
+           && pmu_cycles_configure(&cpu->vpmu_props.cycles, errp);
 }
 
 /*
@@ -154,12 +81,8 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
 
 static void create_counters(X86VPmu *v)
 {
-    const X86VPmuProps *props = &v->cpu->vpmu_props;
-    const PmuCycleModel model = {
-        .from_clock = cycles_follow_time(props),
-        .cpi = props->cpi,
-        .khz = props->frequency / 1000,
-    };
+    const PmuCycleModel model =
+        pmu_cycles_model(&v->cpu->vpmu_props.cycles);
     const PmuEngineOps *engine_ops = &pmu_manual_ops;
     void *engine;
 

@@ -1,0 +1,87 @@
+/*
+ * Performance monitoring unit: what a cycle is, where nothing has any
+ *
+ * The properties of a CPU that choose between the two models of cycles, and
+ * the model that they choose.  Every target with a virtual PMU has them.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_CYCLES_H
+#define HW_PMU_PMU_CYCLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * PMU_CPI_ONE - one cycle per instruction, in the unit of cycles that follow
+ *               instructions
+ */
+#define PMU_CPI_ONE 1000
+
+/**
+ * struct PmuCycleModel - what a core cycle is
+ * @from_clock: cycles are virtual time at a rate of @khz, as far as the CPU is
+ *              not halted; those of an interval belong to the modes in the
+ *              proportion of the instructions retired in each.  Otherwise
+ *              each instruction takes @cpi cycles, whatever the host does.
+ * @cpi: thousandths of a cycle per instruction, at least 1000
+ * @khz: thousands of cycles per second of virtual time, at least 1
+ */
+typedef struct PmuCycleModel {
+    bool from_clock;
+    uint32_t cpi;
+    uint32_t khz;
+} PmuCycleModel;
+
+/**
+ * PMU_CPI_UNSET - what pmu-cpi is if the user has not given it
+ */
+#define PMU_CPI_UNSET UINT32_MAX
+
+/**
+ * struct PmuCycleProps - the properties
+ * @cycles: "instructions" or "time", what cycles follow; NULL if not given
+ * @cpi: thousandths of a cycle per instruction, where they follow those
+ * @frequency: in Hz, where they follow time; 0 if not given
+ *
+ * After pmu_cycles_configure(), numbers hold what is used.
+ */
+typedef struct PmuCycleProps {
+    char *cycles;
+    uint32_t cpi;
+    uint64_t frequency;
+} PmuCycleProps;
+
+/**
+ * DEFINE_PMU_CYCLE_PROPERTIES - the properties, for an array of Property
+ */
+#define DEFINE_PMU_CYCLE_PROPERTIES(_state, _field)                        \
+    DEFINE_PROP_STRING("pmu-cycles", _state, _field.cycles),               \
+    DEFINE_PROP_UINT32("pmu-cpi", _state, _field.cpi, PMU_CPI_UNSET),      \
+    DEFINE_PROP_UINT64("pmu-frequency", _state, _field.frequency, 0)
+
+/**
+ * pmu_cycles_given - which of the properties the user has given
+ * @props: as given, not yet configured
+ *
+ * Returns: the name of one, or NULL.
+ */
+const char *pmu_cycles_given(const PmuCycleProps *props);
+
+/**
+ * pmu_cycles_configure - check the properties and fill in those not given
+ * @props: the properties
+ * @errp: what is wrong, and what is allowed
+ *
+ * Returns: false with @errp set if the combination cannot be had.
+ */
+bool pmu_cycles_configure(PmuCycleProps *props, Error **errp);
+
+/**
+ * pmu_cycles_model - the model that properties choose
+ * @props: configured
+ */
+PmuCycleModel pmu_cycles_model(const PmuCycleProps *props);
+
+#endif /* HW_PMU_PMU_CYCLES_H */

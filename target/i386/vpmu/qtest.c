@@ -227,7 +227,7 @@ void x86_vpmu_qtest_init(void)
     static bool done;
 
     if (!done) {
-        qtest_set_command_cb(vpmu_command);
+        qtest_add_command_cb(vpmu_command);
         done = true;
     }
 }

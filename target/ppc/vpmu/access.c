@@ -1,0 +1,57 @@
+/*
+ * Power virtual PMU: what a program may read and write
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "access.h"
+#include "regs.h"
+
+/*
+ * Group A of the architecture: what a program can be allowed to control.  The
+ * rest, group B, tells about samples and cannot be written in problem state
+ * whatever MMCR0 says.
+ */
+static bool is_group_a(unsigned reg)
+{
+    return reg == SPR_POWER_MMCR0 || reg == SPR_POWER_MMCR2
+           || reg == SPR_POWER_MMCRA
+           || (reg >= SPR_POWER_PMC1 && reg <= SPR_POWER_PMC6);
+}
+
+PpcAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write)
+{
+    unsigned pmcc = extract64(mmcr0, MMCR0_PMCC_SHIFT, 2);
+
+    if (pmcc == PMCC_NONE) {
+        return PPC_ACCESS_UNAVAILABLE;
+    }
+    if (pmcc == PMCC_PMC1_TO_4
+        && (reg == SPR_POWER_PMC5 || reg == SPR_POWER_PMC6)) {
+        return PPC_ACCESS_UNAVAILABLE;
+    }
+    if (write) {
+        return is_group_a(reg) && pmcc != PMCC_READ_ONLY
+               ? PPC_ACCESS_ALLOWED : PPC_ACCESS_ILLEGAL;
+    }
+    if (!is_group_a(reg) && pmcc == PMCC_READ_ONLY && mmcr0 & MMCR0_PMCCEXT) {
+        return PPC_ACCESS_UNAVAILABLE;
+    }
+    return PPC_ACCESS_ALLOWED;
+}
+
+uint64_t ppc_vpmu_visible_bits(unsigned reg)
+{
+    switch (reg) {
+    case SPR_POWER_MMCR0:
+        return MMCR0_FC | MMCR0_PMAE | MMCR0_PMAO;
+    case SPR_POWER_MMCR2:
+        return MMCR2_FCP0_ALL;
+    case SPR_POWER_SIER:
+        return SIER_PROBLEM;
+    default:
+        return UINT64_MAX;
+    }
+}

@@ -1,0 +1,42 @@
+/*
+ * Power virtual PMU: what a program may read and write
+ *
+ * Power ISA 3.1B, book III, MMCR0[PMCC] and MMCR0[PMCCEXT].
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef PPC_VPMU_ACCESS_H
+#define PPC_VPMU_ACCESS_H
+
+/**
+ * enum PpcAccess - what becomes of an access to a register
+ * @PPC_ACCESS_ALLOWED: it is carried out
+ * @PPC_ACCESS_HV_UNAVAILABLE: Hypervisor Facility Unavailable interrupt
+ * @PPC_ACCESS_UNAVAILABLE: Facility Unavailable interrupt
+ * @PPC_ACCESS_ILLEGAL: Hypervisor Emulation Assistance interrupt
+ */
+typedef enum PpcAccess {
+    PPC_ACCESS_ALLOWED,
+    PPC_ACCESS_HV_UNAVAILABLE,
+    PPC_ACCESS_UNAVAILABLE,
+    PPC_ACCESS_ILLEGAL,
+} PpcAccess;
+
+/**
+ * ppc_vpmu_access - whether a program in problem state may access a register
+ * @mmcr0: MMCR0
+ * @reg: the register's privileged number
+ * @write: whether it is to be written
+ */
+PpcAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write);
+
+/**
+ * ppc_vpmu_visible_bits - the bits of a register that problem state has
+ * @reg: the register's privileged number
+ *
+ * The others read as 0 and keep their value when the register is written.
+ */
+uint64_t ppc_vpmu_visible_bits(unsigned reg);
+
+#endif /* PPC_VPMU_ACCESS_H */

@@ -1,0 +1,190 @@
+/*
+ * Power virtual PMU: conditions, the alert and its interrupt
+ *
+ * Power ISA 3.1B, book III, "Performance Monitor Facility": a counter that is
+ * negative is a condition for as long as it is; whenever a condition that is
+ * enabled holds, or an enabled event happens, counters freeze (FCECE), a
+ * trigger ends (TRIGGER) and an alert occurs (PMAE), once.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "qemu/timer.h"
+#include "hw/ppc/ppc.h"
+#include "exec/exec-all.h"
+#include "freeze.h"
+#include "vpmu-internal.h"
+#include "trace.h"
+
+static uint64_t *spr(const PpcVPmu *v, unsigned reg)
+{
+    return &v->cpu->env.spr[reg];
+}
+
+static uint64_t mmcr0(const PpcVPmu *v)
+{
+    return *spr(v, SPR_POWER_MMCR0);
+}
+
+static bool is_negative(PpcVPmu *v, unsigned pmc)
+{
+    return pmu_read(v->pmu, ppc_vpmu_counter(pmc)) >= PMC_NEGATIVE;
+}
+
+static bool is_enabled_condition(uint64_t mmcr0, unsigned pmc)
+{
+    return mmcr0 & (pmc == 1 ? MMCR0_PMC1CE : MMCR0_PMCJCE)
+           && !ppc_pmc_is_outside(mmcr0, pmc);
+}
+
+static bool condition_exists(PpcVPmu *v)
+{
+    unsigned pmc;
+
+    for (pmc = 1; pmc <= PPC_NR_PMCS; pmc++) {
+        if (is_enabled_condition(mmcr0(v), pmc) && is_negative(v, pmc)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc)
+{
+    uint64_t val = mmcr0(v);
+
+    if (pmc == 1 && val & MMCR0_TRIGGER) {
+        return true;
+    }
+    return is_enabled_condition(val, pmc)
+           && val & (MMCR0_PMAE | MMCR0_FCECE | MMCR0_TRIGGER);
+}
+
+/*
+ * The instruction that is sampled is the one whose completion made a counter
+ * negative.  Where there is none, it is the one that comes next.
+ */
+static void take_sample(PpcVPmu *v)
+{
+    CPUPPCState *env = &v->cpu->env;
+    uint64_t pc;
+    unsigned mode;
+
+    if (!pmu_tcg_site(CPU(v->cpu), &pc, &mode)) {
+        pc = env->nip;
+        mode = ppc_vpmu_mode(env->hflags);
+    }
+    *spr(v, SPR_POWER_SIAR) = pc;
+    *spr(v, SPR_POWER_SDAR) = 0;
+    *spr(v, SPR_POWER_SIER) =
+        SIER_SIAR_VALID
+        | (mode & PPC_VPMU_MODE_PRIVILEGED ? 0 : SIER_SIPR)
+        | (mode & PPC_VPMU_MODE_HV ? SIER_SIHV : 0);
+    *spr(v, SPR_POWER_SIER2) = 0;
+    *spr(v, SPR_POWER_SIER3) = 0;
+}
+
+void ppc_vpmu_update_interrupt(PpcVPmu *v)
+{
+    uint64_t val = mmcr0(v);
+
+    ppc_set_irq(v->cpu, PPC_INTERRUPT_PERFM,
+                val & MMCR0_PMAO && !(val & MMCR0_EBE));
+}
+
+static void raise_alert(PpcVPmu *v)
+{
+    take_sample(v);
+    *spr(v, SPR_POWER_MMCR0) &= ~(MMCR0_PMAE | MMCR0_PMAQ);
+    *spr(v, SPR_POWER_MMCR0) |= MMCR0_PMAO;
+    trace_ppc_vpmu_alert(CPU(v->cpu)->cpu_index, *spr(v, SPR_POWER_SIAR),
+                         *spr(v, SPR_POWER_SIER));
+    if (mmcr0(v) & MMCR0_EBE) {
+        ppc_vpmu_ebb_occurred(v);
+    }
+    ppc_vpmu_update_interrupt(v);
+}
+
+void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event)
+{
+    bool due = event || condition_exists(v);
+
+    /* FCECE is ignored while counters wait for the trigger. */
+    if (mmcr0(v) & MMCR0_TRIGGER) {
+        if (due || is_negative(v, 1)) {
+            *spr(v, SPR_POWER_MMCR0) &= ~MMCR0_TRIGGER;
+        }
+    } else if (due && mmcr0(v) & MMCR0_FCECE) {
+        *spr(v, SPR_POWER_MMCR0) |= MMCR0_FC;
+    }
+    if (due && mmcr0(v) & MMCR0_PMAE) {
+        raise_alert(v);
+    }
+}
+
+void ppc_vpmu_overflow(void *opaque, uint64_t counters)
+{
+    PpcVPmu *v = opaque;
+
+    pmu_begin(v->pmu);
+    ppc_vpmu_update(v);
+    pmu_commit(v->pmu);
+}
+
+/*
+ * Events of the time base
+ */
+
+/* Ticks until the selected bit turns from 0 to 1, at least 1. */
+static uint64_t ticks_to_transition(PpcVPmu *v)
+{
+    static const unsigned bits[] = { 47, 51, 55, 63 };
+    unsigned sel = extract64(mmcr0(v), MMCR0_TBSEL_SHIFT, 2);
+    uint64_t bit = PMU_BIT(bits[sel]);
+    uint64_t ticks = (bit - cpu_ppc_load_tbl(&v->cpu->env)) & (2 * bit - 1);
+
+    return ticks ?: 2 * bit;
+}
+
+static void transition_on_cpu(CPUState *cs, run_on_cpu_data data)
+{
+    PpcVPmu *v = data.host_ptr;
+
+    pmu_begin(v->pmu);
+    if (mmcr0(v) & MMCR0_TBEE) {
+        ppc_vpmu_alert_if_due(v, true);
+        ppc_vpmu_update(v);
+    }
+    pmu_commit(v->pmu);
+}
+
+static void transition(void *opaque)
+{
+    PpcVPmu *v = opaque;
+
+    async_run_on_cpu(CPU(v->cpu), transition_on_cpu, RUN_ON_CPU_HOST_PTR(v));
+}
+
+void ppc_vpmu_timebase_init(PpcVPmu *v)
+{
+    v->timebase = timer_new_ns(QEMU_CLOCK_VIRTUAL, transition, v);
+}
+
+/* An event that can have no effect is not waited for. */
+void ppc_vpmu_timebase_update(PpcVPmu *v)
+{
+    const uint64_t effects = MMCR0_PMAE | MMCR0_FCECE | MMCR0_TRIGGER;
+    uint32_t freq;
+
+    if (!(mmcr0(v) & MMCR0_TBEE) || !(mmcr0(v) & effects)
+        || !v->cpu->env.tb_env) {
+        timer_del(v->timebase);
+        return;
+    }
+    freq = v->cpu->env.tb_env->tb_freq;
+    timer_mod(v->timebase, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL)
+              + muldiv64_round_up(ticks_to_transition(v),
+                                  NANOSECONDS_PER_SECOND, freq));
+}

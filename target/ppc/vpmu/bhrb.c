@@ -1,0 +1,52 @@
+/*
+ * Power virtual PMU: the branch history rolling buffer
+ *
+ * Translated code writes the entries, while branches are recorded and as far
+ * as they pass the filter.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "freeze.h"
+#include "vpmu-internal.h"
+
+static uint64_t filter(const CPUPPCState *env)
+{
+    static const uint64_t types[] = {
+        [IFM_ALL]         = ~(uint64_t)BHRB_TYPE_NORECORD,
+        [IFM_CALLS]       = BHRB_TYPE_CALL,
+        [IFM_INDIRECT]    = BHRB_TYPE_INDIRECT,
+        [IFM_CONDITIONAL] = BHRB_TYPE_COND,
+    };
+
+    return types[extract64(env->spr[SPR_POWER_MMCRA], MMCRA_IFM_SHIFT, 2)];
+}
+
+void ppc_vpmu_bhrb_update(PpcVPmu *v)
+{
+    v->cpu->env.bhrb_filter = filter(&v->cpu->env);
+}
+
+/*
+ * Entries are written only while alerts are enabled: what led to an alert is
+ * still there when it is handled.
+ */
+bool ppc_vpmu_bhrb_recording(CPUPPCState *env)
+{
+    const PpcVPmu *v = env_archcpu(env)->vpmu;
+    const PpcFreeze freeze = { .mmcr0 = env->spr[SPR_POWER_MMCR0] };
+    unsigned mode = (FIELD_EX64(env->msr, MSR, PR)
+                     ? 0 : PPC_VPMU_MODE_PRIVILEGED)
+                    | (FIELD_EX64(env->msr, MSR, HV) ? PPC_VPMU_MODE_HV : 0);
+
+    if (!v || !(freeze.mmcr0 & MMCR0_PMAE)) {
+        return false;
+    }
+    if (!v->model->records_kernel
+        && (mode & PPC_VPMU_MODE_PRIVILEGED
+            || env->spr[SPR_POWER_MMCRA] & MMCRA_BHRBRD)) {
+        return false;
+    }
+    return ppc_freeze_bhrb_modes(&freeze) >> mode & 1;
+}

@@ -1,0 +1,19 @@
+/*
+ * Power virtual PMU: the privilege states that its counters tell apart
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef PPC_VPMU_MODES_H
+#define PPC_VPMU_MODES_H
+
+/*
+ * Modes, as hw/pmu numbers them: a sum of these.  The other two states that
+ * freeze bits tell apart, MSR[PMM] and CTRL[RUN], are not modes: when they
+ * change, the counters are told (ppc_vpmu_state_changed()).
+ */
+#define PPC_VPMU_MODE_PRIVILEGED 1 /* MSR[PR] is 0 */
+#define PPC_VPMU_MODE_HV         2 /* MSR[HV] is 1 */
+#define PPC_VPMU_NR_MODES        4
+
+#endif /* PPC_VPMU_MODES_H */

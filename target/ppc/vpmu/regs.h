@@ -1,0 +1,110 @@
+/*
+ * Power virtual PMU: the fields of its registers
+ *
+ * Power ISA 3.1B, book III, "Performance Monitor Facility"; bits are numbered
+ * as there, 0 being the most significant of 64.  Where an earlier level of
+ * the architecture differs, the field says so.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef PPC_VPMU_REGS_H
+#define PPC_VPMU_REGS_H
+
+#include "qemu/bitops.h"
+
+#define PMU_BIT(n)       (1ull << (63 - (n)))
+#define PMU_BITS(hi, lo) ((PMU_BIT(hi) - PMU_BIT(lo)) | PMU_BIT(hi))
+
+#define PPC_NR_PMCS 6
+
+/* The value at which a counter is negative. */
+#define PMC_NEGATIVE 0x80000000u
+
+/* What the number of a register is less by in problem state. */
+#define SPR_PROBLEM 0x10
+
+/* Monitor Mode Control Register 0 */
+#define MMCR0_FC       PMU_BIT(32) /* freeze counters */
+#define MMCR0_FCS      PMU_BIT(33) /* in privileged state */
+#define MMCR0_FCP      PMU_BIT(34) /* in problem state, see FCPC */
+#define MMCR0_FCM1     PMU_BIT(35) /* while MSR[PMM] is 1 */
+#define MMCR0_FCM0     PMU_BIT(36) /* while MSR[PMM] is 0 */
+#define MMCR0_PMAE     PMU_BIT(37) /* alert enable */
+#define MMCR0_FCECE    PMU_BIT(38) /* freeze on enabled condition or event */
+#define MMCR0_TBSEL    PMU_BITS(39, 40) /* which bit of the time base */
+#define MMCR0_TBEE     PMU_BIT(41) /* its transition is an event */
+#define MMCR0_BHRBA    PMU_BIT(42) /* BHRB available in problem state */
+#define MMCR0_BHRBA_NR 21
+#define MMCR0_EBE      PMU_BIT(43) /* alerts cause event-based branches */
+#define MMCR0_PMCC     PMU_BITS(44, 45) /* access in problem state */
+#define MMCR0_PMC1CE   PMU_BIT(48) /* PMC1 negative is a condition */
+#define MMCR0_PMCJCE   PMU_BIT(49) /* one of the others negative is, too */
+#define MMCR0_TRIGGER  PMU_BIT(50) /* the others wait for PMC1 */
+#define MMCR0_FCPC     PMU_BIT(51) /* what FCP means */
+#define MMCR0_PMAQ     PMU_BIT(52) /* alert qualifier */
+#define MMCR0_PMCCEXT  PMU_BIT(54) /* restricts more; since 3.1 */
+#define MMCR0_CC56RUN  PMU_BIT(55) /* PMC5, PMC6 count without run latch */
+#define MMCR0_PMAO     PMU_BIT(56) /* alert occurred */
+#define MMCR0_FC14     PMU_BIT(58) /* freeze PMC1 to PMC4 */
+#define MMCR0_FC56     PMU_BIT(59) /* freeze PMC5 and PMC6 */
+#define MMCR0_FC14WAIT PMU_BIT(62) /* PMC1 to PMC4 without run latch */
+#define MMCR0_FCH      PMU_BIT(63) /* in hypervisor state */
+
+#define MMCR0_PMCC_SHIFT 18
+#define MMCR0_TBSEL_SHIFT 23
+
+/* Values of MMCR0[PMCC], for programs in problem state */
+enum {
+    PMCC_READ_ONLY,  /* all may be read, none written */
+    PMCC_NONE,       /* nothing */
+    PMCC_ALL,        /* PMC1 to PMC6 and what goes with them */
+    PMCC_PMC1_TO_4,  /* likewise; PMC5 and PMC6 are not controlled at all */
+};
+
+/* Monitor Mode Control Register 1: fields of PMC1 to PMC4 from the left */
+#define MMCR1_SEL(val, pmc)  extract64(val, 32 - 8 * (pmc), 8)
+#define MMCR1_UNIT(val, pmc) extract64(val, 64 - 4 * (pmc), 4)
+
+/* Monitor Mode Control Register 2: nine bits per counter, from bit 0 on */
+#define MMCR2_FCS(pmc)   PMU_BIT(9 * ((pmc) - 1))
+#define MMCR2_FCP0(pmc)  PMU_BIT(9 * ((pmc) - 1) + 1) /* problem state */
+#define MMCR2_FCP1(pmc)  PMU_BIT(9 * ((pmc) - 1) + 2) /* with HV = 1 */
+#define MMCR2_FCM1(pmc)  PMU_BIT(9 * ((pmc) - 1) + 3)
+#define MMCR2_FCM0(pmc)  PMU_BIT(9 * ((pmc) - 1) + 4)
+#define MMCR2_FCWAIT(pmc) PMU_BIT(9 * ((pmc) - 1) + 5)
+#define MMCR2_FCH(pmc)   PMU_BIT(9 * ((pmc) - 1) + 6)
+#define MMCR2_FCP0_ALL                                        \
+    (MMCR2_FCP0(1) | MMCR2_FCP0(2) | MMCR2_FCP0(3)            \
+     | MMCR2_FCP0(4) | MMCR2_FCP0(5) | MMCR2_FCP0(6))
+
+/* Monitor Mode Control Register A */
+#define MMCRA_SAMPLE_ENABLE PMU_BIT(63) /* random sampling */
+#define MMCRA_SAMP_MODE     PMU_BITS(61, 62)
+#define MMCRA_SAMP_ELIG     PMU_BITS(57, 59)
+#define MMCRA_BHRBRD        PMU_BIT(26) /* do not record; since 3.1 */
+#define MMCRA_IFM           PMU_BITS(32, 33) /* which branches to record */
+#define MMCRA_IFM_SHIFT     30
+
+/* Values of MMCRA[IFM] */
+enum {
+    IFM_ALL,
+    IFM_CALLS,
+    IFM_INDIRECT,
+    IFM_CONDITIONAL,
+};
+
+/* Sampled Instruction Event Register */
+#define SIER_SIPR       PMU_BIT(38) /* SIAR is of problem state */
+#define SIER_SIHV       PMU_BIT(39) /* SIAR is of hypervisor state */
+#define SIER_SIAR_VALID PMU_BIT(41)
+#define SIER_SDAR_VALID PMU_BIT(42)
+#define SIER_PROBLEM    0x7fffffull /* what problem state may read */
+
+/* Hypervisor Facility Status and Control Register */
+#define HFSCR_PM PMU_BIT(60)
+
+/* Control Register */
+#define CTRL_RUN PMU_BIT(63)
+
+#endif /* PPC_VPMU_REGS_H */

@@ -1,0 +1,1 @@
+#include "trace/trace-target_ppc_vpmu.h"

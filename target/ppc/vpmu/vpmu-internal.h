@@ -1,0 +1,137 @@
+/*
+ * Power virtual PMU: between its parts
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef PPC_VPMU_INTERNAL_H
+#define PPC_VPMU_INTERNAL_H
+
+#include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-manual.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "access.h"
+#include "events.h"
+#include "regs.h"
+#include "vpmu.h"
+
+typedef struct PpcVPmu PpcVPmu;
+
+/**
+ * struct PpcVPmu - the PMU of one CPU
+ * @cpu: the CPU; its registers are those of the PMU
+ * @model: what depends on the processor
+ * @pmu: the counters; PMCn is counter n - 1
+ * @tcg: what drives them, under TCG
+ * @manual: or what drives them under qtest
+ * @stopped: called when the machine starts and stops
+ * @timebase: the next transition of the bit that MMCR0[TBSEL] selects
+ */
+struct PpcVPmu {
+    PowerPCCPU *cpu;
+    const PpcVPmuModel *model;
+    Pmu *pmu;
+    PmuTcg *tcg;
+    PmuManual *manual;
+    VMChangeStateEntry *stopped;
+    QEMUTimer *timebase;
+};
+
+/**
+ * ppc_vpmu_counter - the counter that a PMC is
+ * @pmc: 1 to PPC_NR_PMCS
+ */
+static inline unsigned ppc_vpmu_counter(unsigned pmc)
+{
+    return pmc - 1;
+}
+
+/**
+ * ppc_vpmu_update - make the counters do what the registers say
+ * @v: the PMU, in a transaction
+ *
+ * Raises the alert if its condition holds now.
+ */
+void ppc_vpmu_update(PpcVPmu *v);
+
+/**
+ * ppc_vpmu_alert_if_due - look at the conditions for an alert
+ * @v: the PMU, in a transaction
+ * @event: an enabled event, other than a negative counter, has happened
+ *
+ * Power ISA 3.1B, book III, "Performance Monitor Alerts": freezes, ends a
+ * trigger and raises the alert, as MMCR0 says.
+ */
+void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event);
+
+/**
+ * ppc_vpmu_notices - whether the moment at which a PMC turns negative matters
+ * @v: the PMU
+ * @pmc: 1 to PPC_NR_PMCS
+ */
+bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc);
+
+/**
+ * ppc_vpmu_update_interrupt - make the interrupt follow MMCR0[PMAO]
+ * @v: the PMU
+ */
+void ppc_vpmu_update_interrupt(PpcVPmu *v);
+
+/**
+ * ppc_vpmu_overflow - PmuOverflowFn of a PpcVPmu
+ */
+void ppc_vpmu_overflow(void *opaque, uint64_t counters);
+
+/**
+ * ppc_vpmu_timebase_init - prepare for events of the time base
+ * @v: the PMU
+ */
+void ppc_vpmu_timebase_init(PpcVPmu *v);
+
+/**
+ * ppc_vpmu_timebase_update - wait for the transition that MMCR0 asks for
+ * @v: the PMU
+ */
+void ppc_vpmu_timebase_update(PpcVPmu *v);
+
+/**
+ * ppc_vpmu_bhrb_update - record the branches that MMCR0 and MMCRA ask for
+ * @v: the PMU
+ */
+void ppc_vpmu_bhrb_update(PpcVPmu *v);
+
+/**
+ * ppc_vpmu_ebb_occurred - an alert is to cause an event-based branch
+ * @v: the PMU
+ */
+void ppc_vpmu_ebb_occurred(PpcVPmu *v);
+
+/**
+ * ppc_vpmu_check_access - whether the CPU, as it is now, may access a register
+ * @env: its state
+ * @sprn: the number used; those for problem state are other numbers
+ * @write: whether it is to be written
+ */
+PpcAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn, bool write);
+
+/**
+ * ppc_vpmu_read - read a register, as the CPU's state allows
+ * @v: the PMU
+ * @sprn: the register, to which access is allowed
+ */
+uint64_t ppc_vpmu_read(PpcVPmu *v, unsigned sprn);
+
+/**
+ * ppc_vpmu_write - write a register, as the CPU's state allows
+ * @v: the PMU
+ * @sprn: the register, to which access is allowed
+ * @val: the value
+ */
+void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val);
+
+/**
+ * ppc_vpmu_qtest_init - offer the commands of qtest
+ */
+void ppc_vpmu_qtest_init(void);
+
+#endif /* PPC_VPMU_INTERNAL_H */

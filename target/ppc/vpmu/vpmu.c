@@ -1,0 +1,384 @@
+/*
+ * Power virtual PMU: life, and counters that follow their registers
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitmap.h"
+#include "qemu/log.h"
+#include "qemu/main-loop.h"
+#include "qemu/timer.h"
+#include "qapi/error.h"
+#include "exec/exec-all.h"
+#include "system/qtest.h"
+#include "system/runstate.h"
+#include "system/tcg.h"
+#include "access.h"
+#include "freeze.h"
+#include "helper_regs.h"
+#include "vpmu-internal.h"
+#include "trace.h"
+
+static bool is_pmc(unsigned reg)
+{
+    return reg >= SPR_POWER_PMC1 && reg <= SPR_POWER_PMC6;
+}
+
+static unsigned counter_of(unsigned reg)
+{
+    return ppc_vpmu_counter(reg - SPR_POWER_PMC1 + 1);
+}
+
+/* The processor whose PMU a CPU would have; NULL if there is none for it. */
+static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
+{
+    uint64_t flags = cpu->env.insns_flags2;
+
+    if (!cpu->has_pmu || !(tcg_enabled() || qtest_enabled())) {
+        return NULL;
+    }
+    return flags & PPC2_ISA310 ? &ppc_vpmu_power10
+           : flags & PPC2_ISA300 ? &ppc_vpmu_power9
+           : flags & PPC2_ISA207S ? &ppc_vpmu_power8
+           : NULL;
+}
+
+/*
+ * Counters follow registers
+ */
+
+/* An event that is asked for and not counted is reported once. */
+static void report_uncounted(const PpcVPmu *v, unsigned pmc, uint64_t mmcr1)
+{
+    static DECLARE_BITMAP(reported, 4 << 12);
+    unsigned sel = MMCR1_SEL(mmcr1, pmc);
+    unsigned unit = MMCR1_UNIT(mmcr1, pmc);
+    unsigned code = (pmc - 1) << 12 | unit << 8 | sel;
+
+    if (sel && !test_bit(code, reported)) {
+        set_bit_atomic(code, reported);
+        qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%x%x0%02x (%s) is not counted "
+                      "and reads 0\n", pmc, unit, sel, v->model->name);
+    }
+}
+
+static PmuSelect select_for(const PpcVPmu *v, unsigned pmc)
+{
+    const CPUPPCState *env = &v->cpu->env;
+    uint64_t mmcr1 = env->spr[SPR_POWER_MMCR1];
+    const PpcFreeze freeze = {
+        .mmcr0 = env->spr[SPR_POWER_MMCR0],
+        .mmcr2 = env->spr[SPR_POWER_MMCR2],
+        .pmm = FIELD_EX64(env->msr, MSR, PMM),
+        .run = env->spr[SPR_CTRL] & CTRL_RUN,
+    };
+    const PpcEvent event = ppc_event(v->model, pmc, mmcr1);
+    PmuModes modes = ppc_freeze_modes(&freeze, pmc, event.runs_always);
+
+    if (modes && event.event == PMU_EVENT_NONE) {
+        report_uncounted(v, pmc, mmcr1);
+    }
+    if (event.run_latch && !freeze.run) {
+        modes = 0;
+    }
+    return (PmuSelect) { .event = event.event, .modes = modes };
+}
+
+static void update_counter(PpcVPmu *v, unsigned pmc)
+{
+    const PmuSelect select = select_for(v, pmc);
+    unsigned counter = ppc_vpmu_counter(pmc);
+
+    pmu_select(v->pmu, counter, &select);
+    pmu_run(v->pmu, counter, select.modes && select.event != PMU_EVENT_NONE);
+    pmu_set_alert(v->pmu, counter, ppc_vpmu_notices(v, pmc));
+}
+
+void ppc_vpmu_update(PpcVPmu *v)
+{
+    unsigned pmc;
+
+    ppc_vpmu_alert_if_due(v, false);
+    for (pmc = 1; pmc <= PPC_NR_PMCS; pmc++) {
+        update_counter(v, pmc);
+    }
+    ppc_vpmu_timebase_update(v);
+    ppc_vpmu_bhrb_update(v);
+    hreg_update_pmu_hflags(&v->cpu->env);
+}
+
+void ppc_vpmu_state_changed(CPUPPCState *env)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+
+    if (v) {
+        pmu_begin(v->pmu);
+        ppc_vpmu_update(v);
+        pmu_commit(v->pmu);
+    }
+}
+
+void ppc_vpmu_store(CPUPPCState *env)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+    unsigned reg;
+
+    if (v) {
+        for (reg = SPR_POWER_PMC1; reg <= SPR_POWER_PMC6; reg++) {
+            env->spr[reg] = pmu_read(v->pmu, counter_of(reg));
+        }
+    }
+}
+
+/* What was counted until now belongs to the registers that were replaced. */
+void ppc_vpmu_load(CPUPPCState *env)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+    unsigned reg;
+
+    if (v) {
+        pmu_reset(v->pmu);
+        pmu_begin(v->pmu);
+        for (reg = SPR_POWER_PMC1; reg <= SPR_POWER_PMC6; reg++) {
+            pmu_write(v->pmu, counter_of(reg), env->spr[reg]);
+        }
+        env->spr[SPR_POWER_MMCR0] &= v->model->mmcr0;
+        ppc_vpmu_update(v);
+        ppc_vpmu_update_interrupt(v);
+        ppc_vpmu_update_ebb(env);
+        pmu_commit(v->pmu);
+    }
+}
+
+/*
+ * Access to registers
+ */
+
+static bool is_problem_state(const CPUPPCState *env)
+{
+    return FIELD_EX64(env->msr, MSR, PR);
+}
+
+/* Under a virtual hypervisor, only nested guests have one above them. */
+static bool is_below_hypervisor(CPUPPCState *env)
+{
+    if (env_archcpu(env)->vhyp) {
+        return vhyp_cpu_in_nested(env_archcpu(env));
+    }
+    return (env->msr_mask & MSR_HVB) && !FIELD_EX64(env->msr, MSR, HV);
+}
+
+PpcAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn, bool write)
+{
+    if (is_below_hypervisor(env) && !(env->spr[SPR_HFSCR] & HFSCR_PM)) {
+        return PPC_ACCESS_HV_UNAVAILABLE;
+    }
+    if (!is_problem_state(env)) {
+        return PPC_ACCESS_ALLOWED;
+    }
+    if (!env_archcpu(env)->vpmu) {
+        return PPC_ACCESS_UNAVAILABLE;
+    }
+    return ppc_vpmu_access(env->spr[SPR_POWER_MMCR0], sprn | SPR_PROBLEM,
+                           write);
+}
+
+static void clear_cause(CPUPPCState *env, unsigned reg)
+{
+    env->spr[reg] &= ~((uint64_t)FSCR_IC_MASK << FSCR_IC_POS);
+}
+
+/* Leave by an interrupt if the access is not allowed. */
+static void check_access(CPUPPCState *env, unsigned sprn, bool write,
+                         uintptr_t ra)
+{
+    switch (ppc_vpmu_check_access(env, sprn, write)) {
+    case PPC_ACCESS_ALLOWED:
+        break;
+    case PPC_ACCESS_HV_UNAVAILABLE:
+        clear_cause(env, SPR_HFSCR);
+        raise_exception_err_ra(env, POWERPC_EXCP_HV_FU, FSCR_IC_PMU, ra);
+    case PPC_ACCESS_UNAVAILABLE:
+        clear_cause(env, SPR_FSCR);
+        raise_exception_err_ra(env, POWERPC_EXCP_FU, FSCR_IC_PMU, ra);
+    case PPC_ACCESS_ILLEGAL:
+        raise_exception_err_ra(env, POWERPC_EXCP_HV_EMU,
+                               POWERPC_EXCP_PRIV | POWERPC_EXCP_PRIV_REG, ra);
+    }
+}
+
+static uint64_t read_register(PpcVPmu *v, unsigned reg)
+{
+    return is_pmc(reg) ? pmu_read(v->pmu, counter_of(reg))
+                       : v->cpu->env.spr[reg];
+}
+
+uint64_t ppc_vpmu_read(PpcVPmu *v, unsigned sprn)
+{
+    unsigned reg = sprn | SPR_PROBLEM;
+    uint64_t val = read_register(v, reg);
+
+    if (is_problem_state(&v->cpu->env)) {
+        val &= ppc_vpmu_visible_bits(reg);
+    }
+    return val;
+}
+
+uint64_t ppc_vpmu_mfspr(CPUPPCState *env, unsigned sprn, uintptr_t ra)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+    uint64_t val;
+
+    check_access(env, sprn, false, ra);
+    if (!v) {
+        return 0;
+    }
+    pmu_tcg_before_insn(CPU(v->cpu));
+    val = ppc_vpmu_read(v, sprn);
+    pmu_tcg_after_insn(CPU(v->cpu));
+    trace_ppc_vpmu_mfspr(CPU(v->cpu)->cpu_index, sprn, val);
+    return val;
+}
+
+static void write_mmcr0(PpcVPmu *v, uint64_t val)
+{
+    CPUPPCState *env = &v->cpu->env;
+    uint64_t before = env->spr[SPR_POWER_MMCR0];
+
+    env->spr[SPR_POWER_MMCR0] = val & v->model->mmcr0;
+    if ((val & MMCR0_PMAO && val & MMCR0_EBE)
+        && !(before & MMCR0_PMAO && before & MMCR0_EBE)) {
+        ppc_vpmu_ebb_occurred(v);
+    }
+    ppc_vpmu_update_interrupt(v);
+}
+
+static void write_register(PpcVPmu *v, unsigned reg, uint64_t val)
+{
+    if (is_pmc(reg)) {
+        pmu_write(v->pmu, counter_of(reg), val);
+    } else if (reg == SPR_POWER_MMCR0) {
+        write_mmcr0(v, val);
+    } else {
+        v->cpu->env.spr[reg] = val;
+    }
+}
+
+void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val)
+{
+    unsigned reg = sprn | SPR_PROBLEM;
+
+    pmu_begin(v->pmu);
+    if (is_problem_state(&v->cpu->env)) {
+        uint64_t visible = ppc_vpmu_visible_bits(reg);
+
+        val = (val & visible) | (read_register(v, reg) & ~visible);
+    }
+    write_register(v, reg, val);
+    ppc_vpmu_update(v);
+    pmu_commit(v->pmu);
+}
+
+void ppc_vpmu_mtspr(CPUPPCState *env, unsigned sprn, uint64_t val,
+                    uintptr_t ra)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+
+    check_access(env, sprn, true, ra);
+    if (v) {
+        trace_ppc_vpmu_mtspr(CPU(v->cpu)->cpu_index, sprn, val);
+        ppc_vpmu_write(v, sprn, val);
+    }
+}
+
+/*
+ * Life
+ */
+
+bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    const char *given = pmu_cycles_given(&cpu->pmu_cycles);
+
+    if (model_for(cpu)) {
+        return pmu_cycles_configure(&cpu->pmu_cycles, errp);
+    }
+    if (!given) {
+        return true;
+    }
+    error_setg(errp, "%s needs a CPU whose PMU is emulated", given);
+    error_append_hint(errp, "%s.\n", !cpu->has_pmu ? "Add pmu=on"
+                      : !tcg_enabled() ? "Use -accel tcg, or leave it out"
+                      : "Choose POWER8 or later");
+    return false;
+}
+
+static void create_counters(PpcVPmu *v)
+{
+    const PmuCounterShape shape = { .width = 32, .overflow_at = PMC_NEGATIVE };
+    const PmuCycleModel cycles = pmu_cycles_model(&v->cpu->pmu_cycles);
+    const PmuEngineOps *ops = &pmu_manual_ops;
+    void *engine;
+    unsigned i;
+
+    if (tcg_enabled()) {
+        ops = &pmu_tcg_ops;
+        engine = v->tcg = pmu_tcg_new(CPU(v->cpu), &cycles);
+    } else {
+        engine = v->manual = g_new0(PmuManual, 1);
+    }
+    v->pmu = pmu_new(PPC_NR_PMCS, PPC_VPMU_NR_MODES, ops, engine,
+                     ppc_vpmu_overflow, v);
+    for (i = 0; i < PPC_NR_PMCS; i++) {
+        pmu_set_shape(v->pmu, i, shape);
+    }
+    CPU(v->cpu)->pmu = v->pmu;
+}
+
+/*
+ * Overflow that has not been noticed yet is noticed before anything is saved:
+ * it may raise an interrupt, which is part of the CPU's state.
+ */
+static void machine_stopped(void *opaque, bool running, RunState state)
+{
+    PpcVPmu *v = opaque;
+
+    if (!running) {
+        pmu_fold(v->pmu);
+    }
+}
+
+void ppc_vpmu_create(PowerPCCPU *cpu)
+{
+    const PpcVPmuModel *model = model_for(cpu);
+    PpcVPmu *v;
+
+    ppc_vpmu_qtest_init();
+    if (!model) {
+        return;
+    }
+    v = g_new0(PpcVPmu, 1);
+    v->cpu = cpu;
+    v->model = model;
+    create_counters(v);
+    ppc_vpmu_timebase_init(v);
+    v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);
+    cpu->vpmu = v;
+}
+
+void ppc_vpmu_destroy(PowerPCCPU *cpu)
+{
+    PpcVPmu *v = cpu->vpmu;
+
+    if (v) {
+        cpu->vpmu = NULL;
+        CPU(cpu)->pmu = NULL;
+        qemu_del_vm_change_state_handler(v->stopped);
+        timer_free(v->timebase);
+        pmu_free(v->pmu);
+        pmu_tcg_free(v->tcg);
+        g_free(v->manual);
+        g_free(v);
+    }
+}

@@ -1,0 +1,170 @@
+/*
+ * Power virtual PMU
+ *
+ * The guest's view of the counters of hw/pmu on server processors since
+ * POWER8: MMCRs, PMCs, the registers that tell about a sample, the
+ * performance monitor interrupt and its event-based branch.  The registers
+ * are the fields of CPUPPCState.spr, as for any other register; the values of
+ * the PMCs are in the model while a CPU runs.
+ *
+ *   freeze.c   which PMC counts in which privilege state
+ *   events.c   what a PMC counts, per processor
+ *   access.c   what a program may read and write
+ *   alert.c    conditions, the alert, SIAR and SIER, the interrupt
+ *   ebb.c      event-based branches
+ *   bhrb.c     the branch history rolling buffer
+ *   vpmu.c     the rest: life, and counters that follow their registers
+ *
+ * A CPU has a virtual PMU (PowerPCCPU.vpmu) if it runs under TCG or qtest, is
+ * of a kind that has one and was created with pmu=on, which is the default.
+ * Every function below does nothing for a CPU that has none.
+ *
+ * Threads: as for struct Pmu, the vCPU's own thread, or any that holds the
+ * big lock while the vCPU is stopped.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef PPC_VPMU_H
+#define PPC_VPMU_H
+
+#include "cpu.h"
+#include "modes.h"
+
+#if defined(TARGET_PPC64) && defined(CONFIG_TCG) && !defined(CONFIG_USER_ONLY)
+
+/**
+ * ppc_vpmu_mode - the mode in which instructions are counted
+ * @hflags: CPUPPCState.hflags, or the flags of a translation block
+ *
+ * HFLAGS_HV is of no use: it is set where there is no hypervisor mode.
+ */
+static inline unsigned ppc_vpmu_mode(uint32_t hflags)
+{
+    unsigned idx = hflags >> HFLAGS_DMMU_IDX;
+
+    return (idx & 1 ? PPC_VPMU_MODE_PRIVILEGED : 0)
+           | (idx & 4 ? PPC_VPMU_MODE_HV : 0);
+}
+
+/**
+ * ppc_vpmu_configure - check the properties and fill in those not given
+ * @cpu: the CPU, being realized
+ * @errp: what is wrong, and what is allowed
+ *
+ * Returns: false with @errp set if the combination cannot be had.
+ */
+bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp);
+
+/**
+ * ppc_vpmu_create - give a CPU its PMU, if it is to have one
+ * @cpu: the CPU, configured, with its SPRs, before its thread starts
+ */
+void ppc_vpmu_create(PowerPCCPU *cpu);
+
+/**
+ * ppc_vpmu_destroy - take it away again
+ * @cpu: the CPU, whose thread has ended
+ */
+void ppc_vpmu_destroy(PowerPCCPU *cpu);
+
+/**
+ * ppc_vpmu_mfspr - read a register of the PMU
+ * @env: the CPU's state, with nip at the instruction
+ * @sprn: its number; those for problem state are other numbers
+ * @ra: where to unwind to
+ *
+ * Leaves by an interrupt if the program may not read it.
+ *
+ * Returns: what the register held before this instruction.
+ */
+uint64_t ppc_vpmu_mfspr(CPUPPCState *env, unsigned sprn, uintptr_t ra);
+
+/**
+ * ppc_vpmu_mtspr - write a register of the PMU
+ * @env: the CPU's state, with nip at the instruction
+ * @sprn: its number; those for problem state are other numbers
+ * @val: the value
+ * @ra: where to unwind to
+ *
+ * Leaves by an interrupt if the program may not write it.
+ */
+void ppc_vpmu_mtspr(CPUPPCState *env, unsigned sprn, uint64_t val,
+                    uintptr_t ra);
+
+/**
+ * ppc_vpmu_state_changed - MSR[PMM] or CTRL[RUN] may have changed
+ * @env: the CPU's state, changed; at the end of an instruction
+ */
+void ppc_vpmu_state_changed(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_store - bring the registers in CPUPPCState.spr up to date
+ * @env: the CPU's state
+ *
+ * For whoever reads them by other means than ppc_vpmu_mfspr().
+ */
+void ppc_vpmu_store(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_load - the registers in CPUPPCState.spr have been replaced
+ * @env: the CPU's state
+ *
+ * For reset, migration, debuggers, and hypercalls that switch guests.
+ */
+void ppc_vpmu_load(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_update_ebb - BESCR has changed: is an event-based branch due?
+ * @env: the CPU's state
+ */
+void ppc_vpmu_update_ebb(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_bhrb_recording - whether branches are recorded in the BHRB
+ * @env: the CPU's state
+ *
+ * Returns: true if they are in the current state of MSR.
+ */
+bool ppc_vpmu_bhrb_recording(CPUPPCState *env);
+
+/**
+ * vmstate_ppc_vpmu - a subsection of the CPU's state, for CPUs that have one
+ */
+extern const VMStateDescription vmstate_ppc_vpmu;
+
+#else /* no virtual PMU in this executable */
+
+static inline bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
+{
+    return true;
+}
+
+static inline void ppc_vpmu_create(PowerPCCPU *cpu)
+{
+}
+
+static inline void ppc_vpmu_destroy(PowerPCCPU *cpu)
+{
+}
+
+static inline void ppc_vpmu_state_changed(CPUPPCState *env)
+{
+}
+
+static inline void ppc_vpmu_store(CPUPPCState *env)
+{
+}
+
+static inline bool ppc_vpmu_bhrb_recording(CPUPPCState *env)
+{
+    return false;
+}
+
+static inline void ppc_vpmu_load(CPUPPCState *env)
+{
+}
+
+#endif
+
+#endif /* PPC_VPMU_H */

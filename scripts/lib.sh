@@ -28,6 +28,14 @@ die()
     exit 1
 }
 
+# The architecture of the guest, and what it is called elsewhere.
+export ARCH=${ARCH:-x86_64}
+case $ARCH in
+x86_64) DEBIAN_ARCH=amd64 DEBIAN_KERNEL=linux-image-amd64 ;;
+ppc64) DEBIAN_ARCH=ppc64el DEBIAN_KERNEL=linux-image-powerpc64le ;;
+*) die "there is no guest for ARCH=$ARCH" "it may be x86_64 or ppc64" ;;
+esac
+
 # Show a log's last line and the time, again and again, as long as the script
 # lives: it may be interrupted.
 follow_log()
@@ -156,20 +164,20 @@ fetch_deb()
     touch "$dir/.$package"
 }
 
-# extract_debs DIR PACKAGES [OPTION...]: unpack packages of Debian 12 and its
-# backports, with what they depend on, into a new directory.
+# extract_debs DIR ARCHITECTURE PACKAGES [OPTION...]: unpack packages of
+# Debian 12 and its backports, with what they depend on, into a new directory.
 extract_debs()
 {
-    local dir=$1 packages=$2 mode=chrootless
+    local dir=$1 architecture=$2 packages=$3 mode=chrootless
 
-    shift 2
+    shift 3
     rm -rf "$dir" "$dir.part"
     mkdir -p "$dir.part"
     # Nothing of the packages is run, so a user needs no help for this; but
     # this mode is not for the superuser.
     [ "$(id -u)" -ne 0 ] || mode=root
     mmdebstrap --verbose --mode=$mode --variant=extract \
-        --architectures=amd64 --aptopt="$(apt_options)" \
+        --architectures="$architecture" --aptopt="$(apt_options)" \
         --include="$packages" "$@" bookworm - \
         "deb [signed-by=$KEYRING] $MIRROR bookworm main" \
         "deb [signed-by=$KEYRING] $MIRROR bookworm-backports main" |

@@ -13,6 +13,25 @@ guest_setup()
     echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
 }
 
+# Wait until the test outside says go(), on the second serial port.  It stays
+# open meanwhile, as opening a port throws away what has come.
+wait_for_test()
+{
+    exec 3< /dev/ttyS1
+    stty raw -echo <&3
+    echo '@@@ ready'
+    read -r _ <&3
+    exec 3<&-
+}
+
+# What the kernel has to complain of, which should be nothing.
+complaints()
+{
+    dmesg | grep -E -e 'perfevents: |[Bb]roken|irq loop|PMU:? stuck' \
+        -e 'unknown reason|unknown NMI|Dazed|hard LOCKUP' \
+        -e 'unchecked MSR|general protection|\] (WARNING|BUG|Oops):'
+}
+
 # count EVENTS PROGRAM...: count, and print perf's lines: number,,event,...
 count()
 {
@@ -21,6 +40,17 @@ count()
     shift
     ${COUNT:-perf stat} -x , -o /tmp/stat -e "$events" -- "$@" || return
     grep , /tmp/stat
+}
+
+# perf_test NAME: run one of perf's own tests, and its parts.  By its number,
+# as perf finds only parts by name.
+perf_test()
+{
+    local number
+
+    number=$(perf test list 2>&1 |
+             awk -F ': +' -v name="$1" '$2 == name { print $1 + 0 }')
+    [ -n "$number" ] && perf test -v "$number"
 }
 
 # noise: keep the CPUs busy, until hush or the end of the script.

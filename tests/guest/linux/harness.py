@@ -4,12 +4,24 @@
 A test is one of two kinds:
 
 * `@test(MACHINE...)` marks a generator that yields a script for the guest's
-  shell, is given what the script printed, and asserts what it has to be.  All
-  tests of a machine run in one boot of it.
+  shell, is given what the script printed, and asserts what it has to be:
+
+      @test(UP, SMP, each=['loop', 'calls'])
+      def returns(machine, program):
+          output = yield f'count r08c4:u {program}'
+          require_equal(parse(output)['r08c4:u'], ...)
+
+  All tests of a machine run in one boot of it, in the order of the modules;
+  `each` makes several of one.  The script has the functions of guest.sh and
+  the programs of programs/, which state in symbols what they count, see
+  program.inc.  Machines are in machines.py.
 * `@scenario` marks a function that starts guests itself, and asserts.
+
+No test may depend on how fast the host is, or on how long something takes.
 """
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -76,6 +88,7 @@ def build_programs():
     return names
 
 
+@functools.lru_cache
 def symbols(program):
     """The symbols of a program, by name."""
     lines = subprocess.run(['nm', PROGRAMS / program], check=True, text=True,
@@ -145,6 +158,19 @@ class Monitor:
         """A command of the other monitor, which has more of them."""
         answer = self.command('human-monitor-command', **{'command-line': line})
         require(not answer.strip(), f'{line}: {answer.strip()}')
+
+    def job(self, name, **arguments):
+        """A command that goes on behind its answer: wait for its end."""
+        self.command(name, **{'job-id': name}, **arguments)
+        jobs = []
+
+        def concluded():
+            jobs[:] = self.command('query-jobs')
+            return jobs[0]['status'] == 'concluded'
+
+        self.wait(name, concluded)
+        self.command('job-dismiss', id=name)
+        require('error' not in jobs[0], f"{name}: {jobs[0].get('error')}")
 
     def wait(self, what, done, seconds=60):
         """Poll until done() is true."""
@@ -310,14 +336,16 @@ def scenario(function):
 class Results:
     """Prints and counts tests as they end."""
 
-    def __init__(self):
+    def __init__(self, timed=False):
         self.failed = 0
+        self.timed = timed
         self.lock = threading.Lock()
 
-    def report(self, label, why=None, log=()):
+    def report(self, label, why=None, log=(), seconds=None):
         with self.lock:
             if why is None:
-                print(f'ok {label}', flush=True)
+                took = f'    ({seconds:.1f} s)' if seconds and self.timed else ''
+                print(f'ok {label}{took}', flush=True)
                 return
             self.failed += 1
             print(f"not ok {label} # {' '.join(str(why).split())}", flush=True)
@@ -327,8 +355,7 @@ class Results:
 
 def job_of(machine):
     """The job that runs the scripts, and says where each begins and ends."""
-    wait = 'stty -F /dev/ttyS1 raw -echo; echo "@@@ ready"; ' \
-           'read go < /dev/ttyS1' if machine.monitor else ''
+    wait = 'wait_for_test' if machine.monitor else ''
     seconds = SCRIPT_SECONDS * machine.slowness
     return f'''
 . /tests/guest.sh
@@ -341,6 +368,8 @@ for script in /tests/*.test; do
     echo
     echo "@@@ end $status"
 done
+complaints
+:
 '''
 
 
@@ -355,6 +384,7 @@ def follow(guest, tests, results):
         end = re.match(r'@@@ end (\d+)', line)
         if line == '@@@ begin':
             output = []
+            begun = time.monotonic()
         elif end:
             current = left.pop(0)
             text = '\n'.join(output)
@@ -364,7 +394,8 @@ def follow(guest, tests, results):
                 results.report(current.label,
                                str(wrong) or repr(wrong), output[-40:])
             else:
-                results.report(current.label)
+                results.report(current.label,
+                               seconds=time.monotonic() - begun)
         else:
             output.append(line)
     return left
@@ -388,9 +419,8 @@ def run_tests(directory, machine, tests, programs, results):
                 guest.monitor.human(command)
             guest.go()
         left = follow(guest, tests, results)
-        if not left:
-            guest.rest()
-        why = guest.errors()
+        complaints = [] if left else list(filter(None, guest.rest()))
+        why = '; '.join(filter(None, [guest.errors(), *complaints]))
     except (AssertionError, Failure) as wrong:
         left = tests
         why = str(wrong)
@@ -398,7 +428,7 @@ def run_tests(directory, machine, tests, programs, results):
         guest.close()
     for one in left:
         results.report(one.label, f'not run: {why}', guest.log[-20:])
-    # QEMU and guest-run have nothing to say if all is well.
+    # QEMU, guest-run and the kernel have nothing to say if all is well.
     results.report(f'quiet [{machine.name}]', why or None)
 
 

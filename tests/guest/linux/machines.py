@@ -11,6 +11,8 @@ SMP = Machine('smp', smp=2)
 OURS = 'COUNT=tally'
 SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS)
 ICOUNT = Machine('icount', extra=['-icount', 'shift=0'], setup=OURS)
+ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
+                   setup=OURS, slowness=4)
 
 # Another microarchitecture, with other codes and 8 counters.
 ICELAKE = Machine('icelake', setup=OURS, cpu=(
@@ -18,3 +20,17 @@ ICELAKE = Machine('icelake', setup=OURS, cpu=(
     '-avx512cd,-avx512bw,-avx512vl,-avx512vbmi,-avx512vbmi2,-gfni,'
     '-vpclmulqdq,-avx512vnni,-avx512bitalg,-avx512-vpopcntdq,-spec-ctrl,'
     '-arch-capabilities,-ssbd,-xsaves'))
+
+# Other cycles.
+CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')
+FREQUENCY = 1000000000
+CLOCK = Machine('clock',
+                cpu=f'{SKYLAKE},pmu-cycles=time,pmu-frequency={FREQUENCY}')
+
+# No PMU, because it is not wanted or because there is none yet.
+OFF = Machine('pmu=off', cpu=SKYLAKE.replace('pmu=on', 'pmu=off'))
+MAX = Machine('max', cpu='max')
+QEMU64 = Machine('qemu64', cpu='qemu64')
+
+# What TCG has of everything, under Intel's name.
+INTEL_MAX = Machine('max-intel', cpu='max,vendor=GenuineIntel', setup=OURS)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """perf stat: programs whose counts are known by construction."""
 
-from harness import expectations, require, test
-from machines import ICELAKE, ICOUNT, SINGLE, SMP, UP
+from harness import expectations, require, require_equal, test
+from machines import ICELAKE, ICOUNT, INTEL_MAX, ONE_INSN, SINGLE, SMP, UP
 
 # What the programs call an event, and perf.
 EVENTS = {
@@ -65,9 +65,28 @@ PROGRAMS = ['loop', 'calls', 'faults', 'strings', 'syscalls', 'signals',
             'special', 'fork', 'exec', 'threads', 'smc', 'pages', 'affinity']
 
 
+# What does not take long even with a block for each instruction.
+QUICK = ['calls', 'strings', 'special', 'fork', 'exec', 'threads', 'smc',
+         'affinity']
+
+
 @test(UP, SMP, SINGLE, ICOUNT, ICELAKE, each=PROGRAMS)
+@test(ONE_INSN, each=QUICK)
 def counts_of(machine, program):
     """Every event that a program states."""
     output = yield '\n'.join(f"count '{events}' {program}"
                              for events in groups(machine, program))
     check_counts(machine, program, output)
+
+
+@test(INTEL_MAX)
+def architectural_events(machine):
+    """A model that Linux does not know has the architecture's events."""
+    output = yield '''
+        dmesg | grep 'Performance Events'
+        count instructions:u,branches:u loop'''
+    require('generic architected perfmon' in output, output)
+    counts = parse(output)
+    want = expectations('loop')
+    for event in 'instructions', 'branches':
+        require_equal(counts[f'{event}:u'], [want[event]], event)

@@ -1,17 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counting goes on over migration."""
+"""Counting goes on over migration, and from a snapshot."""
 
 import time
 
-from harness import require, scenario
+from harness import expectations, require, scenario, symbols
 from machines import SKYLAKE, UP
 from test_counting import check_counts
+from test_sampling import addresses, check_samples
 
 COUNT_LONG = '''
 . /tests/guest.sh
 echo @@@ begin
-count instructions:u,branches:u,r01c4:u long
+count instructions:u,branches:u,r01c4:u,r81d0:u,r82d0:u long
 echo @@@ end
+'''
+
+# Two programs in their middle: one is sampled, and one counted.  perf record
+# tries some events before it starts its program; these need counters, too.
+PERIOD = 10000019
+COUNT_AND_RECORD = f'''
+. /tests/guest.sh
+guest_setup
+perf record -q -o /tmp/data -e instructions:u -c {PERIOD} long &
+until pidof long > /dev/null; do
+    sleep 0.1
+done
+echo @@@ begin
+count instructions:u,branches:u,r01c4:u,r81d0:u,r82d0:u long
+wait
+echo @@@ samples
+perf script -i /tmp/data -F ip
 '''
 
 
@@ -78,3 +96,39 @@ def migration_refused(start, directory):
     require('pmu-gp-counters' in errors, f'QEMU only said: {errors}')
     # What QEMU said is what was asked for.
     target.errors_path.write_text('')
+
+
+def make_image(monitor, path):
+    """A disk image to which the whole machine can be saved, as `image`."""
+    size = 2 << 30
+    path.touch()
+    monitor.command('blockdev-add', driver='file', filename=str(path),
+                    **{'node-name': 'file'})
+    monitor.job('blockdev-create', options={
+        'driver': 'qcow2', 'file': 'file', 'size': size})
+    monitor.command('blockdev-add', driver='qcow2', file='file',
+                    **{'node-name': 'image'})
+
+
+def long_address(nth):
+    """Where `long` is behind so many instructions."""
+    names = symbols('long')
+    return names[f"step_{(nth - 1) % names['expect_steps']}"]
+
+
+@scenario
+def snapshot(start, directory):
+    """A machine that goes back to its own past counts and samples the same."""
+    guest = start(UP, COUNT_AND_RECORD, ['long'], adds(), monitored=True)
+    guest.lines_until('@@@ begin')
+    monitor = guest.monitor
+    make_image(monitor, directory / 'image')
+    time.sleep(1)
+    where = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
+    monitor.job('snapshot-save', **where)
+    time.sleep(0.5)
+    require(not counted(guest.log), 'the program had ended too early')
+    monitor.job('snapshot-load', **where)
+    check_counts(UP, 'long', counted(guest.lines_until('@@@ samples')))
+    check_samples(addresses('\n'.join(guest.rest())), PERIOD,
+                  expectations('long')['instructions'], long_address)

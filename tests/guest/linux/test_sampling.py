@@ -4,22 +4,117 @@
 import re
 
 from harness import expectations, require, require_equal, symbols, test
-from machines import UP
+from machines import CLOCK, ICELAKE, ICOUNT, SINGLE, SMP, UP
 
 # perf opens an event per CPU, each of which counts its own period.  On one
-# CPU there is one such event.
-PINNED = 'taskset 1 perf record -q -m 4096 -o /tmp/data'
+# CPU there is one such event; --per-thread has one that moves with the task.
+RECORD = 'perf record -q -m 4096 -o /tmp/data'
+PINNED = f'taskset 1 {RECORD}'
 ADDRESSES = "perf script -i /tmp/data -F ip | awk '{ print $1 }'"
 
 # Any address of the kernel.
 KERNEL = -1
 
 
+def addresses(output):
+    """What perf script -F ip printed."""
+    found = (int(line, 16) for line in output.split())
+    return [address if address < 1 << 63 else KERNEL for address in found]
+
+
+def check_samples(got, period, total, address_of, event='event'):
+    """Number and place of the samples of an event that happens @total times.
+
+    address_of(N) is where the program is behind the Nth of these; there its
+    sample has to be.  One in twenty may be late by one event: if a single
+    one is left of a period when a task is preempted, Linux makes two of it.
+    The next sample is on time again.
+    """
+    require_equal(len(got), total // period, f'samples of {event}')
+    late = 0
+    for number, address in enumerate(got, 1):
+        nth = number * period
+        if address == address_of(nth):
+            continue
+        require(nth < total and address == address_of(nth + 1),
+                f'sample {number} of {len(got)} of {event} is at '
+                f'{address:#x}, not {address_of(nth):#x}')
+        late += 1
+    require(late <= len(got) // 20, f'{late} of {len(got)} samples are late')
+
+
+#
+# A loop of three instructions
+#
+
 def loop_address(index):
     """The address of the instruction that follows so many of `loop`."""
     first = symbols('loop')['loop']
     return first + (0, 1, 3)[(index - 1) % 3]       # nop, dec, jnz
 
+
+def check_loop(output, period):
+    check_samples(addresses(output), period,
+                  expectations('loop')['instructions'], loop_address)
+
+
+@test(UP, SMP, each=[1000003, 100003, 10007, 4999])
+@test(SINGLE, ICELAKE, each=[10007])
+def samples_of_loop(machine, period):
+    """Number and place of each sample of a loop of three instructions."""
+    check_loop((yield f'''
+        {PINNED} -e instructions:u -c {period} loop
+        {ADDRESSES}'''), period)
+
+
+@test(UP, SMP)
+def samples_with_noise(machine):
+    """The same, on a CPU that others want too."""
+    period = 10007
+    check_loop((yield f'''
+        noise
+        {PINNED} -e instructions:u -c {period} loop
+        hush
+        {ADDRESSES}'''), period)
+
+
+@test(SMP, SINGLE)
+def samples_of_thread(machine):
+    """An event that goes with the task to any CPU."""
+    period = 10007
+    check_loop((yield f'''
+        {RECORD} --per-thread -e instructions:u -c {period} loop
+        {ADDRESSES}'''), period)
+
+
+@test(UP, CLOCK)
+def samples_by_frequency(machine):
+    """Linux adapts the period itself, which is perf's default."""
+    got = addresses((yield f'''
+        {PINNED} -e cycles:u -F 1000 loop
+        {ADDRESSES}'''))
+    names = symbols('loop')
+    require(len(got) >= 5, f'{len(got)} samples')
+    for address in got:
+        require(names['_start'] <= address < names['_end']
+                or address == KERNEL, f'a sample is at {address:#x}')
+
+
+@test(UP, SMP)
+def samples_of_kernel(machine):
+    """Samples where interrupts are off, too."""
+    got = addresses((yield f'''
+        {PINNED} -e instructions:k -c 5003 syscalls
+        {ADDRESSES}'''))
+    require(len(got) >= 100, f'{len(got)} samples')
+    # The kernel's last instruction is followed by one in user mode.
+    users = [address for address in got if address != KERNEL]
+    require(len(users) <= len(got) // 20, f'{len(users)} are in user mode')
+
+
+#
+# Instructions of all sorts
+#
 
 class Mixed:
     """The addresses of the instructions of `mixed`."""
@@ -37,53 +132,105 @@ class Mixed:
         # Behind the last SYSCALL.
         self.addresses.append(KERNEL)
 
-    def __call__(self, index):
+    def step(self, index):
+        """The number of the step that comes behind so many instructions."""
         index -= self.before
         if index >= self.end:
-            return self.addresses[self.steps + index - self.end]
-        return self.addresses[index % self.steps]
+            return self.steps + index - self.end
+        return index % self.steps if index >= 0 else None
+
+    def __call__(self, index):
+        return self.addresses[self.step(index)]
 
 
-def check_addresses(got, period, address_of, late=0):
-    """Each sample is at the instruction behind the overflowing one.
-
-    Up to @late samples may be one instruction late: if a single instruction
-    is left of a period when the task is preempted, Linux makes two of it.
-    """
-    allowed = late
-    for number, address in enumerate(got, 1):
-        if address == address_of(number * period):
-            continue
-        require(allowed and address == address_of(number * period + 1),
-                f'sample {number} of {len(got)} is at {address:#x}, '
-                f'not {address_of(number * period):#x}')
-        allowed -= 1
+# The steps of `mixed` that are, or do, something; None is for all.
+CONDITIONAL = {12, 20, 21, 22, 23, 25}
+EVENTS = {
+    'r01c4:u': CONDITIONAL,
+    'branches:u': CONDITIONAL | {6, 7, 10, 18, 28},
+    'r02c4:u': {7},
+    'r81d0:u': {5, 10, 13},
+    'r82d0:u': {3, 4, 7, 13},
+    'cycles:u': None,
+    'instructions:u': None,
+}
 
 
-def addresses(output):
-    found = (int(line, 16) for line in output.split())
-    return [address if address < 1 << 63 else KERNEL for address in found]
+def check_mixed(event, got, period):
+    mixed = Mixed()
+    total = expectations('mixed')['instructions']
+    steps = EVENTS[event]
+    after = [mixed(index + 1) for index in range(total)
+             if steps is None or mixed.step(index) in steps]
+    check_samples(got, period, len(after), lambda nth: after[nth - 1], event)
 
 
-@test(UP, each=[1000003, 100003, 10007])
-def samples_of_loop(machine, period):
-    """Number and place of each sample of a loop of three instructions."""
-    got = addresses((yield f'''
-        {PINNED} -e instructions:u -c {period} loop
-        {ADDRESSES}'''))
-    require_equal(len(got), expectations('loop')['instructions'] // period,
-                  'samples')
-    check_addresses(got, period, loop_address, late=1)
-
-
-# Linux lets no counter run with one event left, so that a switch of tasks can
-# make a sample late; with these periods that is rare.
-@test(UP, each=[1009])
+@test(UP, ICOUNT, each=[3, 7, 26, 101, 1009])
 def samples_of_mixed(machine, period):
     """Short periods, and instructions that are special in some way."""
     got = addresses((yield f'''
         {PINNED} -e instructions:u -c {period} mixed
         {ADDRESSES}'''))
-    require_equal(len(got), expectations('mixed')['instructions'] // period,
-                  'samples')
-    check_addresses(got, period, Mixed(), late=1)
+    check_mixed('instructions:u', got, period)
+
+
+@test(UP, ICOUNT, each=[event for event in EVENTS if event[0] != 'i'])
+def samples_of_event(machine, event):
+    """Counters of other events interrupt as exactly."""
+    period = 11
+    got = addresses((yield f'''
+        {PINNED} -e {event} -c {period} mixed
+        {ADDRESSES}'''))
+    check_mixed(event, got, period)
+
+
+@test(UP, SMP)
+def samples_of_many_events(machine):
+    """Counters do not disturb each other, even if they overflow together."""
+    period = 23
+    # Four general counters, and the fixed one of instructions.
+    got = {'r01c4:u': [], 'branches:u': [], 'r81d0:u': [], 'r82d0:u': [],
+           'instructions:u': []}
+    output = yield f'''
+        {PINNED} -e {','.join(got)} -c {period} mixed
+        perf script -i /tmp/data -F event,ip'''
+    for event, address in re.findall(r'(\S+:u): +([0-9a-f]+)', output):
+        got[event] += addresses(address)
+    for event, found in got.items():
+        check_mixed(event, found, period)
+
+
+#
+# A task that moves
+#
+
+def affinity_traces():
+    """What follows each instruction of `affinity`: a list for each CPU.
+
+    The few that end the program are left out; no sample is there.
+    """
+    names = symbols('affinity')
+    step = [names[f'step_{number}'] for number in range(12)]
+    spin = step[8:10] * names['expect_inner_rounds']
+    traces = [step[1:2], []]
+    cpu = 0
+    for _ in range(names['expect_rounds']):
+        # It leaves in a system call, and is not seen in user mode after it.
+        traces[cpu] += [*step[2:7], KERNEL]
+        cpu = 1 - cpu
+        traces[cpu] += [*spin, *step[10:12], step[1]]
+    return traces
+
+
+@test(SMP)
+def samples_of_migrating_task(machine):
+    """perf has an event on each CPU, and both are exact."""
+    period = 1009
+    output = yield f'''
+        {PINNED} --sample-cpu -e instructions:u -c {period} affinity
+        perf script -i /tmp/data -F cpu,ip'''
+    for cpu, trace in enumerate(affinity_traces()):
+        got = re.findall(rf'\[00{cpu}\]\s+([0-9a-f]+)', output)
+        check_samples(addresses(' '.join(got)), period, len(trace),
+                      lambda nth, trace=trace: trace[nth - 1],
+                      f'instructions on CPU {cpu}')

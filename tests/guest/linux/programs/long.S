@@ -6,15 +6,24 @@
 
 #include "program.inc"
 
-#define N 600000000
+#define N 200000000
 
 _start:
         mov $N, %ecx
-1:      nop
-        dec %ecx
-        jnz 1b
+again:
+        step nop
+        step incl value(%rip)
+        step dec %ecx
+        step jnz again
         quit
 
-        expect instructions, 1 + 3 * N + QUIT
+        .bss
+        .balign 4
+value:  .skip 4
+
+        expect steps, next_step
+        expect instructions, 1 + N * next_step + QUIT
         expect branches, N + 1
         expect conditional, N
+        expect loads, N
+        expect stores, N

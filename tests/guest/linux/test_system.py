@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What holds whatever is counted: modes, cycles, CPUs, more events than
+counters, the watchdog, and a machine without a PMU."""
+
+import re
+
+from harness import expectations, require, require_equal, test
+from machines import (CLOCK, CPI_2, FREQUENCY, ICELAKE, ICOUNT, MAX, OFF,
+                      QEMU64, SINGLE, SMP, UP)
+from test_counting import EVENTS, parse
+
+PERF = 'COUNT='         # where a machine has another program, too
+
+
+def one_each(output):
+    """The counts by event, of which there is one each."""
+    return {event: values[0] for event, values in parse(output).items()}
+
+
+#
+# Modes
+#
+
+@test(UP, SMP, SINGLE, ICOUNT, CPI_2, CLOCK,
+      each=['instructions', 'cycles', 'branches'])
+def modes_add_up(machine, event):
+    """What is counted in user mode and in the kernel is all there is."""
+    output = yield f'''
+        {PERF}
+        for program in syscalls faults 'sleep 0.1'; do
+            count '{{{event}:u,{event}:k,{event}}}' $program
+        done'''
+    counts = parse(output)
+    require_equal(len(counts[event]), 3, 'programs')
+    for user, kernel, both in zip(counts[f'{event}:u'], counts[f'{event}:k'],
+                                  counts[event]):
+        require(user and kernel, f'{user} in user mode, {kernel} in the kernel')
+        # Each of the three rounds what it has of a clock's ticks.
+        require(abs(user + kernel - both) <= (2 if machine is CLOCK else 0),
+                f'{user} + {kernel} is not {both}')
+
+
+#
+# Cycles
+#
+
+@test(UP, SMP, ICOUNT, CPI_2)
+def cycles_per_instruction(machine):
+    """Cycles follow instructions, and neither passes in a halted CPU."""
+    output = yield f'''
+        {PERF}
+        for program in loop faults 'sleep 1'; do
+            count '{{instructions,cycles}},{{instructions:u,cycles:u}}' $program
+        done'''
+    counts = parse(output)
+    cpi = 2 if machine is CPI_2 else 1
+    for mode in '', ':u':
+        instructions = counts[f'instructions{mode}']
+        require_equal(len(instructions), 3, 'programs')
+        require_equal(counts[f'cycles{mode}'], [cpi * n for n in instructions],
+                      f'cycles{mode}')
+
+
+@test(UP, CPI_2)
+def reference_cycles(machine):
+    """They pass at the rate of the others."""
+    counts = one_each((yield '''
+        count '{cycles,ref-cycles}' loop'''))
+    require_equal(counts['ref-cycles'], counts['cycles'], 'reference cycles')
+
+
+@test(CLOCK)
+def cycles_of_clock(machine):
+    """The guest has the same clock, and perf says how long it counted."""
+    output = yield 'count cycles loop'
+    fields = output.splitlines()[-1].split(',')
+    cycles, nanoseconds = int(fields[0]), int(fields[3])
+    want = nanoseconds * FREQUENCY // 10 ** 9
+    require(want / 2 <= cycles <= want * 2,
+            f'{cycles} cycles in {nanoseconds} ns')
+
+
+#
+# All CPUs
+#
+
+def count_all_cpus(events, command):
+    """A script that counts on all CPUs, to be given to by_cpu()."""
+    return f'''
+        perf stat -a -A -x , -o /tmp/stat -e '{events}' -- {command}
+        sed -n 's/^CPU//p' /tmp/stat'''
+
+
+def by_cpu(output):
+    """The counts of each event, a list in the order of CPUs."""
+    counts = {}
+    for line in output.splitlines():
+        cpu, value, _, event = line.split(',')[:4]
+        values = counts.setdefault(event.split()[0], [])
+        require_equal(int(cpu), len(values), 'the number of a CPU')
+        values.append(int(value))
+    return counts
+
+
+@test(UP, SMP, SINGLE)
+def all_cpus(machine):
+    """perf stat -a counts what runs on a CPU there, and all of it."""
+    counts = by_cpu((yield count_all_cpus('instructions:u,r01c4:u',
+                                          'taskset 1 loop')))
+    stated = expectations('loop')
+    for event, want in (('instructions:u', stated['instructions']),
+                        ('r01c4:u', stated['conditional'])):
+        require_equal(len(counts[event]), machine.smp, 'CPUs')
+        for cpu, count in enumerate(counts[event]):
+            # perf itself runs somewhere, too, and is much shorter.
+            least = 0 if cpu else want
+            require(least <= count < least + want,
+                    f'{count} {event} on CPU {cpu}')
+
+
+@test(UP, SMP)
+def all_cpus_add_up(machine):
+    """The modes of a group on each CPU."""
+    counts = by_cpu((yield count_all_cpus('{branches:u,branches:k,branches}',
+                                          'syscalls')))
+    require_equal(len(counts['branches']), machine.smp, 'CPUs')
+    require_equal(list(map(sum, zip(counts['branches:u'],
+                                    counts['branches:k']))),
+                  counts['branches'], 'the modes together')
+
+
+#
+# More events than counters
+#
+
+# Instructions and cycles have counters of their own.
+COUNTERS = {ICELAKE: 8}
+MANY = 20
+
+
+def multiplexed(output):
+    """Counts of events that take turns, each with its share of the time."""
+    found = []
+    for line in output.splitlines():
+        fields = line.split(',')
+        if len(fields) >= 5:
+            require(fields[0].isdigit(), f'{fields[2]} is {fields[0]}')
+            found.append((fields[2], int(fields[0]), float(fields[4])))
+    require_equal(len(found), MANY, 'events')
+    return found
+
+
+@test(UP, SMP, ICELAKE)
+def multiplexed_counts(machine):
+    """All counters are in use all the time, and none counts twice.
+
+    The events are the same one, so that their sum is known whatever turns
+    Linux gives them.
+    """
+    event = 'branches:u'
+    output = yield f'''
+        perf stat --no-scale -x , -o /tmp/stat \\
+            -e {','.join([event] * MANY)} long
+        grep , /tmp/stat'''
+    counts = multiplexed(output)
+    shares = [share for _, _, share in counts]
+    require(max(shares) < 100, 'nothing takes turns')
+    require(all(count for _, count, _ in counts), 'some had no turn')
+    require_equal(sum(count for _, count, _ in counts),
+                  COUNTERS.get(machine, 4) * expectations('long')['branches'],
+                  'sum of all')
+
+
+@test(ICOUNT)
+def multiplexed_scaled(machine):
+    """Linux scales by time, which passes evenly here."""
+    stated = expectations('long')
+    events = [name for event, name in EVENTS.items() if stated.get(event)]
+    output = yield f'''
+        perf stat -x , -o /tmp/stat -e {','.join((events * MANY)[:MANY])} long
+        grep , /tmp/stat'''
+    names = {name: event for event, name in EVENTS.items()}
+    for event, count, share in multiplexed(output):
+        want = stated[names[event]]
+        require(abs(count - want) < want * 0.05,
+                f'{event}: {count} in {share} % of the time, not {want}')
+
+
+#
+# The watchdog
+#
+
+@test(UP, SMP)
+def watchdog(machine):
+    """Its counter overflows, and perf's do, in each other's presence."""
+    output = yield '''
+        cd /proc/sys/kernel
+        cat nmi_watchdog
+        # It watches over as many cycles as pass in a second.  A busy host
+        # must not make it find something.
+        echo 0 > soft_watchdog
+        echo 1 > watchdog_thresh
+        while grep -q 'PMI:  *0 ' /proc/interrupts; do
+            taskset 1 loop
+        done
+        taskset 1 perf record -q -e instructions:u -c 100003 -o /tmp/data loop
+        perf script -i /tmp/data -F ip | wc -l
+        echo 10 > watchdog_thresh
+        echo 1 > soft_watchdog
+        grep -E 'NMI:|PMI:' /proc/interrupts'''
+    on, samples, *interrupts = output.splitlines()
+    require_equal(on, '1', 'nmi_watchdog')
+    want = expectations('loop')['instructions'] // 100003
+    require_equal(int(samples), want, 'samples')
+    nmis, pmis = (list(map(int, re.findall(r' (\d+)', line)))
+                  for line in interrupts)
+    require(sum(pmis) > want, f'{pmis} interrupts of the PMU')
+    require_equal(nmis, pmis, 'NMIs')
+
+
+#
+# No PMU
+#
+
+NO_DRIVER = {
+    OFF: 'no PMU driver, software events only',
+    # TCG makes these AMD's, whose PMU is yet to come.
+    MAX: 'PMU not available due to virtualization, using software events only',
+    QEMU64: 'PMU not available due to virtualization, '
+            'using software events only',
+}
+
+
+@test(OFF, MAX, QEMU64)
+def no_pmu(machine):
+    """Linux knows that there is none, and perf says so."""
+    output = yield '''
+        dmesg | grep 'Performance Events'
+        perf stat -x , -o /tmp/stat \\
+            -e instructions,cycles,branches,r01c4,task-clock loop
+        grep , /tmp/stat'''
+    first, *lines = output.strip().splitlines()
+    require(NO_DRIVER[machine] in first, first)
+    counts = {line.split(',')[2]: line.split(',')[0] for line in lines}
+    require(float(counts.pop('task-clock')) > 0, 'no time has passed')
+    require_equal(counts, dict.fromkeys(
+        ['instructions', 'cycles', 'branches', 'r01c4'], '<not supported>'),
+        'counts')

@@ -43,7 +43,9 @@ shell: build
 check: packages
 	@scripts/check
 
-bench: build
+bench:
+	@$(MAKE) --no-print-directory build ARCH=x86_64
+	@$(MAKE) --no-print-directory build ARCH=ppc64
 	@scripts/bench
 
 clean:

@@ -26,6 +26,10 @@ void pmu_tcg_woken(CPUState *cpu)
 {
 }
 
+void pmu_tcg_running(CPUState *cpu)
+{
+}
+
 void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
 {
 }

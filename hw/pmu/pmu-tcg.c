@@ -480,6 +480,13 @@ void pmu_tcg_woken(CPUState *cpu)
     pmu_tcg_count(cpu, PMU_TALLY_WAKEUPS);
 }
 
+void pmu_tcg_running(CPUState *cpu)
+{
+    if (unlikely(cpu->pmu && engine_of(cpu)->halted)) {
+        pmu_tcg_woken(cpu);
+    }
+}
+
 /*
  * Life
  */

@@ -167,4 +167,12 @@ void pmu_tcg_halted(CPUState *cpu);
  */
 void pmu_tcg_woken(CPUState *cpu);
 
+/**
+ * pmu_tcg_running - the vCPU is not halted
+ * @cpu: the vCPU, about to execute
+ *
+ * Some devices start a halted CPU by themselves.
+ */
+void pmu_tcg_running(CPUState *cpu);
+
 #endif /* HW_PMU_PMU_TCG_H */

@@ -39,16 +39,17 @@ static bool is_enabled_condition(uint64_t mmcr0, unsigned pmc)
            && !ppc_pmc_is_outside(mmcr0, pmc);
 }
 
-static bool condition_exists(PpcVPmu *v)
+/* The first counter whose enabled condition holds; 0 if there is none. */
+static unsigned negative_pmc(PpcVPmu *v)
 {
     unsigned pmc;
 
     for (pmc = 1; pmc <= PPC_NR_PMCS; pmc++) {
         if (is_enabled_condition(mmcr0(v), pmc) && is_negative(v, pmc)) {
-            return true;
+            return pmc;
         }
     }
-    return false;
+    return 0;
 }
 
 bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc)
@@ -60,6 +61,25 @@ bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc)
     }
     return is_enabled_condition(val, pmc)
            && val & (MMCR0_PMAE | MMCR0_FCECE | MMCR0_TRIGGER);
+}
+
+/* What is known of the instruction that made a counter negative. */
+static uint64_t type_of_sample(PpcVPmu *v)
+{
+    unsigned pmc = negative_pmc(v);
+
+    if (!pmc) {
+        return 0;
+    }
+    switch (ppc_event(v->model, pmc, *spr(v, SPR_POWER_MMCR1),
+                      *spr(v, SPR_POWER_MMCRA)).event) {
+    case PMU_EVENT_LOADS:
+        return SIER_TYPE_LOAD;
+    case PMU_EVENT_STORES:
+        return SIER_TYPE_STORE;
+    default:
+        return 0;
+    }
 }
 
 /*
@@ -79,7 +99,7 @@ static void take_sample(PpcVPmu *v)
     *spr(v, SPR_POWER_SIAR) = pc;
     *spr(v, SPR_POWER_SDAR) = 0;
     *spr(v, SPR_POWER_SIER) =
-        SIER_SIAR_VALID
+        SIER_SIAR_VALID | type_of_sample(v)
         | (mode & PPC_VPMU_MODE_PRIVILEGED ? 0 : SIER_SIPR)
         | (mode & PPC_VPMU_MODE_HV ? SIER_SIHV : 0);
     *spr(v, SPR_POWER_SIER2) = 0;
@@ -92,24 +112,23 @@ void ppc_vpmu_update_interrupt(PpcVPmu *v)
 
     ppc_set_irq(v->cpu, PPC_INTERRUPT_PERFM,
                 val & MMCR0_PMAO && !(val & MMCR0_EBE));
+    ppc_vpmu_update_ebb(&v->cpu->env);
 }
 
 static void raise_alert(PpcVPmu *v)
 {
     take_sample(v);
+    v->bhrb_unread = MIN(v->bhrb_unread + 1, PPC_BHRB_UNUSED);
     *spr(v, SPR_POWER_MMCR0) &= ~(MMCR0_PMAE | MMCR0_PMAQ);
     *spr(v, SPR_POWER_MMCR0) |= MMCR0_PMAO;
     trace_ppc_vpmu_alert(CPU(v->cpu)->cpu_index, *spr(v, SPR_POWER_SIAR),
                          *spr(v, SPR_POWER_SIER));
-    if (mmcr0(v) & MMCR0_EBE) {
-        ppc_vpmu_ebb_occurred(v);
-    }
     ppc_vpmu_update_interrupt(v);
 }
 
 void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event)
 {
-    bool due = event || condition_exists(v);
+    bool due = event || negative_pmc(v);
 
     /* FCECE is ignored while counters wait for the trigger. */
     if (mmcr0(v) & MMCR0_TRIGGER) {

@@ -28,9 +28,20 @@ void ppc_vpmu_bhrb_update(PpcVPmu *v)
     v->cpu->env.bhrb_filter = filter(&v->cpu->env);
 }
 
+/* Linux clears the buffer before it uses it, and reads it at each alert. */
+void ppc_vpmu_bhrb_used(CPUPPCState *env)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+
+    if (v) {
+        v->bhrb_unread = 0;
+    }
+}
+
 /*
  * Entries are written only while alerts are enabled: what led to an alert is
- * still there when it is handled.
+ * still there when it is handled.  POWER8 and POWER9 then record whether or
+ * not somebody will read, which costs too much where translated code does it.
  */
 bool ppc_vpmu_bhrb_recording(CPUPPCState *env)
 {
@@ -40,7 +51,8 @@ bool ppc_vpmu_bhrb_recording(CPUPPCState *env)
                      ? 0 : PPC_VPMU_MODE_PRIVILEGED)
                     | (FIELD_EX64(env->msr, MSR, HV) ? PPC_VPMU_MODE_HV : 0);
 
-    if (!v || !(freeze.mmcr0 & MMCR0_PMAE)) {
+    if (!v || !(freeze.mmcr0 & MMCR0_PMAE)
+        || v->bhrb_unread == PPC_BHRB_UNUSED) {
         return false;
     }
     if (!v->model->records_kernel

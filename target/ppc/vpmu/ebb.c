@@ -1,10 +1,12 @@
 /*
  * Power virtual PMU: event-based branches
  *
- * Power ISA 3.1B, book II, "Event-Based Branch Facility": an exception is
- * remembered in BESCR and is pending for as long as BESCR enables it.  Whether
- * it can be taken (in problem state, and with the facility available) is
- * looked at where interrupts are.
+ * Power ISA 3.1B, book II, "Event-Based Branch Facility": exceptions are
+ * enabled (PME) until one occurs, which is remembered (PMEO) and pending for
+ * as long as event-based branches are enabled (GE).  What happens while they
+ * are disabled is not lost: MMCR0[PMAO] stays 1.  Whether a branch can be taken
+ * (in problem state, and with the facility available) is looked at where
+ * interrupts are.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,23 +15,23 @@
 #include "hw/ppc/ppc.h"
 #include "vpmu-internal.h"
 
+static bool has_alert(uint64_t mmcr0)
+{
+    return mmcr0 & MMCR0_EBE && mmcr0 & MMCR0_PMAO;
+}
+
 static bool is_pending(uint64_t bescr)
 {
-    return bescr & BESCR_GE
-           && ((bescr & BESCR_PME && bescr & BESCR_PMEO)
-               || (bescr & BESCR_EE && bescr & BESCR_EEO));
+    return bescr & BESCR_GE && bescr & (BESCR_PMEO | BESCR_EEO);
 }
 
 void ppc_vpmu_update_ebb(CPUPPCState *env)
 {
-    ppc_set_irq(env_archcpu(env), PPC_INTERRUPT_EBB,
-                is_pending(env->spr[SPR_BESCR]));
-}
+    target_ulong *bescr = &env->spr[SPR_BESCR];
 
-void ppc_vpmu_ebb_occurred(PpcVPmu *v)
-{
-    CPUPPCState *env = &v->cpu->env;
-
-    env->spr[SPR_BESCR] |= BESCR_PMEO;
-    ppc_vpmu_update_ebb(env);
+    if (*bescr & BESCR_PME && has_alert(env->spr[SPR_POWER_MMCR0])) {
+        *bescr &= ~BESCR_PME;
+        *bescr |= BESCR_PMEO;
+    }
+    ppc_set_irq(env_archcpu(env), PPC_INTERRUPT_EBB, is_pending(*bescr));
 }

@@ -5,7 +5,8 @@
  * of events) and of the processors' PMU user's guides.  TCG has no pipeline
  * and no caches: what is dispatched or finished is what completes, each load
  * refers to the L1 cache, and nothing is known of misses but those of the
- * softmmu's TLB.
+ * softmmu's TLB.  Where the processors mark some of the instructions that
+ * MMCRA makes eligible, all are marked.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,6 +23,8 @@
     { pmcs, unit, sel, PMU_EVENT_##name, false, false }
 #define RUN_EVENT(pmcs, unit, sel, name) \
     { pmcs, unit, sel, PMU_EVENT_##name, true, false }
+#define MARKED_EVENT(pmcs, unit, sel) \
+    { pmcs, unit, sel, PMU_EVENT_NONE, false, false, true }
 
 #define COMMON_MMCR0                                                        \
     (MMCR0_FC | MMCR0_FCS | MMCR0_FCP | MMCR0_FCM1 | MMCR0_FCM0             \
@@ -48,6 +51,10 @@ static const PpcEvent architected[] = {
     EVENT(PMC(4), 0x0, 0xfc, ITLB_MISSES),     /* PM_ITLB_MISS */
     EVENT(PMC(1), 0x0, 0x68, BRANCHES),        /* PM_BRU_FIN, PM_BR_FIN */
     EVENT(PMC(1), 0xe, 0x58, FAILED_STORES),   /* PM_STCX_FAIL */
+    MARKED_EVENT(PMC(1), 0x0, 0xe0),           /* PM_MRK_INST_DISP */
+    MARKED_EVENT(PMC(2), 0x0, 0x30),           /* PM_MRK_INST_DECODED */
+    MARKED_EVENT(PMC(3), 0x0, 0x30),           /* PM_MRK_INST_FIN */
+    MARKED_EVENT(PMC(4), 0x0, 0xe0),           /* PM_MRK_INST_CMPL */
 };
 
 /* PMC5 and PMC6, whatever MMCR1 says; the run latch is among what freezes. */
@@ -114,9 +121,28 @@ static const PpcEvent *find_event(const PpcEvent *events, unsigned nr,
     return NULL;
 }
 
-PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1)
+static PmuEvent marked_instructions(uint64_t mmcra)
 {
-    const PpcEvent none = { .event = PMU_EVENT_NONE };
+    if (!(mmcra & MMCRA_SAMPLE_ENABLE)
+        || MMCRA_SAMP_MODE(mmcra) != SAMP_MODE_RIS) {
+        return PMU_EVENT_NONE;
+    }
+    switch (MMCRA_SAMP_ELIG(mmcra)) {
+    case SAMP_ELIG_ALL:
+        return PMU_EVENT_INSNS;
+    case SAMP_ELIG_LOADS:
+        return PMU_EVENT_LOADS;
+    case SAMP_ELIG_STORES:
+        return PMU_EVENT_STORES;
+    default:
+        return PMU_EVENT_NONE;
+    }
+}
+
+PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
+                   uint64_t mmcra)
+{
+    PpcEvent event = { .event = PMU_EVENT_NONE };
     const PpcEvent *found;
     unsigned unit, sel;
 
@@ -127,5 +153,11 @@ PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1)
     sel = MMCR1_SEL(mmcr1, pmc);
     found = find_event(architected, ARRAY_SIZE(architected), pmc, unit, sel)
             ?: find_event(model->events, model->nr_events, pmc, unit, sel);
-    return found ? *found : none;
+    if (found) {
+        event = *found;
+    }
+    if (event.marked) {
+        event.event = marked_instructions(mmcra);
+    }
+    return event;
 }

@@ -21,6 +21,7 @@
  * @event: what is counted
  * @run_latch: only while CTRL[RUN] is 1
  * @runs_always: MMCR0[FC1-4WAIT] does not freeze it
+ * @marked: only instructions that are marked; @event follows from MMCRA
  */
 typedef struct PpcEvent {
     uint8_t pmcs;
@@ -29,6 +30,7 @@ typedef struct PpcEvent {
     PmuEvent event;
     bool run_latch;
     bool runs_always;
+    bool marked;
 } PpcEvent;
 
 /**
@@ -56,10 +58,12 @@ extern const PpcVPmuModel ppc_vpmu_power10;
  * @model: the processor
  * @pmc: 1 to PPC_NR_PMCS
  * @mmcr1: MMCR1
+ * @mmcra: MMCRA, which says what instructions are marked
  *
  * Returns: the event; its event is PMU_EVENT_NONE if nothing is selected or
  * if what is selected is not counted.
  */
-PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1);
+PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
+                   uint64_t mmcra);
 
 #endif /* PPC_VPMU_EVENTS_H */

@@ -80,11 +80,23 @@ enum {
 
 /* Monitor Mode Control Register A */
 #define MMCRA_SAMPLE_ENABLE PMU_BIT(63) /* random sampling */
-#define MMCRA_SAMP_MODE     PMU_BITS(61, 62)
-#define MMCRA_SAMP_ELIG     PMU_BITS(57, 59)
+#define MMCRA_SAMP_MODE(val) extract64(val, 1, 2) /* bits 61, 62 */
+#define MMCRA_SAMP_ELIG(val) extract64(val, 4, 3) /* bits 57 to 59 */
 #define MMCRA_BHRBRD        PMU_BIT(26) /* do not record; since 3.1 */
 #define MMCRA_IFM           PMU_BITS(32, 33) /* which branches to record */
 #define MMCRA_IFM_SHIFT     30
+
+/* Values of MMCRA[SAMP_MODE]: any instruction can be marked */
+enum {
+    SAMP_MODE_RIS,
+};
+
+/* Values of MMCRA[SAMP_ELIG] in that mode: which are */
+enum {
+    SAMP_ELIG_ALL = 0,
+    SAMP_ELIG_LOADS = 5,
+    SAMP_ELIG_STORES = 7,
+};
 
 /* Values of MMCRA[IFM] */
 enum {
@@ -99,6 +111,8 @@ enum {
 #define SIER_SIHV       PMU_BIT(39) /* SIAR is of hypervisor state */
 #define SIER_SIAR_VALID PMU_BIT(41)
 #define SIER_SDAR_VALID PMU_BIT(42)
+#define SIER_TYPE_LOAD  PMU_BIT(48) /* TYPE, bits 46 to 48: 1 is a load */
+#define SIER_TYPE_STORE PMU_BIT(47) /* and 2 a store */
 #define SIER_PROBLEM    0x7fffffull /* what problem state may read */
 
 /* Hypervisor Facility Status and Control Register */

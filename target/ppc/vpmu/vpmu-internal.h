@@ -25,6 +25,8 @@ typedef struct PpcVPmu PpcVPmu;
  * @tcg: what drives them, under TCG
  * @manual: or what drives them under qtest
  * @stopped: called when the machine starts and stops
+ * @bhrb_unread: alerts since the guest last executed an instruction of the
+ *               BHRB, up to PPC_BHRB_UNUSED
  * @timebase: the next transition of the bit that MMCR0[TBSEL] selects
  */
 struct PpcVPmu {
@@ -34,8 +36,14 @@ struct PpcVPmu {
     PmuTcg *tcg;
     PmuManual *manual;
     VMChangeStateEntry *stopped;
+    uint32_t bhrb_unread;
     QEMUTimer *timebase;
 };
+
+/**
+ * PPC_BHRB_UNUSED - after so many alerts nobody is interested in branches
+ */
+#define PPC_BHRB_UNUSED 64
 
 /**
  * ppc_vpmu_counter - the counter that a PMC is
@@ -72,7 +80,7 @@ void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event);
 bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc);
 
 /**
- * ppc_vpmu_update_interrupt - make the interrupt follow MMCR0[PMAO]
+ * ppc_vpmu_update_interrupt - make what alerts cause follow MMCR0[PMAO]
  * @v: the PMU
  */
 void ppc_vpmu_update_interrupt(PpcVPmu *v);
@@ -99,12 +107,6 @@ void ppc_vpmu_timebase_update(PpcVPmu *v);
  * @v: the PMU
  */
 void ppc_vpmu_bhrb_update(PpcVPmu *v);
-
-/**
- * ppc_vpmu_ebb_occurred - an alert is to cause an event-based branch
- * @v: the PMU
- */
-void ppc_vpmu_ebb_occurred(PpcVPmu *v);
 
 /**
  * ppc_vpmu_check_access - whether the CPU, as it is now, may access a register

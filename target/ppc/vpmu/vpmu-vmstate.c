@@ -26,6 +26,7 @@ static const VMStateDescription vmstate_counters = {
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_POINTER_TEST(tcg, PpcVPmu, driven_by_tcg,
                                     vmstate_pmu_tcg, PmuTcg),
+        VMSTATE_UINT32(bhrb_unread, PpcVPmu),
         VMSTATE_END_OF_LIST()
     }
 };

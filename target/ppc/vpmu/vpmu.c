@@ -73,7 +73,8 @@ static PmuSelect select_for(const PpcVPmu *v, unsigned pmc)
         .pmm = FIELD_EX64(env->msr, MSR, PMM),
         .run = env->spr[SPR_CTRL] & CTRL_RUN,
     };
-    const PpcEvent event = ppc_event(v->model, pmc, mmcr1);
+    const PpcEvent event = ppc_event(v->model, pmc, mmcr1,
+                                     env->spr[SPR_POWER_MMCRA]);
     PmuModes modes = ppc_freeze_modes(&freeze, pmc, event.runs_always);
 
     if (modes && event.event == PMU_EVENT_NONE) {
@@ -146,7 +147,6 @@ void ppc_vpmu_load(CPUPPCState *env)
         env->spr[SPR_POWER_MMCR0] &= v->model->mmcr0;
         ppc_vpmu_update(v);
         ppc_vpmu_update_interrupt(v);
-        ppc_vpmu_update_ebb(env);
         pmu_commit(v->pmu);
     }
 }
@@ -243,14 +243,7 @@ uint64_t ppc_vpmu_mfspr(CPUPPCState *env, unsigned sprn, uintptr_t ra)
 
 static void write_mmcr0(PpcVPmu *v, uint64_t val)
 {
-    CPUPPCState *env = &v->cpu->env;
-    uint64_t before = env->spr[SPR_POWER_MMCR0];
-
-    env->spr[SPR_POWER_MMCR0] = val & v->model->mmcr0;
-    if ((val & MMCR0_PMAO && val & MMCR0_EBE)
-        && !(before & MMCR0_PMAO && before & MMCR0_EBE)) {
-        ppc_vpmu_ebb_occurred(v);
-    }
+    v->cpu->env.spr[SPR_POWER_MMCR0] = val & v->model->mmcr0;
     ppc_vpmu_update_interrupt(v);
 }
 
@@ -361,6 +354,7 @@ void ppc_vpmu_create(PowerPCCPU *cpu)
     v = g_new0(PpcVPmu, 1);
     v->cpu = cpu;
     v->model = model;
+    v->bhrb_unread = PPC_BHRB_UNUSED;
     create_counters(v);
     ppc_vpmu_timebase_init(v);
     v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);

@@ -115,7 +115,7 @@ void ppc_vpmu_store(CPUPPCState *env);
 void ppc_vpmu_load(CPUPPCState *env);
 
 /**
- * ppc_vpmu_update_ebb - BESCR has changed: is an event-based branch due?
+ * ppc_vpmu_update_ebb - BESCR or MMCR0 has changed: is a branch due?
  * @env: the CPU's state
  */
 void ppc_vpmu_update_ebb(CPUPPCState *env);
@@ -127,6 +127,14 @@ void ppc_vpmu_update_ebb(CPUPPCState *env);
  * Returns: true if they are in the current state of MSR.
  */
 bool ppc_vpmu_bhrb_recording(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_bhrb_used - an instruction of the BHRB has been executed
+ * @env: the CPU's state
+ *
+ * Branches are recorded from the next change of the PMU's registers on.
+ */
+void ppc_vpmu_bhrb_used(CPUPPCState *env);
 
 /**
  * vmstate_ppc_vpmu - a subsection of the CPU's state, for CPUs that have one

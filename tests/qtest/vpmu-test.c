@@ -499,6 +499,7 @@ static const struct Register {
     { MSR_EVTSEL0, 5, 5, LOW_BITS(32) & ~EVTSEL_ANY },
     { MSR_A_PMC0, 1, 5, LOW_BITS(48) },
     { MSR_FIXED_CTR0, 2, 5, LOW_BITS(48), ~LOW_BITS(48) },
+    { MSR_FIXED_CTR0 + NR_FIXED, MAX_VERSION + 1 /* none has it */ },
     { MSR_FIXED_CTR_CTRL, 2, 2, 0xbbb },
     { MSR_FIXED_CTR_CTRL, 3, 4, 0xfff },
     { MSR_FIXED_CTR_CTRL, 5, 5, 0xbbb },

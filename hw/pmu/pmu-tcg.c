@@ -10,6 +10,7 @@
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "exec/exec-all.h"
+#include "exec/replay-core.h"
 #include "migration/vmstate.h"
 #include "system/cpu-timers.h"
 #include "hw/pmu/pmu-tcg.h"
@@ -33,6 +34,10 @@
      | TALLY(RETURNS) | TALLY(FAR_BRANCHES))
 #define ACCESS_TALLIES \
     (TALLY(LOADS) | TALLY(STORES) | TALLY(FAILED_STORES))
+
+#define TLB_TALLIES                                     \
+    (TALLY(DTLB_LOAD_MISSES) | TALLY(DTLB_STORE_MISSES) \
+     | TALLY(ITLB_MISSES))
 
 #define CF_PMU_MASK (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES)
 
@@ -365,9 +370,19 @@ static void request_fold(CPUState *cpu)
     qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
 }
 
+/*
+ * A replay misses its TLB at other times than its recording: its size follows
+ * the host's clock, and translation, too, goes through it.
+ */
+static bool is_reproducible(PmuTally tally)
+{
+    return !(TLB_TALLIES & (1u << tally)) || replay_mode == REPLAY_MODE_NONE;
+}
+
 void pmu_tcg_count(CPUState *cpu, PmuTally tally)
 {
     if (cpu->pmu && (cpu->pmu->wanted & (1u << tally))
+        && is_reproducible(tally)
         && --cpu->neg.pmu.left[tally][current_mode(cpu)] <= 0) {
         request_fold(cpu);
     }

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counting goes on over migration, and from a snapshot."""
+"""Counting goes on over migration, from a snapshot, and in a replay."""
 
 import time
 
-from harness import expectations, require, scenario, symbols
+from harness import (expectations, require, require_equal, scenario,
+                     symbols)
 from machines import SKYLAKE, UP
 from test_counting import check_counts
 from test_sampling import addresses, check_samples
@@ -132,3 +133,23 @@ def snapshot(start, directory):
     check_counts(UP, 'long', counted(guest.lines_until('@@@ samples')))
     check_samples(addresses('\n'.join(guest.rest())), PERIOD,
                   expectations('long')['instructions'], long_address)
+
+
+@scenario
+def record_replay(start, directory):
+    """A replay prints what was recorded, counts and samples and all."""
+    job = '''
+. /tests/guest.sh
+guest_setup
+count instructions:u,instructions:k,r81d0 loop
+count branches,r82d0 loop
+perf record -q -o /tmp/data -e instructions:u -c 100003 loop
+perf script -i /tmp/data -F ip
+'''
+    printed = {}
+    for what in ('record', 'replay'):
+        guest = start(UP, job, ['loop'], adds(), seconds=240, extra=[
+            '-icount', f'shift=auto,rr={what},rrfile={directory}/log'])
+        printed[what] = guest.rest()
+    require(len(printed['record']) > 149, 'not all was printed')
+    require_equal(printed['replay'], printed['record'], 'the replay')

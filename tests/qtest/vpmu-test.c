@@ -1,9 +1,7 @@
 /*
- * QTest of the virtual PMU: registers, as the guest sees them
+ * QTest of the virtual PMU: the cases that architectures share
  *
- * Guest code does not run under qtest.  Commands of the target access the
- * registers of a CPU for it, and say what has happened: so many events of a
- * kind in a mode.
+ * Written in the terms of struct Face, and run on each.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,25 +9,13 @@
 #include "qemu/osdep.h"
 #include "qemu/units.h"
 #include "qobject/qdict.h"
-#include "libqtest.h"
-#include "hw/pmu/pmu-engine.h"
-
-#define BIT64(n) (1ull << (n))
-#define LOW_BITS(n) (UINT64_MAX >> (64 - (n)))
+#include "vpmu-test.h"
 
 /*
- * What all architectures need
+ * Machines
  */
 
-/**
- * struct Machine - a QEMU and the CPU that the helpers below access
- */
-typedef struct Machine {
-    QTestState *qts;
-    unsigned cpu;
-} Machine;
-
-static char *new_file(void)
+char *new_file(void)
 {
     char *path;
     int fd = g_file_open_tmp("vpmu-test-XXXXXX", &path, NULL);
@@ -39,7 +25,7 @@ static char *new_file(void)
     return path;
 }
 
-static void delete_file(char *path)
+void delete_file(char *path)
 {
     unlink(path);
     g_free(path);
@@ -54,7 +40,7 @@ static char *new_firmware(void)
     return path;
 }
 
-static Machine start(const char *args)
+Machine start(const char *args)
 {
     char *firmware = new_firmware();
     QTestState *qts = qtest_initf("-nodefaults -bios %s %s", firmware, args);
@@ -63,20 +49,18 @@ static Machine start(const char *args)
     return (Machine) { .qts = qts };
 }
 
-static void stop(Machine *m)
+void stop(Machine *m)
 {
     qtest_quit(m->qts);
 }
 
-/* Let events happen in a CPU. */
-static void count(Machine *m, PmuTally tally, unsigned mode, uint64_t n)
+void count(Machine *m, PmuTally tally, unsigned mode, uint64_t n)
 {
     g_strfreev(qtest_command(m->qts, 1, "vpmu_count %u %u %u %" PRIu64,
                              m->cpu, tally, mode, n));
 }
 
-/* What a CPU's engine has to count now. */
-static PmuTallies wanted(Machine *m)
+PmuTallies wanted(Machine *m)
 {
     g_auto(GStrv) words = qtest_command(m->qts, 2, "vpmu_wanted %u", m->cpu);
 
@@ -101,8 +85,7 @@ static void save(Machine *m, const char *path)
     } while (g_strcmp0(status, "completed") != 0);
 }
 
-/* Replace a machine by one to which it has been migrated. */
-static void migrate(Machine *m, const char *args)
+void migrate(Machine *m, const char *args)
 {
     g_autofree char *incoming = g_strdup_printf("%s -incoming defer", args);
     char *path = new_file();
@@ -118,8 +101,7 @@ static void migrate(Machine *m, const char *args)
     delete_file(path);
 }
 
-/* What QEMU says when it refuses to start; the caller frees it. */
-static char *complaint(const char *args)
+char *complaint(const char *args)
 {
     char *firmware = new_firmware();
     g_autofree char *command = g_strdup_printf(
@@ -140,748 +122,159 @@ static char *complaint(const char *args)
 }
 
 /*
- * x86
+ * The PMU of the architecture under test
  */
 
-#define MODEL "Skylake-Client-v1"
-#define INTEL MODEL ",pmu=on"
+static const Face *face;
 
-#define USER   1
-#define KERNEL 0
-#define SMM    4
-#define NR_MODES 8
-
-#define NR_GP 4
-#define NR_FIXED 3
-#define MAX_GP 8
-#define MAX_VERSION 5
-
-enum {
-    MSR_APICBASE       = 0x1b,
-    MSR_PERFCTR0       = 0xc1,
-    MSR_EVTSEL0        = 0x186,
-    MSR_MISC_ENABLE    = 0x1a0,
-    MSR_DEBUGCTL       = 0x1d9,
-    MSR_FIXED_CTR0     = 0x309,
-    MSR_PERF_CAP       = 0x345,
-    MSR_FIXED_CTR_CTRL = 0x38d,
-    MSR_STATUS         = 0x38e,
-    MSR_GLOBAL_CTRL    = 0x38f,
-    MSR_STATUS_RESET   = 0x390,
-    MSR_STATUS_SET     = 0x391,
-    MSR_INUSE          = 0x392,
-    MSR_A_PMC0         = 0x4c1,
-    MSR_APIC_SVR       = 0x80f,
-    MSR_APIC_IRR0      = 0x820,
-    MSR_APIC_LVTPC     = 0x834,
-};
-
-#define EVTSEL_USR  BIT64(16)
-#define EVTSEL_OS   BIT64(17)
-#define EVTSEL_EDGE BIT64(18)
-#define EVTSEL_INT  BIT64(20)
-#define EVTSEL_ANY  BIT64(21)
-#define EVTSEL_EN   BIT64(22)
-#define EVTSEL_INV  BIT64(23)
-#define EVTSEL_CMASK(n) ((uint64_t)(n) << 24)
-#define EVTSEL_ALL  (EVTSEL_EN | EVTSEL_OS | EVTSEL_USR)
-
-#define EVENT_CYCLES   0x3c
-#define EVENT_INSNS    0xc0
-#define EVENT_BRANCHES 0xc4
-
-#define FIXED_OS  1
-#define FIXED_USR 2
-#define FIXED_PMI 8
-#define FIXED(counter, field) ((uint64_t)(field) << (4 * (counter)))
-
-#define GLOBAL_GP(counter)    BIT64(counter)
-#define GLOBAL_FIXED(counter) BIT64(32 + (counter))
-#define GLOBAL_ALL (LOW_BITS(NR_GP) | LOW_BITS(NR_FIXED) << 32)
-#define STATUS_LBR_FRZ   BIT64(58)
-#define STATUS_CTR_FRZ   BIT64(59)
-#define STATUS_OVF_BUF   BIT64(62)
-#define STATUS_COND_CHGD BIT64(63)
-#define INUSE_PMI        BIT64(63)
-
-#define DEBUGCTL_LBR_BTF       3
-#define DEBUGCTL_FREEZE_ON_PMI BIT64(12)
-#define DEBUGCTL_FREEZE_IN_SMM BIT64(14)
-
-#define PERF_CAP_FREEZE_IN_SMM BIT64(12)
-#define PERF_CAP_FULL_WIDTH    BIT64(13)
-
-#define RDPMC_FIXED 0x40000000u
-#define CR4_PCE BIT64(8)
-
-#define LVT_NMI    0x400
-#define LVT_MASKED 0x10000
-#define VECTOR     0xa7
-
-static char *x86_args(const char *cpu)
+/* A machine with counters that are stopped, ready for interrupts. */
+static Machine begin(const char *cpu)
 {
-    return g_strdup_printf("-machine q35 -global apic-common.vapic=off "
-                           "-cpu %s", cpu);
+    g_autofree char *args = face->args(cpu);
+    Machine m = start(args);
+
+    face->prepare(&m);
+    face->stop(&m);
+    return m;
 }
 
-static Machine x86_start(const char *cpu)
+static void count_insns(Machine *m, uint64_t n)
 {
-    g_autofree char *args = x86_args(cpu);
-
-    return start(args);
+    count(m, PMU_TALLY_INSNS, face->user, n);
 }
 
-static Machine x86_start_version(unsigned version)
+/* Let a counter overflow after so many events more. */
+static void preset(Machine *m, unsigned counter, uint64_t left)
 {
-    g_autofree char *cpu = g_strdup_printf(INTEL ",pmu-version=%u", version);
-
-    return x86_start(cpu);
+    face->write(m, counter, (face->overflow_at - left) & LOW_BITS(face->width));
 }
 
-/* The reply to an access: "ok", maybe with a value, or "gp". */
-static bool access_done(GStrv words, uint64_t *val)
+/* A counter of instructions that overflows after so many. */
+static void arm(Machine *m, unsigned counter, uint64_t left, unsigned flags)
 {
-    if (g_str_equal(words[1], "gp")) {
-        return false;
-    }
-    g_assert_cmpstr(words[1], ==, "ok");
-    if (val) {
-        g_assert_nonnull(words[2]);
-        *val = g_ascii_strtoull(words[2], NULL, 0);
-    }
-    return true;
+    face->select(m, counter, face->insns, COUNT_ALL | flags);
+    preset(m, counter, left);
 }
 
-static bool try_rdmsr(Machine *m, uint32_t msr, uint64_t *val)
-{
-    g_auto(GStrv) words = qtest_command(m->qts, 2, "vpmu_rdmsr %u 0x%x",
-                                        m->cpu, msr);
+#define assert_counter(m, counter, expected) \
+    g_assert_cmphex(face->read((m), (counter)), ==, (expected))
 
-    return access_done(words, val);
-}
-
-static bool try_wrmsr(Machine *m, uint32_t msr, uint64_t val)
-{
-    g_auto(GStrv) words = qtest_command(m->qts, 2,
-                                        "vpmu_wrmsr %u 0x%x 0x%" PRIx64,
-                                        m->cpu, msr, val);
-
-    return access_done(words, NULL);
-}
-
-static bool try_rdpmc(Machine *m, uint32_t ecx, unsigned cpl, uint64_t *val)
-{
-    g_auto(GStrv) words = qtest_command(m->qts, 2, "vpmu_rdpmc %u 0x%x %u",
-                                        m->cpu, ecx, cpl);
-
-    return access_done(words, val);
-}
-
-static uint64_t rdmsr(Machine *m, uint32_t msr)
-{
-    uint64_t val;
-
-    g_assert_true(try_rdmsr(m, msr, &val));
-    return val;
-}
-
-static void wrmsr(Machine *m, uint32_t msr, uint64_t val)
-{
-    g_test_message("wrmsr 0x%x 0x%" PRIx64, msr, val);
-    g_assert_true(try_wrmsr(m, msr, val));
-}
-
-static uint64_t rdpmc(Machine *m, uint32_t ecx)
-{
-    uint64_t val;
-
-    g_assert_true(try_rdpmc(m, ecx, 0, &val));
-    return val;
-}
-
-#define assert_msr(m, msr, expected) \
-    g_assert_cmphex(rdmsr((m), (msr)), ==, (expected))
-
-static void write_cr4(Machine *m, uint64_t val)
-{
-    g_strfreev(qtest_command(m->qts, 1, "vpmu_cr4 %u 0x%" PRIx64, m->cpu,
-                             val));
-}
-
-static void init(Machine *m)
-{
-    g_strfreev(qtest_command(m->qts, 1, "vpmu_init %u", m->cpu));
-}
-
-static bool take_nmi(Machine *m)
-{
-    g_auto(GStrv) words = qtest_command(m->qts, 2, "vpmu_nmi %u", m->cpu);
-
-    return g_str_equal(words[1], "1");
-}
-
-static void cpuid(Machine *m, uint32_t leaf, uint32_t regs[4])
-{
-    g_auto(GStrv) words = qtest_command(m->qts, 5, "vpmu_cpuid %u 0x%x 0",
-                                        m->cpu, leaf);
-    unsigned i;
-
-    for (i = 0; i < 4; i++) {
-        regs[i] = g_ascii_strtoull(words[1 + i], NULL, 0);
-    }
-}
-
-/* The local APIC in x2APIC mode, with an entry for the PMI. */
-static void set_lvt(Machine *m, uint32_t lvt)
-{
-    wrmsr(m, MSR_APICBASE, rdmsr(m, MSR_APICBASE) | BIT64(10));
-    wrmsr(m, MSR_APIC_SVR, 0x1ff);
-    wrmsr(m, MSR_APIC_LVTPC, lvt);
-}
-
-static bool requested(Machine *m, unsigned vector)
-{
-    return rdmsr(m, MSR_APIC_IRR0 + vector / 32) & BIT64(vector % 32);
-}
-
-static void start_gp(Machine *m, unsigned i, uint64_t evtsel)
-{
-    wrmsr(m, MSR_EVTSEL0 + i, evtsel | EVTSEL_EN);
-}
-
-/* Let a counter run that overflows after @distance instructions. */
-static void arm_gp(Machine *m, unsigned i, uint64_t distance, uint64_t flags)
-{
-    wrmsr(m, MSR_EVTSEL0 + i, 0);
-    wrmsr(m, MSR_A_PMC0 + i, -distance & LOW_BITS(48));
-    start_gp(m, i, EVENT_INSNS | EVTSEL_ALL | flags);
-}
-
-static void arm_fixed(Machine *m, unsigned i, uint64_t distance, uint64_t flags)
-{
-    wrmsr(m, MSR_FIXED_CTR_CTRL, 0);
-    wrmsr(m, MSR_FIXED_CTR0 + i, -distance);
-    wrmsr(m, MSR_FIXED_CTR_CTRL, FIXED(i, FIXED_OS | FIXED_USR | flags));
-    wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-}
+/* The events that a counter has counted since it overflowed. */
+#define assert_beyond(m, counter, expected) \
+    assert_counter((m), (counter), face->overflow_at + (expected))
 
 /*
- * What the guest is told
+ * Counting
  */
 
-static const struct Leaf {
-    const char *name, *cpu;
-    uint32_t regs[4];
-} leaves[] = {
-    { "default", INTEL,                   { 0x07300402, 0x58, 0, 0x603 } },
-    { "v1", INTEL ",pmu-version=1",       { 0x07300401, 0x58, 0, 0 } },
-    { "v2", INTEL ",pmu-version=2",       { 0x07300402, 0x58, 0, 0x603 } },
-    { "v3", INTEL ",pmu-version=3",       { 0x07300403, 0x58, 0, 0x603 } },
-    { "v4", INTEL ",pmu-version=4",       { 0x07300404, 0x58, 0, 0x603 } },
-    { "v5", INTEL ",pmu-version=5",       { 0x07300405, 0x58, 7, 0x8603 } },
-    { "4-counters", INTEL ",pmu-gp-counters=4",
-                                          { 0x07300402, 0x58, 0, 0x603 } },
-    { "8-counters", INTEL ",pmu-gp-counters=8",
-                                          { 0x07300802, 0x58, 0, 0x603 } },
-    { "fixed-counters", INTEL ",pmu-fixed-counters=3",
-                                          { 0x07300402, 0x58, 0, 0x603 } },
-    { "max", "max,vendor=GenuineIntel,pmu=on",
-                                          { 0x07300402, 0x58, 0, 0x603 } },
-    { "Icelake-Server", "Icelake-Server-v1,pmu=on",
-                                          { 0x07300802, 0x58, 0, 0x603 } },
-    { "low-level", "pentium3,pmu=on",     { 0x07300402, 0x58, 0, 0x603 } },
-    { "off", MODEL ",pmu=off",            { 0, 0, 0, 0 } },
-    { "amd", "EPYC-v1,pmu=on",            { 0, 0, 0, 0 } },
-};
-
-static void test_leaf(const void *data)
+static void test_start_and_stop(void)
 {
-    const struct Leaf *leaf = data;
-    Machine m = x86_start(leaf->cpu);
-    uint32_t regs[4], basic[4];
+    Machine m = begin(face->cpu);
     unsigned i;
 
-    cpuid(&m, 0, basic);
-    cpuid(&m, 0xa, regs);
-    for (i = 0; i < 4; i++) {
-        g_assert_cmphex(regs[i], ==, leaf->regs[i]);
+    for (i = 0; i < NR_COUNTERS; i++) {
+        face->select(&m, i, i & 1 ? face->cycles : face->insns, COUNT_ALL);
     }
-    if (regs[0]) {
-        g_assert_cmphex(basic[0], >=, 0xa);
+    count_insns(&m, 1);
+    g_assert_cmphex(wanted(&m), ==, 0);
+    face->start(&m);
+    g_assert_cmphex(wanted(&m), ==, T(INSNS) | T(CYCLES));
+    count_insns(&m, 12345);
+    count(&m, PMU_TALLY_CYCLES, face->kernel, 23456);
+    face->stop(&m);
+    g_assert_cmphex(wanted(&m), ==, 0);
+    count_insns(&m, 1);
+    for (i = 0; i < NR_COUNTERS; i++) {
+        assert_counter(&m, i, i & 1 ? 23456 : 12345);
     }
     stop(&m);
 }
 
-#define PDCM       BIT64(15)
-#define DTES64     BIT64(2)
-#define DS         BIT64(21)
-#define ARCH_LBR   BIT64(19)
-
-/* Of PEBS, BTS and LBR there is nothing. */
-static void test_features(void)
+/* Accesses to a counter that runs neither lose events nor invent some. */
+static void test_running(void)
 {
-    Machine m = x86_start(INTEL);
-    uint32_t regs[4];
-
-    cpuid(&m, 1, regs);
-    g_assert_cmphex(regs[2] & (PDCM | DTES64), ==, PDCM);
-    g_assert_cmphex(regs[3] & DS, ==, 0);
-    cpuid(&m, 7, regs);
-    g_assert_cmphex(regs[3] & ARCH_LBR, ==, 0);
-    assert_msr(&m, MSR_PERF_CAP, PERF_CAP_FULL_WIDTH | PERF_CAP_FREEZE_IN_SMM);
-    stop(&m);
-}
-
-/* Bit 7: counters; bits 11 and 12: no BTS, no PEBS.  All are read-only. */
-static void test_misc_enable(void)
-{
-    const uint64_t mask = BIT64(7) | BIT64(11) | BIT64(12);
-    Machine m = x86_start(INTEL);
-
-    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE) & mask, ==, mask);
-    wrmsr(&m, MSR_MISC_ENABLE, 1);
-    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE), ==, mask | 1);
-    stop(&m);
-    m = x86_start(MODEL ",pmu=off");
-    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE) & mask, ==, 0);
-    stop(&m);
-}
-
-/* Without PDCM there are neither PERF_CAPABILITIES nor what they announce. */
-static void test_without_pdcm(void)
-{
-    Machine m = x86_start(INTEL ",pdcm=off");
-    uint32_t regs[4];
-    uint64_t val;
-
-    cpuid(&m, 1, regs);
-    g_assert_cmphex(regs[2] & PDCM, ==, 0);
-    g_assert_false(try_rdmsr(&m, MSR_PERF_CAP, &val));
-    g_assert_false(try_rdmsr(&m, MSR_A_PMC0, &val));
-    g_assert_false(try_wrmsr(&m, MSR_A_PMC0, 0));
-    stop(&m);
-}
-
-/* As stock QEMU: registers are ignored.  But RDPMC is no invalid opcode. */
-static void test_no_pmu(const void *data)
-{
-    Machine m = x86_start(data);
-    uint64_t val;
-
-    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_ALL);
-    assert_msr(&m, MSR_EVTSEL0, 0);
-    wrmsr(&m, MSR_PERFCTR0, 1);
-    assert_msr(&m, MSR_PERFCTR0, 0);
-    g_assert_false(try_rdpmc(&m, 0, 0, &val));
-    stop(&m);
-}
-
-/*
- * Which registers there are, and which bits they have
- */
-
-/**
- * struct Register - a register as some versions have it
- * @msr: its number
- * @first: the first of these versions
- * @last: the last of them
- * @keeps: bits that can be written, and read back
- * @takes: bits that can be written as 1 but are not read back; if there are
- *         no bits of either kind, any write faults
- */
-static const struct Register {
-    uint32_t msr;
-    unsigned first, last;
-    uint64_t keeps, takes;
-} registers[] = {
-    { MSR_EVTSEL0, 1, 2, LOW_BITS(32) & ~EVTSEL_ANY },
-    { MSR_EVTSEL0, 3, 4, LOW_BITS(32) },
-    { MSR_EVTSEL0, 5, 5, LOW_BITS(32) & ~EVTSEL_ANY },
-    { MSR_A_PMC0, 1, 5, LOW_BITS(48) },
-    { MSR_FIXED_CTR0, 2, 5, LOW_BITS(48), ~LOW_BITS(48) },
-    { MSR_FIXED_CTR0 + NR_FIXED, MAX_VERSION + 1 /* none has it */ },
-    { MSR_FIXED_CTR_CTRL, 2, 2, 0xbbb },
-    { MSR_FIXED_CTR_CTRL, 3, 4, 0xfff },
-    { MSR_FIXED_CTR_CTRL, 5, 5, 0xbbb },
-    { MSR_GLOBAL_CTRL, 2, 5, GLOBAL_ALL },
-    { MSR_STATUS, 2, 5 },
-    { MSR_STATUS_RESET, 2, 3, 0, GLOBAL_ALL | 3ull << 62 },
-    { MSR_STATUS_RESET, 4, 5, 0, GLOBAL_ALL | 0x3full << 58 },
-    { MSR_STATUS_SET, 4, 5, 0, GLOBAL_ALL | 0x1full << 58 },
-    { MSR_INUSE, 4, 5 },
-    { MSR_PERF_CAP, 1, 5 },
-    { MSR_DEBUGCTL, 1, 1, 0, DEBUGCTL_LBR_BTF },
-    { MSR_DEBUGCTL, 2, 5, DEBUGCTL_FREEZE_ON_PMI | DEBUGCTL_FREEZE_IN_SMM,
-      DEBUGCTL_LBR_BTF },
-};
-
-static bool has_register(unsigned version, uint32_t msr)
-{
+    Machine m = begin(face->cpu);
     unsigned i;
 
-    for (i = 0; i < G_N_ELEMENTS(registers); i++) {
-        if (registers[i].msr == msr && registers[i].first <= version
-            && version <= registers[i].last) {
-            return true;
-        }
+    face->select(&m, 0, face->insns, COUNT_ALL);
+    face->select(&m, 1, face->insns, COUNT_ALL);
+    face->start(&m);
+    for (i = 0; i < 10; i++) {
+        assert_counter(&m, 0, 7 * i);
+        assert_counter(&m, 0, 7 * i);
+        count_insns(&m, 7);
     }
-    return false;
-}
-
-static void check_bit(Machine *m, const struct Register *r, uint64_t bit)
-{
-    bool allowed = bit & (r->keeps | r->takes);
-
-    wrmsr(m, r->msr, 0);
-    g_assert_cmpint(try_wrmsr(m, r->msr, bit), ==, allowed);
-    assert_msr(m, r->msr, allowed ? bit & r->keeps : 0);
-}
-
-static void check_read_only(Machine *m, const struct Register *r)
-{
-    uint64_t val = rdmsr(m, r->msr);
-
-    g_assert_false(try_wrmsr(m, r->msr, val));
-    g_assert_false(try_wrmsr(m, r->msr, 0));
-    assert_msr(m, r->msr, val);
-}
-
-static void test_bits(const void *data)
-{
-    unsigned version = GPOINTER_TO_UINT(data);
-    Machine m = x86_start_version(version);
-    unsigned i, bit;
-
-    for (i = 0; i < G_N_ELEMENTS(registers); i++) {
-        const struct Register *r = &registers[i];
-
-        if (version < r->first || r->last < version) {
-            continue;
-        }
-        g_test_message("register 0x%x", r->msr);
-        if (!(r->keeps | r->takes)) {
-            check_read_only(&m, r);
-            continue;
-        }
-        for (bit = 0; bit < 64; bit++) {
-            check_bit(&m, r, BIT64(bit));
-        }
-        wrmsr(&m, r->msr, 0);
-    }
+    face->write(&m, 0, 1000);
+    assert_counter(&m, 0, 1000);
+    count_insns(&m, 7);
+    assert_counter(&m, 0, 1007);
+    assert_counter(&m, 1, 77);
     stop(&m);
 }
 
-static void test_absent(const void *data)
+static void test_wrap(void)
 {
-    unsigned version = GPOINTER_TO_UINT(data);
-    Machine m = x86_start_version(version);
-    uint64_t val;
-    unsigned i;
+    Machine m = begin(face->cpu);
 
-    for (i = 0; i < G_N_ELEMENTS(registers); i++) {
-        if (!has_register(version, registers[i].msr)) {
-            g_test_message("register 0x%x", registers[i].msr);
-            g_assert_false(try_rdmsr(&m, registers[i].msr, &val));
-            g_assert_false(try_wrmsr(&m, registers[i].msr, 0));
-        }
-    }
-    stop(&m);
-}
-
-static void check_counter(Machine *m, unsigned i, bool exists)
-{
-    static const uint32_t first[] = { MSR_PERFCTR0, MSR_A_PMC0, MSR_EVTSEL0 };
-    uint64_t val;
-    unsigned j;
-
-    for (j = 0; j < G_N_ELEMENTS(first); j++) {
-        g_assert_cmpint(try_rdmsr(m, first[j] + i, &val), ==, exists);
-        g_assert_cmpint(try_wrmsr(m, first[j] + i, 1), ==, exists);
-    }
-    g_assert_cmpint(try_rdpmc(m, i, 0, &val), ==, exists);
-    g_assert_cmpint(try_wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_GP(i)), ==, exists);
-}
-
-static void test_number_of_counters(const void *data)
-{
-    unsigned n = GPOINTER_TO_UINT(data);
-    g_autofree char *cpu = g_strdup_printf(INTEL ",pmu-gp-counters=%u", n);
-    Machine m = x86_start(cpu);
-    unsigned i;
-
-    assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(n));
-    for (i = 0; i < MAX_GP; i++) {
-        check_counter(&m, i, i < n);
-    }
-    stop(&m);
-}
-
-static const struct Rdpmc {
-    uint32_t ecx;
-    unsigned first_version;
-} rdpmc_indices[] = {
-    { 0, 1 },
-    { NR_GP - 1, 1 },
-    { NR_GP, UINT_MAX },
-    { 0xffff, UINT_MAX },
-    { 0x10000, UINT_MAX },
-    { RDPMC_FIXED, 2 },
-    { RDPMC_FIXED + NR_FIXED - 1, 2 },
-    { RDPMC_FIXED + NR_FIXED, UINT_MAX },
-    { RDPMC_FIXED + 0x10000, UINT_MAX },
-    { 0x20000000, UINT_MAX },
-    { 0x60000000, UINT_MAX },
-    { 0x80000000, UINT_MAX },
-    { 0xc0000000, UINT_MAX },
-    { 0xffffffff, UINT_MAX },
-};
-
-static void test_rdpmc_index(const void *data)
-{
-    unsigned version = GPOINTER_TO_UINT(data);
-    Machine m = x86_start_version(version);
-    uint64_t val;
-    unsigned i;
-
-    for (i = 0; i < G_N_ELEMENTS(rdpmc_indices); i++) {
-        g_test_message("ECX 0x%x", rdpmc_indices[i].ecx);
-        g_assert_cmpint(try_rdpmc(&m, rdpmc_indices[i].ecx, 0, &val), ==,
-                        version >= rdpmc_indices[i].first_version);
-    }
-    stop(&m);
-}
-
-static void test_rdpmc_privilege(void)
-{
-    Machine m = x86_start(INTEL);
-    uint64_t val;
-    unsigned cpl;
-
-    for (cpl = 0; cpl < 4; cpl++) {
-        write_cr4(&m, 0);
-        g_assert_cmpint(try_rdpmc(&m, 0, cpl, &val), ==, cpl == 0);
-        g_assert_cmpint(try_rdpmc(&m, RDPMC_FIXED, cpl, &val), ==, cpl == 0);
-        write_cr4(&m, CR4_PCE);
-        g_assert_true(try_rdpmc(&m, 0, cpl, &val));
-        g_assert_true(try_rdpmc(&m, RDPMC_FIXED, cpl, &val));
-        g_assert_false(try_rdpmc(&m, NR_GP, cpl, &val));
-    }
-    stop(&m);
-}
-
-static void test_rdpmc_value(void)
-{
-    Machine m = x86_start(INTEL);
-
-    wrmsr(&m, MSR_A_PMC0 + 1, 0xfedcba987654);
-    g_assert_cmphex(rdpmc(&m, 1), ==, 0xfedcba987654);
-    wrmsr(&m, MSR_FIXED_CTR0 + 2, 0xa5a5a5a5a5a5);
-    g_assert_cmphex(rdpmc(&m, RDPMC_FIXED + 2), ==, 0xa5a5a5a5a5a5);
-    start_gp(&m, 1, EVENT_INSNS | EVTSEL_OS);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 0x11);
-    g_assert_cmphex(rdpmc(&m, 1), ==, 0xfedcba987665);
-    stop(&m);
-}
-
-/*
- * Reading, writing and counting
- */
-
-static const struct Write {
-    uint64_t written, legacy;
-} writes[] = {
-    { 0, 0 },
-    { 1, 1 },
-    { 0x7fffffff, 0x7fffffff },
-    { 0x80000000, 0xffff80000000 },
-    { 0xffffffff, 0xffffffffffff },
-    { 0x123456789, 0x23456789 },
-    { 0x123480000000, 0xffff80000000 },
-    { 0xfffffffffffe, 0xfffffffffffe },
-};
-
-static void check_write(Machine *m, unsigned i, const struct Write *w)
-{
-    wrmsr(m, MSR_PERFCTR0 + i, w->written);
-    assert_msr(m, MSR_PERFCTR0 + i, w->legacy);
-    assert_msr(m, MSR_A_PMC0 + i, w->legacy);
-    wrmsr(m, MSR_A_PMC0 + i, w->written);
-    assert_msr(m, MSR_A_PMC0 + i, w->written);
-    assert_msr(m, MSR_PERFCTR0 + i, w->written);
-    wrmsr(m, MSR_PERFCTR0 + i, w->written | 0xa5a5ull << 48);
-    assert_msr(m, MSR_PERFCTR0 + i, w->legacy);
-}
-
-/* Counter 0 stands, counter 1 runs. */
-static void test_writes(void)
-{
-    Machine m = x86_start(INTEL);
-    unsigned i;
-
-    start_gp(&m, 1, EVENT_INSNS | EVTSEL_OS);
-    for (i = 0; i < G_N_ELEMENTS(writes); i++) {
-        count(&m, PMU_TALLY_INSNS, KERNEL, 3);
-        check_write(&m, 0, &writes[i]);
-        check_write(&m, 1, &writes[i]);
-        wrmsr(&m, MSR_FIXED_CTR0, writes[i].written);
-        assert_msr(&m, MSR_FIXED_CTR0, writes[i].written);
-    }
-    stop(&m);
-}
-
-static void test_fault_changes_nothing(void)
-{
-    Machine m = x86_start(INTEL);
-
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_OS);
-    wrmsr(&m, MSR_A_PMC0, 1000);
-    g_assert_false(try_wrmsr(&m, MSR_A_PMC0, BIT64(48)));
-    g_assert_false(try_wrmsr(&m, MSR_EVTSEL0, BIT64(32)));
-    g_assert_false(try_wrmsr(&m, MSR_GLOBAL_CTRL, BIT64(31)));
-    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
-    assert_msr(&m, MSR_A_PMC0, 1001);
-    assert_msr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS | EVTSEL_EN);
-    assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(NR_GP));
+    face->select(&m, 0, face->insns, COUNT_ALL);
+    face->write(&m, 0, LOW_BITS(face->width));
+    face->start(&m);
+    count_insns(&m, 3);
+    assert_counter(&m, 0, 2);
+    count_insns(&m, BIT64(face->width) + 5);
+    assert_counter(&m, 0, 7);
     stop(&m);
 }
 
 /* 0x1000 in mode 3, and so on: each digit of a sum is a mode. */
-static void count_in_all_modes(Machine *m, PmuTally tally)
+static uint64_t digits(PmuModes modes)
 {
+    uint64_t sum = 0;
     unsigned mode;
 
-    for (mode = 0; mode < NR_MODES; mode++) {
-        count(m, tally, mode, 1 << (4 * mode));
+    for (mode = 0; mode < face->nr_modes; mode++) {
+        if (modes & BIT64(mode)) {
+            sum += 1ull << (4 * mode);
+        }
     }
+    return sum;
 }
-
-static const uint64_t modes_by_filter[] = {
-    0, 0x10101010, 0x01010101, 0x11111111, /* none, USR, OS, both */
-};
 
 static void test_modes(void)
 {
-    Machine m = x86_start(INTEL);
-    unsigned i;
+    Machine m = begin(face->cpu);
+    unsigned mode, i;
 
-    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-    for (i = 0; i < 4; i++) {
-        start_gp(&m, i, EVENT_INSNS | (i & 1 ? EVTSEL_USR : 0)
-                        | (i & 2 ? EVTSEL_OS : 0));
+    for (i = 0; i < NR_COUNTERS; i++) {
+        face->select(&m, i, face->insns, (i & 1 ? COUNT_USER : 0)
+                                         | (i & 2 ? COUNT_KERNEL : 0));
     }
-    count_in_all_modes(&m, PMU_TALLY_INSNS);
-    for (i = 0; i < 4; i++) {
-        assert_msr(&m, MSR_PERFCTR0 + i, modes_by_filter[i]);
+    face->start(&m);
+    for (mode = 0; mode < face->nr_modes; mode++) {
+        count(&m, PMU_TALLY_INSNS, mode, digits(BIT64(mode)));
     }
+    assert_counter(&m, 0, 0);
+    assert_counter(&m, 1, digits(face->user_modes));
+    assert_counter(&m, 2, digits(~face->user_modes));
+    assert_counter(&m, 3, digits(~0));
     stop(&m);
 }
-
-static void test_fixed_modes(void)
-{
-    Machine m = x86_start(INTEL);
-    unsigned i;
-
-    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-    for (i = 0; i < 4; i++) {
-        wrmsr(&m, MSR_FIXED_CTR0, 0);
-        wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, (i & 1 ? FIXED_USR : 0)
-                                               | (i & 2 ? FIXED_OS : 0)));
-        count_in_all_modes(&m, PMU_TALLY_INSNS);
-        assert_msr(&m, MSR_FIXED_CTR0, modes_by_filter[i]);
-    }
-    stop(&m);
-}
-
-static void test_freeze_in_smm(void)
-{
-    Machine m = x86_start(INTEL);
-
-    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
-    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS | FIXED_USR));
-    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);
-    count_in_all_modes(&m, PMU_TALLY_INSNS);
-    assert_msr(&m, MSR_PERFCTR0, 0x1111);
-    assert_msr(&m, MSR_FIXED_CTR0, 0x1111);
-    wrmsr(&m, MSR_DEBUGCTL, 0);
-    count(&m, PMU_TALLY_INSNS, SMM, 1);
-    assert_msr(&m, MSR_PERFCTR0, 0x1112);
-    stop(&m);
-}
-
-static void test_fixed_events(void)
-{
-    static const PmuTally tallies[NR_FIXED] = {
-        PMU_TALLY_INSNS, PMU_TALLY_CYCLES, PMU_TALLY_REF_CYCLES,
-    };
-    Machine m = x86_start(INTEL);
-    unsigned i;
-
-    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-    wrmsr(&m, MSR_FIXED_CTR_CTRL, 0x333);
-    for (i = 0; i < NR_FIXED; i++) {
-        count(&m, tallies[i], USER, 10 + i);
-    }
-    for (i = 0; i < NR_FIXED; i++) {
-        assert_msr(&m, MSR_FIXED_CTR0 + i, 10 + i);
-    }
-    stop(&m);
-}
-
-#define T(name) BIT64(PMU_TALLY_##name)
-#define COND (T(COND_TAKEN) | T(COND_NOT_TAKEN))
-#define NEAR_TAKEN (T(COND_TAKEN) | T(JUMPS) | T(INDIRECT_JUMPS) | T(CALLS) \
-                    | T(INDIRECT_CALLS) | T(RETURNS))
-#define BRANCHES (COND | NEAR_TAKEN | T(FAR_BRANCHES))
-
-static const struct Event {
-    const char *cpu;
-    uint64_t code;
-    uint64_t tallies;
-} events[] = {
-    { INTEL, 0x003c, T(CYCLES) },
-    { INTEL, 0x013c, T(REF_CYCLES) },
-    { INTEL, 0x00c0, T(INSNS) },
-    { INTEL, 0x00c4, BRANCHES },
-    { INTEL, 0x4f2e, 0 },
-    { INTEL, 0x412e, 0 },
-    { INTEL, 0x00c5, 0 },
-    { INTEL, 0xffff, 0 },
-    { INTEL, 0x01c4, COND },
-    { INTEL, 0x02c4, T(CALLS) | T(INDIRECT_CALLS) },
-    { INTEL, 0x08c4, T(RETURNS) },
-    { INTEL, 0x10c4, T(COND_NOT_TAKEN) },
-    { INTEL, 0x20c4, NEAR_TAKEN },
-    { INTEL, 0x40c4, T(FAR_BRANCHES) },
-    { INTEL, 0x11c4, 0 },
-    { INTEL, 0x81d0, T(LOADS) },
-    { INTEL, 0x82d0, T(STORES) },
-    { "Icelake-Server-v1,pmu=on", 0x11c4, COND },
-    { "Icelake-Server-v1,pmu=on", 0x01c4, T(COND_TAKEN) },
-    { "Icelake-Server-v1,pmu=on", 0x20c4, NEAR_TAKEN },
-    { "Icelake-Server-v1,pmu=on", 0x81d0, T(LOADS) },
-    { "SandyBridge-v1,pmu=on", 0x01c4, COND },
-    { "SandyBridge-v1,pmu=on", 0x81d0, T(LOADS) },
-    { "Haswell-v1,pmu=on", 0x82d0, T(STORES) },
-    { "SapphireRapids-v1,pmu=on", 0x11c4, COND },
-    { "max,vendor=GenuineIntel,pmu=on", 0x00c4, BRANCHES },
-    { "max,vendor=GenuineIntel,pmu=on", 0x01c4, 0 },
-};
 
 /* Each tally grows by its own power of two. */
-static void check_event(Machine *m, const struct Event *e)
+static void check_event(Machine *m, const Event *e)
 {
     PmuTally t;
 
-    g_test_message("%s: event 0x%04" PRIx64, e->cpu, e->code);
-    wrmsr(m, MSR_EVTSEL0, 0);
-    wrmsr(m, MSR_PERFCTR0, 0);
-    start_gp(m, 0, e->code | EVTSEL_ALL);
-    g_assert_cmphex(wanted(m), ==, e->tallies);
+    g_test_message("%s: event 0x%" PRIx64, e->cpu, e->code);
+    face->stop(m);
+    face->write(m, e->counter, 0);
+    face->select(m, e->counter, e->code, COUNT_ALL);
+    face->start(m);
+    g_assert_cmphex(wanted(m) & e->tallies, ==, e->tallies);
     for (t = 0; t < PMU_TALLY__MAX; t++) {
-        count(m, t, t % NR_MODES, BIT64(t));
+        count(m, t, t % face->nr_modes, BIT64(t));
     }
-    assert_msr(m, MSR_PERFCTR0, e->tallies);
+    assert_counter(m, e->counter, e->tallies);
 }
 
 static void test_events(void)
@@ -890,15 +283,15 @@ static void test_events(void)
     Machine m = { };
     unsigned i;
 
-    for (i = 0; i < G_N_ELEMENTS(events); i++) {
-        if (g_strcmp0(cpu, events[i].cpu) != 0) {
+    for (i = 0; i < face->nr_events; i++) {
+        if (g_strcmp0(cpu, face->events[i].cpu) != 0) {
             if (cpu) {
                 stop(&m);
             }
-            cpu = events[i].cpu;
-            m = x86_start(cpu);
+            cpu = face->events[i].cpu;
+            m = begin(cpu);
         }
-        check_event(&m, &events[i]);
+        check_event(&m, &face->events[i]);
     }
     stop(&m);
 }
@@ -907,645 +300,334 @@ static void test_events(void)
 static void test_uncounted_is_logged(void)
 {
     char *log = new_file();
-    g_autofree char *cpu = g_strdup_printf(INTEL " -d unimp -D %s", log);
+    g_autofree char *cpu = g_strdup_printf("%s -d unimp -D %s", face->cpu, log);
     g_autofree char *contents = NULL;
-    Machine m = x86_start(cpu);
+    Machine m = begin(cpu);
     char *line;
 
-    start_gp(&m, 0, 0x412e | EVTSEL_ALL);
-    start_gp(&m, 1, 0x412e | EVTSEL_OS);
-    start_gp(&m, 2, EVENT_INSNS | EVTSEL_ALL);
+    face->select(&m, 0, face->unknown, COUNT_ALL);
+    face->select(&m, 1, face->insns, COUNT_ALL);
+    face->start(&m);
+    face->select(&m, 0, face->unknown, COUNT_KERNEL);
     stop(&m);
     g_assert_true(g_file_get_contents(log, &contents, NULL, NULL));
-    line = strstr(contents, "event 0x2e, unit mask 0x41");
+    line = strstr(contents, face->unknown_message);
     g_assert_nonnull(line);
     g_assert_null(strstr(line + 1, "event 0x"));
     delete_file(log);
 }
 
-/* 1000 cycles, 700 instructions, the CPU woken 4 times. */
-static const struct Condition {
-    uint64_t evtsel, expected;
-} conditions[] = {
-    { EVENT_INSNS, 700 },
-    { EVENT_INSNS | EVTSEL_CMASK(1), 700 },
-    { EVENT_INSNS | EVTSEL_CMASK(2), 0 },
-    { EVENT_INSNS | EVTSEL_CMASK(255), 0 },
-    { EVENT_INSNS | EVTSEL_INV, 700 },
-    { EVENT_INSNS | EVTSEL_INV | EVTSEL_CMASK(1), 300 },
-    { EVENT_INSNS | EVTSEL_INV | EVTSEL_CMASK(2), 1000 },
-    { EVENT_INSNS | EVTSEL_EDGE, 700 },
-    { EVENT_INSNS | EVTSEL_EDGE | EVTSEL_INV | EVTSEL_CMASK(2), 4 },
-    { EVENT_CYCLES | EVTSEL_EDGE | EVTSEL_CMASK(1), 4 },
-    { EVENT_CYCLES | EVTSEL_INV | EVTSEL_CMASK(1), 0 },
-};
-
-static void test_conditions(void)
-{
-    Machine m = x86_start(INTEL);
-    unsigned i;
-
-    for (i = 0; i < G_N_ELEMENTS(conditions); i++) {
-        wrmsr(&m, MSR_EVTSEL0, 0);
-        wrmsr(&m, MSR_PERFCTR0, 0);
-        start_gp(&m, 0, conditions[i].evtsel | EVTSEL_ALL);
-        count(&m, PMU_TALLY_CYCLES, KERNEL, 1000);
-        count(&m, PMU_TALLY_INSNS, KERNEL, 700);
-        count(&m, PMU_TALLY_WAKEUPS, KERNEL, 4);
-        assert_msr(&m, MSR_PERFCTR0, conditions[i].expected);
-    }
-    stop(&m);
-}
-
-/* A counter counts if its own enable and the global one are set. */
-static void test_enables(void)
-{
-    Machine m = x86_start(INTEL);
-
-    g_assert_cmphex(wanted(&m), ==, 0);
-    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS);
-    g_assert_cmphex(wanted(&m), ==, 0);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_OS);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL & ~GLOBAL_GP(0));
-    g_assert_cmphex(wanted(&m), ==, 0);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
-    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_GP(0));
-    g_assert_cmphex(wanted(&m), ==, T(INSNS));
-    count(&m, PMU_TALLY_INSNS, KERNEL, 1000);
-    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10000);
-    assert_msr(&m, MSR_PERFCTR0, 1010);
-    stop(&m);
-}
-
-static void test_global_start_and_stop(void)
-{
-    Machine m = x86_start(INTEL);
-    unsigned i;
-
-    wrmsr(&m, MSR_GLOBAL_CTRL, 0);
-    for (i = 0; i < NR_GP; i++) {
-        start_gp(&m, i, EVENT_INSNS | EVTSEL_ALL);
-    }
-    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS | FIXED_USR));
-    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 12345);
-    wrmsr(&m, MSR_GLOBAL_CTRL, 0);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
-    for (i = 0; i < NR_GP; i++) {
-        assert_msr(&m, MSR_PERFCTR0 + i, 12345);
-    }
-    assert_msr(&m, MSR_FIXED_CTR0, 12345);
-    stop(&m);
-}
-
-/* Version 1 has no global control: a counter's own enable is enough. */
-static void test_version_1_counts(void)
-{
-    Machine m = x86_start_version(1);
-
-    start_gp(&m, 3, EVENT_INSNS | EVTSEL_OS);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    assert_msr(&m, MSR_PERFCTR0 + 3, 10);
-    stop(&m);
-}
-
-/* CPUs have PMUs, and local APICs, of their own. */
+/* CPUs have PMUs, and interrupts, of their own. */
 static void test_two_cpus(void)
 {
-    Machine m = x86_start(INTEL " -smp 2");
+    g_autofree char *cpu = g_strdup_printf("%s -smp 2", face->cpu);
+    Machine m = begin(cpu);
     Machine other = { .qts = m.qts, .cpu = 1 };
 
-    set_lvt(&m, VECTOR);
-    set_lvt(&other, VECTOR);
-    arm_gp(&m, 0, 1000, EVTSEL_INT);
-    arm_gp(&other, 0, 10, EVTSEL_INT);
-    count(&other, PMU_TALLY_INSNS, KERNEL, 10);
-    assert_msr(&m, MSR_STATUS, 0);
-    assert_msr(&other, MSR_STATUS, GLOBAL_GP(0));
-    g_assert_false(requested(&m, VECTOR));
-    g_assert_true(requested(&other, VECTOR));
-    assert_msr(&m, MSR_APIC_LVTPC, VECTOR);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 7);
-    assert_msr(&m, MSR_A_PMC0, -993 & LOW_BITS(48));
-    assert_msr(&other, MSR_A_PMC0, 0);
+    face->prepare(&other);
+    arm(&m, 0, 1000, INTERRUPT);
+    arm(&other, 0, 10, INTERRUPT);
+    face->start(&m);
+    face->start(&other);
+    count_insns(&other, 10);
+    g_assert_cmphex(face->overflowed(&m), ==, 0);
+    g_assert_cmphex(face->overflowed(&other), ==, 1);
+    g_assert_false(face->interrupted(&m));
+    g_assert_true(face->interrupted(&other));
+    count_insns(&m, 1000);
+    assert_beyond(&m, 0, 0);
+    assert_beyond(&other, 0, 0);
+    g_assert_true(face->interrupted(&m));
     stop(&m);
 }
 
 static void test_hotplug(void)
 {
-    Machine m = x86_start(INTEL " -smp 1,maxcpus=2,cores=2");
+    g_autofree char *cpu = g_strdup_printf("%s -smp 1,maxcpus=2", face->cpu);
+    Machine m = begin(cpu);
 
-    qtest_qmp_device_add(m.qts, MODEL "-x86_64-cpu", "late",
-                         "{'core-id': 1, 'thread-id': 0, 'socket-id': 0}");
+    face->hotplug(&m);
     m.cpu = 1;
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    assert_msr(&m, MSR_PERFCTR0, 10);
-    stop(&m);
-}
-
-/* A CPU that cannot be had is no reason to end. */
-static void test_hotplug_refused(void)
-{
-    Machine m = x86_start(INTEL " -smp 1,maxcpus=2,cores=2");
-    QDict *error = qtest_qmp_assert_failure_ref(
-        m.qts, "{'execute': 'device_add', 'arguments': {'driver': %s,"
-        " 'pmu-version': 9, 'core-id': 1, 'thread-id': 0, 'socket-id': 0}}",
-        MODEL "-x86_64-cpu");
-
-    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "pmu-version=9"));
-    qobject_unref(error);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    assert_msr(&m, MSR_PERFCTR0, 10);
+    face->select(&m, 0, face->insns, COUNT_ALL);
+    face->start(&m);
+    count_insns(&m, 10);
+    assert_counter(&m, 0, 10);
     stop(&m);
 }
 
 /*
- * Overflow, status and interrupt
+ * Overflow and interrupt
  */
 
-static void test_interrupt(void)
+/* The interrupt comes with the event that makes the counter overflow. */
+static void test_overflow(void)
 {
-    Machine m = x86_start(INTEL);
-
-    set_lvt(&m, VECTOR);
-    arm_gp(&m, 2, 1000, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, USER, 999);
-    g_assert_false(requested(&m, VECTOR));
-    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
-    g_assert_true(requested(&m, VECTOR));
-    assert_msr(&m, MSR_APIC_LVTPC, VECTOR | LVT_MASKED);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(2));
-    assert_msr(&m, MSR_PERFCTR0 + 2, 0);
-    g_assert_false(take_nmi(&m));
-    stop(&m);
-}
-
-static void test_fixed_interrupt(void)
-{
-    Machine m = x86_start(INTEL);
-
-    set_lvt(&m, VECTOR);
-    arm_fixed(&m, 1, 1000, FIXED_PMI);
-    count(&m, PMU_TALLY_CYCLES, USER, 999);
-    g_assert_false(requested(&m, VECTOR));
-    count(&m, PMU_TALLY_CYCLES, KERNEL, 1);
-    g_assert_true(requested(&m, VECTOR));
-    assert_msr(&m, MSR_STATUS, GLOBAL_FIXED(1));
-    assert_msr(&m, MSR_FIXED_CTR0 + 1, 0);
-    stop(&m);
-}
-
-static void test_nmi(void)
-{
-    Machine m = x86_start(INTEL);
-
-    set_lvt(&m, LVT_NMI);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 9);
-    g_assert_false(take_nmi(&m));
-    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
-    g_assert_true(take_nmi(&m));
-    assert_msr(&m, MSR_APIC_LVTPC, LVT_NMI | LVT_MASKED);
-    stop(&m);
-}
-
-/* The entry stays masked until it is written: no second interrupt. */
-static void test_masked_by_delivery(void)
-{
-    Machine m = x86_start(INTEL);
-
-    set_lvt(&m, LVT_NMI);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    g_assert_true(take_nmi(&m));
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    g_assert_false(take_nmi(&m));
-    set_lvt(&m, LVT_NMI);
-    g_assert_false(take_nmi(&m));
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    g_assert_true(take_nmi(&m));
-    stop(&m);
-}
-
-static void test_masked(void)
-{
-    Machine m = x86_start(INTEL);
-
-    set_lvt(&m, VECTOR | LVT_MASKED);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    g_assert_false(requested(&m, VECTOR));
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
-    stop(&m);
-}
-
-/* A local APIC that software has disabled delivers nothing. */
-static void test_apic_disabled(void)
-{
-    Machine m = x86_start(INTEL);
-
-    set_lvt(&m, LVT_NMI);
-    wrmsr(&m, MSR_APIC_SVR, 0xff);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    g_assert_false(take_nmi(&m));
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
-    stop(&m);
-}
-
-/* INT and PMI clear: the status is set all the same. */
-static void test_status_without_interrupt(void)
-{
-    Machine m = x86_start(INTEL);
-
-    set_lvt(&m, VECTOR);
-    arm_fixed(&m, 0, 15, 0);
-    arm_gp(&m, 1, 10, 0);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 12);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(1));
-    count(&m, PMU_TALLY_INSNS, KERNEL, 12);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(1) | GLOBAL_FIXED(0));
-    assert_msr(&m, MSR_PERFCTR0 + 1, 14);
-    assert_msr(&m, MSR_FIXED_CTR0, 9);
-    g_assert_false(requested(&m, VECTOR));
-    assert_msr(&m, MSR_APIC_LVTPC, VECTOR);
-    stop(&m);
-}
-
-static void test_status_reset(void)
-{
-    Machine m = x86_start(INTEL);
+    Machine m = begin(face->cpu);
     unsigned i;
 
-    arm_fixed(&m, 0, 5, 0);
-    for (i = 0; i < NR_GP; i++) {
-        arm_gp(&m, i, 5, 0);
+    face->start(&m);
+    for (i = 0; i < NR_COUNTERS; i++) {
+        face->stop(&m);
+        arm(&m, i, 1000, INTERRUPT);
+        face->start(&m);
+        count(&m, PMU_TALLY_INSNS, face->user, 999);
+        g_assert_false(face->interrupted(&m));
+        g_assert_cmphex(face->overflowed(&m), ==, 0);
+        count(&m, PMU_TALLY_INSNS, face->kernel, 1);
+        g_assert_true(face->interrupted(&m));
+        g_assert_cmphex(face->overflowed(&m), ==, BIT64(i));
+        assert_beyond(&m, i, 0);
+        face->select(&m, i, face->insns, 0);
+        face->write(&m, i, 1);
+        face->rearm(&m);
     }
-    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
-    assert_msr(&m, MSR_STATUS, LOW_BITS(NR_GP) | GLOBAL_FIXED(0));
-    assert_msr(&m, MSR_STATUS_RESET, 0);
-    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(1) | GLOBAL_FIXED(1));
-    assert_msr(&m, MSR_STATUS, 0xd | GLOBAL_FIXED(0));
-    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_ALL | STATUS_OVF_BUF
-                                | STATUS_COND_CHGD);
-    assert_msr(&m, MSR_STATUS, 0);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
-    assert_msr(&m, MSR_STATUS, 0);
     stop(&m);
 }
 
-/* At the same event: one interrupt, two bits. */
-static void test_two_at_once(void)
+/* Having overflowed, the counter goes on, and no other interrupt comes. */
+static void test_once(void)
 {
-    Machine m = x86_start(INTEL);
+    Machine m = begin(face->cpu);
 
-    set_lvt(&m, LVT_NMI);
-    arm_fixed(&m, 0, 20, FIXED_PMI);
-    arm_gp(&m, 0, 20, EVTSEL_INT);
-    arm_gp(&m, 1, 21, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 20);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0) | GLOBAL_FIXED(0));
-    g_assert_true(take_nmi(&m));
-    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
-    assert_msr(&m, MSR_STATUS, 3 | GLOBAL_FIXED(0));
-    g_assert_false(take_nmi(&m));
+    arm(&m, 0, 10, INTERRUPT);
+    face->start(&m);
+    count_insns(&m, 10);
+    g_assert_true(face->interrupted(&m));
+    count_insns(&m, 1);
+    g_assert_false(face->interrupted(&m));
+    count_insns(&m, 100);
+    g_assert_false(face->interrupted(&m));
+    assert_beyond(&m, 0, 101);
     stop(&m);
 }
 
-/* As a handler does it: status, counter, entry; each event is a sample. */
+static void check_period(uint64_t period)
+{
+    Machine m = begin(face->cpu);
+    unsigned i;
+
+    arm(&m, 0, period, INTERRUPT);
+    face->start(&m);
+    for (i = 0; i < 10; i++) {
+        count_insns(&m, period - 1);
+        g_assert_false(face->interrupted(&m));
+        count(&m, PMU_TALLY_INSNS, i % face->nr_modes, 1);
+        g_assert_true(face->interrupted(&m));
+        g_assert_cmphex(face->overflowed(&m), ==, 1);
+        preset(&m, 0, period);
+        face->rearm(&m);
+        g_assert_false(face->interrupted(&m));
+        g_assert_cmphex(face->overflowed(&m), ==, 0);
+    }
+    stop(&m);
+}
+
+static void test_period(void)
+{
+    check_period(1000);
+}
+
+/* Each event is a sample. */
 static void test_period_of_one(void)
 {
-    Machine m = x86_start(INTEL);
-    unsigned i;
+    check_period(1);
+}
 
-    set_lvt(&m, LVT_NMI);
-    arm_gp(&m, 0, 1, EVTSEL_INT);
-    for (i = 0; i < 10; i++) {
-        count(&m, PMU_TALLY_INSNS, i % NR_MODES, 1);
-        g_assert_true(take_nmi(&m));
-        assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
-        wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(0));
-        wrmsr(&m, MSR_PERFCTR0, -1);
-        wrmsr(&m, MSR_APIC_LVTPC, LVT_NMI);
-    }
+static void test_two_at_once(void)
+{
+    Machine m = begin(face->cpu);
+
+    arm(&m, 0, 20, INTERRUPT);
+    arm(&m, 1, 20, INTERRUPT);
+    arm(&m, 2, 21, INTERRUPT);
+    face->start(&m);
+    count_insns(&m, 20);
+    g_assert_cmphex(face->overflowed(&m), ==, 3);
+    g_assert_true(face->interrupted(&m));
+    count_insns(&m, 1);
+    g_assert_cmphex(face->overflowed(&m), ==, 7);
+    g_assert_false(face->interrupted(&m));
     stop(&m);
 }
 
-/* Setting INT late does not make up for what has happened. */
-static void test_no_late_interrupt(void)
+static void test_no_interrupt_unless_asked(void)
 {
-    Machine m = x86_start(INTEL);
+    Machine m = begin(face->cpu);
 
-    set_lvt(&m, VECTOR);
-    arm_gp(&m, 0, 10, 0);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 11);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL | EVTSEL_INT);
-    g_assert_false(requested(&m, VECTOR));
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
+    arm(&m, 0, 10, 0);
+    arm(&m, 1, 20, INTERRUPT);
+    face->start(&m);
+    count_insns(&m, 12);
+    g_assert_cmphex(face->overflowed(&m), ==, 1);
+    assert_beyond(&m, 0, 2);
+    g_assert_false(face->interrupted(&m));
     stop(&m);
 }
 
-static void test_version_1_interrupt(void)
+/* Counter 0 overflows after 10 of 100 instructions. */
+static void count_with_freeze(Machine *m)
 {
-    Machine m = x86_start_version(1);
-
-    set_lvt(&m, VECTOR);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 12);
-    g_assert_true(requested(&m, VECTOR));
-    assert_msr(&m, MSR_PERFCTR0, 2);
-    stop(&m);
+    arm(m, 0, 10, INTERRUPT);
+    face->select(m, 1, face->insns, COUNT_ALL);
+    face->freeze_on_overflow(m);
+    face->start(m);
+    count_insns(m, 100);
 }
 
-/*
- * Freezing
- */
-
-static void arm_with_freeze(Machine *m)
+static void check_thaw(Machine *m)
 {
-    set_lvt(m, LVT_NMI);
-    arm_fixed(m, 0, 1000, FIXED_PMI);
-    arm_gp(m, 0, 10, EVTSEL_INT);
-    wrmsr(m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
-    count(m, PMU_TALLY_INSNS, KERNEL, 100);
-    g_assert_true(take_nmi(m));
-    assert_msr(m, MSR_PERFCTR0, 0);
-    assert_msr(m, MSR_FIXED_CTR0, -990 & LOW_BITS(48));
+    count_insns(m, 100);
+    assert_beyond(m, 0, 0);
+    assert_counter(m, 1, 10);
+    preset(m, 0, 1000);
+    face->rearm(m);
+    count_insns(m, 5);
+    assert_counter(m, 1, 15);
 }
 
-/* Versions 2 and 3 clear the global enables. */
-static void test_freeze_by_enables(const void *data)
+/* With the event that makes one counter overflow, all stop. */
+static void test_freeze(void)
 {
-    Machine m = x86_start_version(GPOINTER_TO_UINT(data));
+    Machine m = begin(face->cpu);
 
-    arm_with_freeze(&m);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
-    assert_msr(&m, MSR_GLOBAL_CTRL, 0);
-    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(0));
-    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
-    assert_msr(&m, MSR_PERFCTR0, 0);
-    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
-    assert_msr(&m, MSR_PERFCTR0, 5);
-    assert_msr(&m, MSR_FIXED_CTR0, -985 & LOW_BITS(48));
-    stop(&m);
-}
-
-/* Versions from 4 on set a bit in the status. */
-static void test_freeze_by_status(const void *data)
-{
-    Machine m = x86_start_version(GPOINTER_TO_UINT(data));
-
-    arm_with_freeze(&m);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0) | STATUS_CTR_FRZ);
-    assert_msr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(0));
-    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
-    assert_msr(&m, MSR_PERFCTR0, 0);
-    wrmsr(&m, MSR_STATUS_RESET, STATUS_CTR_FRZ);
-    assert_msr(&m, MSR_STATUS, 0);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
-    assert_msr(&m, MSR_PERFCTR0, 5);
-    assert_msr(&m, MSR_FIXED_CTR0, -985 & LOW_BITS(48));
-    stop(&m);
-}
-
-/* Only an interrupt freezes. */
-static void test_no_freeze_without_interrupt(void)
-{
-    Machine m = x86_start(INTEL);
-
-    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
-    arm_gp(&m, 0, 10, 0);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
-    assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(NR_GP));
-    assert_msr(&m, MSR_PERFCTR0, 90);
+    count_with_freeze(&m);
+    g_assert_true(face->interrupted(&m));
+    g_assert_cmphex(wanted(&m), ==, 0);
+    check_thaw(&m);
     stop(&m);
 }
 
 static void test_no_freeze_unless_asked(void)
 {
-    Machine m = x86_start(INTEL);
+    Machine m = begin(face->cpu);
 
-    set_lvt(&m, LVT_NMI);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
-    assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(NR_GP));
-    assert_msr(&m, MSR_PERFCTR0, 90);
-    stop(&m);
-}
-
-static void test_status_set(void)
-{
-    Machine m = x86_start_version(4);
-
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
-    wrmsr(&m, MSR_STATUS_SET, GLOBAL_GP(3) | STATUS_CTR_FRZ | STATUS_LBR_FRZ);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(3) | STATUS_CTR_FRZ | STATUS_LBR_FRZ);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    assert_msr(&m, MSR_PERFCTR0, 0);
-    wrmsr(&m, MSR_STATUS_RESET, STATUS_CTR_FRZ);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    assert_msr(&m, MSR_PERFCTR0, 10);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(3) | STATUS_LBR_FRZ);
-    stop(&m);
-}
-
-static void test_inuse(void)
-{
-    Machine m = x86_start_version(4);
-
-    assert_msr(&m, MSR_INUSE, 0);
-    wrmsr(&m, MSR_EVTSEL0 + 1, EVENT_INSNS);
-    assert_msr(&m, MSR_INUSE, GLOBAL_GP(1));
-    wrmsr(&m, MSR_EVTSEL0 + 2, EVTSEL_INT);
-    assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | INUSE_PMI);
-    wrmsr(&m, MSR_EVTSEL0 + 2, 0);
-    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_USR));
-    assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | GLOBAL_FIXED(2));
-    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_PMI));
-    assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | INUSE_PMI);
+    arm(&m, 0, 10, INTERRUPT);
+    face->start(&m);
+    count_insns(&m, 100);
+    g_assert_true(face->interrupted(&m));
+    assert_beyond(&m, 0, 90);
     stop(&m);
 }
 
 /*
- * Reset and migration
+ * Life
  */
 
-/* All that a PMU of version 4 keeps, with its values after a reset. */
-static const struct State {
-    uint32_t msr;
-    uint64_t reset;
-} states[] = {
-    { MSR_PERFCTR0, 0 }, { MSR_PERFCTR0 + 1, 0 },
-    { MSR_PERFCTR0 + 2, 0 }, { MSR_PERFCTR0 + 3, 0 },
-    { MSR_EVTSEL0, 0 }, { MSR_EVTSEL0 + 1, 0 },
-    { MSR_EVTSEL0 + 2, 0 }, { MSR_EVTSEL0 + 3, 0 },
-    { MSR_FIXED_CTR0, 0 }, { MSR_FIXED_CTR0 + 1, 0 }, { MSR_FIXED_CTR0 + 2, 0 },
-    { MSR_FIXED_CTR_CTRL, 0 },
-    { MSR_STATUS, 0 },
-    { MSR_GLOBAL_CTRL, LOW_BITS(NR_GP) },
-    { MSR_INUSE, 0 },
-    { MSR_DEBUGCTL, 0 },
-};
-
-#define NR_STATES G_N_ELEMENTS(states)
-
-static void read_states(Machine *m, uint64_t values[NR_STATES])
+static uint64_t *read_states(Machine *m)
 {
+    uint64_t *values = g_new(uint64_t, face->nr_states);
     unsigned i;
 
-    for (i = 0; i < NR_STATES; i++) {
-        values[i] = rdmsr(m, states[i].msr);
+    for (i = 0; i < face->nr_states; i++) {
+        values[i] = face->read_register(m, face->states[i].reg);
     }
+    return values;
 }
 
 static void assert_reset(Machine *m)
 {
     unsigned i;
 
-    for (i = 0; i < NR_STATES; i++) {
-        g_test_message("register 0x%x", states[i].msr);
-        assert_msr(m, states[i].msr, states[i].reset);
+    for (i = 0; i < face->nr_states; i++) {
+        g_test_message("register 0x%x", face->states[i].reg);
+        g_assert_cmphex(face->read_register(m, face->states[i].reg), ==,
+                        face->states[i].reset);
     }
     g_assert_cmphex(wanted(m), ==, 0);
 }
 
-/* Nothing as it is after a reset, counting, and with an overflow pending. */
-static void keep_busy(Machine *m)
-{
-    set_lvt(m, VECTOR);
-    arm_fixed(m, 0, 5000, FIXED_PMI);
-    arm_gp(m, 0, 10, 0);
-    arm_gp(m, 1, 1000, EVTSEL_INT);
-    start_gp(m, 2, EVENT_BRANCHES | EVTSEL_OS);
-    start_gp(m, 3, EVENT_CYCLES | EVTSEL_USR);
-    wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_ALL & ~GLOBAL_GP(3));
-    wrmsr(m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);
-    count(m, PMU_TALLY_INSNS, KERNEL, 11);
-    count(m, PMU_TALLY_RETURNS, KERNEL, 77);
-}
-
 static void test_reset(void)
 {
-    Machine m = x86_start_version(4);
+    g_autofree char *args = face->args(face->full_cpu);
+    Machine m = start(args);
 
     assert_reset(&m);
-    keep_busy(&m);
+    face->keep_busy(&m);
     qtest_system_reset(m.qts);
     assert_reset(&m);
     stop(&m);
 }
 
-/* INIT, which restarts a CPU, leaves its PMU alone, but not its local APIC. */
-static void test_init(void)
-{
-    Machine m = x86_start_version(4);
-    uint64_t before[NR_STATES], after[NR_STATES];
-
-    keep_busy(&m);
-    read_states(&m, before);
-    init(&m);
-    read_states(&m, after);
-    g_assert_cmpmem(before, sizeof(before), after, sizeof(after));
-    g_assert_true(rdmsr(&m, MSR_APIC_LVTPC) & LVT_MASKED);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
-    assert_msr(&m, MSR_PERFCTR0, 6);
-    stop(&m);
-}
-
 static void test_migration(void)
 {
-    g_autofree char *args = x86_args(INTEL ",pmu-version=4");
+    g_autofree char *args = face->args(face->full_cpu);
+    g_autofree uint64_t *before = NULL, *after = NULL;
     Machine m = start(args);
-    uint64_t before[NR_STATES], after[NR_STATES];
+    unsigned overflowed, i;
 
-    keep_busy(&m);
-    read_states(&m, before);
+    face->keep_busy(&m);
+    overflowed = face->overflowed(&m);
+    before = read_states(&m);
     migrate(&m, args);
-    read_states(&m, after);
-    g_assert_cmpmem(before, sizeof(before), after, sizeof(after));
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
-    assert_msr(&m, MSR_APIC_LVTPC, VECTOR);
+    after = read_states(&m);
+    for (i = 0; i < face->nr_states; i++) {
+        g_test_message("register 0x%x", face->states[i].reg);
+        g_assert_cmphex(before[i], ==, after[i]);
+    }
+    g_assert_cmphex(overflowed, !=, 0);
+    g_assert_cmphex(overflowed, ==, face->overflowed(&m));
     stop(&m);
 }
 
 /* Not a single event is lost or counted twice, and the next overflow comes. */
 static void test_migration_goes_on(void)
 {
-    g_autofree char *args = x86_args(INTEL);
-    Machine m = start(args);
+    g_autofree char *args = face->args(face->cpu);
+    Machine m = begin(face->cpu);
 
-    set_lvt(&m, VECTOR);
-    arm_gp(&m, 0, 1000, EVTSEL_INT);
-    count(&m, PMU_TALLY_INSNS, USER, 600);
+    arm(&m, 0, 1000, INTERRUPT);
+    face->start(&m);
+    count_insns(&m, 600);
     migrate(&m, args);
     g_assert_cmphex(wanted(&m), ==, T(INSNS));
-    count(&m, PMU_TALLY_INSNS, USER, 399);
-    g_assert_false(requested(&m, VECTOR));
-    assert_msr(&m, MSR_PERFCTR0, LOW_BITS(48));
-    count(&m, PMU_TALLY_INSNS, USER, 1);
-    g_assert_true(requested(&m, VECTOR));
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
+    count_insns(&m, 399);
+    g_assert_false(face->interrupted(&m));
+    g_assert_cmphex(face->overflowed(&m), ==, 0);
+    count_insns(&m, 1);
+    g_assert_true(face->interrupted(&m));
+    g_assert_cmphex(face->overflowed(&m), ==, 1);
     stop(&m);
 }
 
 /* An overflow that nobody had noticed yet is noticed by migrating. */
 static void test_migration_of_overflow(void)
 {
-    g_autofree char *args = x86_args(INTEL);
-    Machine m = start(args);
+    g_autofree char *args = face->args(face->cpu);
+    Machine m = begin(face->cpu);
 
-    arm_gp(&m, 0, 10, 0);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 15);
+    arm(&m, 0, 10, 0);
+    face->start(&m);
+    count_insns(&m, 15);
     migrate(&m, args);
-    assert_msr(&m, MSR_PERFCTR0, 5);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
-    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(0));
-    assert_msr(&m, MSR_STATUS, 0);
+    assert_beyond(&m, 0, 5);
+    g_assert_cmphex(face->overflowed(&m), ==, 1);
+    preset(&m, 0, 10);
+    face->rearm(&m);
+    g_assert_cmphex(face->overflowed(&m), ==, 0);
     stop(&m);
 }
 
 static void test_migration_frozen(void)
 {
-    g_autofree char *args = x86_args(INTEL ",pmu-version=4");
-    Machine m = start(args);
+    g_autofree char *args = face->args(face->full_cpu);
+    Machine m = begin(face->full_cpu);
 
-    arm_with_freeze(&m);
+    count_with_freeze(&m);
     migrate(&m, args);
-    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0) | STATUS_CTR_FRZ);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    assert_msr(&m, MSR_PERFCTR0, 0);
-    wrmsr(&m, MSR_STATUS_RESET, STATUS_CTR_FRZ);
-    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    assert_msr(&m, MSR_PERFCTR0, 10);
+    g_assert_cmphex(wanted(&m), ==, 0);
+    check_thaw(&m);
     stop(&m);
 }
 
-static const struct Mismatch {
-    const char *name, *from, *to, *message;
-} mismatches[] = {
-    { "version", INTEL, INTEL ",pmu-version=4", "pmu-version" },
-    { "gp-counters", INTEL, INTEL ",pmu-gp-counters=8", "pmu-gp-counters" },
-    { "no-pmu", INTEL, MODEL ",pmu=off", "pmu=on" },
-};
-
 static void test_migration_mismatch(const void *data)
 {
-    const struct Mismatch *mismatch = data;
+    const Mismatch *mismatch = data;
     char *path = new_file();
     g_autofree char *to = g_strdup_printf("%s -incoming file:%s",
                                           mismatch->to, path);
-    g_autofree char *args = x86_args(to);
+    g_autofree char *args = face->args(to);
     g_autofree char *message = NULL;
-    Machine m = x86_start(mismatch->from);
+    Machine m = begin(mismatch->from);
 
     save(&m, path);
     stop(&m);
@@ -1554,161 +636,112 @@ static void test_migration_mismatch(const void *data)
     delete_file(path);
 }
 
-/*
- * What cannot be had
- */
+/* Without a PMU, registers are ignored. */
+static void test_no_pmu(void)
+{
+    g_autofree char *args = face->args(face->cpu_without);
+    Machine m = start(args);
+    unsigned i;
 
-static const struct Refusal {
-    const char *cpu, *message, *allowed;
-} refusals[] = {
-    { INTEL ",pmu-version=0", "pmu-version=0", "Allowed: 1 to 5" },
-    { INTEL ",pmu-version=9", "pmu-version=9", "Allowed: 1 to 5" },
-    { INTEL ",pmu-gp-counters=0", "pmu-gp-counters=0", "Allowed: 4 or 8" },
-    { INTEL ",pmu-gp-counters=20", "pmu-gp-counters=20", "Allowed: 4 or 8" },
-    { INTEL ",pmu-fixed-counters=2", "pmu-fixed-counters=2", "Allowed: 3" },
-    { INTEL ",pmu-version=1,pmu-fixed-counters=3", "pmu-fixed-counters=3",
-      "Allowed: 0" },
-    { INTEL ",pmu-cycles=guess", "pmu-cycles=guess",
-      "Allowed: instructions or time" },
-    { INTEL ",pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
-    { INTEL ",pmu-cpi=999", "pmu-cpi=999", "Allowed: 1000 to" },
-    { INTEL ",pmu-cycles=time,pmu-frequency=1", "pmu-frequency=1",
-      "Allowed: 1000000 to" },
-    { INTEL ",pmu-frequency=1000000000", "pmu-frequency", "pmu-cycles=time" },
-    { INTEL ",pmu-cycles=time,pmu-cpi=1000", "pmu-cpi",
-      "pmu-cycles=instructions" },
-    { MODEL ",pmu=off,pmu-version=2", "pmu-version", "pmu=on" },
-    { MODEL ",pmu-gp-counters=4", "pmu-gp-counters", "pmu=on" },
-    { "EPYC-v1,pmu=on,pmu-version=2", "pmu-version", "vendor=GenuineIntel" },
-};
+    for (i = 0; i < face->nr_states; i++) {
+        g_test_message("register 0x%x", face->states[i].reg);
+        face->write_register(&m, face->states[i].reg, UINT64_MAX);
+        g_assert_cmphex(face->read_register(&m, face->states[i].reg), ==, 0);
+    }
+    stop(&m);
+}
 
 static void test_refusals(void)
 {
     unsigned i;
 
-    for (i = 0; i < G_N_ELEMENTS(refusals); i++) {
-        g_autofree char *args = x86_args(refusals[i].cpu);
+    for (i = 0; i < face->nr_refusals; i++) {
+        g_autofree char *args = face->args(face->refusals[i].cpu);
         g_autofree char *message = complaint(args);
 
-        g_assert_nonnull(strstr(message, refusals[i].message));
-        g_assert_nonnull(strstr(message, refusals[i].allowed));
+        g_assert_nonnull(strstr(message, face->refusals[i].message));
+        g_assert_nonnull(strstr(message, face->refusals[i].allowed));
     }
 }
 
-static void add(const char *path, void (*test)(void))
+void add(const char *path, void (*test)(void))
 {
     g_autofree char *full = g_strdup_printf("vpmu/%s", path);
 
     qtest_add_func(full, test);
 }
 
-static void add_data(const char *path, const char *name, const void *data,
-                     void (*test)(const void *data))
+void add_data(const char *path, const char *name, const void *data,
+              void (*test)(const void *data))
 {
     g_autofree char *full = g_strdup_printf("vpmu/%s/%s", path, name);
 
     qtest_add_data_func(full, data, test);
 }
 
-static void add_number(const char *path, unsigned n,
-                       void (*test)(const void *data))
+void add_number(const char *path, unsigned n, void (*test)(const void *data))
 {
     g_autofree char *name = g_strdup_printf("%u", n);
 
     add_data(path, name, GUINT_TO_POINTER(n), test);
 }
 
-static void add_x86_registers(void)
+static void add_counting(void)
 {
-    unsigned i;
-
-    for (i = 0; i < G_N_ELEMENTS(leaves); i++) {
-        add_data("cpuid", leaves[i].name, &leaves[i], test_leaf);
-    }
-    add("features", test_features);
-    add("misc-enable", test_misc_enable);
-    add("without-pdcm", test_without_pdcm);
-    add_data("no-pmu", "off", MODEL ",pmu=off", test_no_pmu);
-    add_data("no-pmu", "amd", "EPYC-v1,pmu=on", test_no_pmu);
-    for (i = 1; i <= MAX_VERSION; i++) {
-        add_number("bits", i, test_bits);
-        add_number("absent", i, test_absent);
-        add_number("rdpmc/index", i, test_rdpmc_index);
-    }
-    add_number("counters", 4, test_number_of_counters);
-    add_number("counters", 8, test_number_of_counters);
-    add("rdpmc/privilege", test_rdpmc_privilege);
-    add("rdpmc/value", test_rdpmc_value);
-    add("write/values", test_writes);
-    add("write/fault-changes-nothing", test_fault_changes_nothing);
-    add("refusals", test_refusals);
-}
-
-static void add_x86_counting(void)
-{
+    add("count/start-and-stop", test_start_and_stop);
+    add("count/running", test_running);
+    add("count/wrap", test_wrap);
     add("count/modes", test_modes);
-    add("count/fixed-modes", test_fixed_modes);
-    add("count/freeze-in-smm", test_freeze_in_smm);
-    add("count/fixed-events", test_fixed_events);
     add("count/events", test_events);
     add("count/uncounted-is-logged", test_uncounted_is_logged);
-    add("count/conditions", test_conditions);
-    add("count/enables", test_enables);
-    add("count/global-start-and-stop", test_global_start_and_stop);
-    add("count/version-1", test_version_1_counts);
     add("count/two-cpus", test_two_cpus);
     add("hotplug/counts", test_hotplug);
-    add("hotplug/refused", test_hotplug_refused);
 }
 
-static void add_x86_overflow(void)
+static void add_overflow(void)
 {
-    unsigned i;
-
-    add("overflow/interrupt", test_interrupt);
-    add("overflow/fixed-interrupt", test_fixed_interrupt);
-    add("overflow/nmi", test_nmi);
-    add("overflow/masked-by-delivery", test_masked_by_delivery);
-    add("overflow/masked", test_masked);
-    add("overflow/apic-disabled", test_apic_disabled);
-    add("overflow/status-without-interrupt", test_status_without_interrupt);
-    add("overflow/status-reset", test_status_reset);
-    add("overflow/two-at-once", test_two_at_once);
+    add("overflow/at-the-event", test_overflow);
+    add("overflow/once", test_once);
+    add("overflow/period", test_period);
     add("overflow/period-of-one", test_period_of_one);
-    add("overflow/no-late-interrupt", test_no_late_interrupt);
-    add("overflow/version-1", test_version_1_interrupt);
-    for (i = 2; i <= MAX_VERSION; i++) {
-        add_number("freeze/version", i, i < 4 ? test_freeze_by_enables
-                                              : test_freeze_by_status);
-    }
-    add("freeze/not-without-interrupt", test_no_freeze_without_interrupt);
+    add("overflow/two-at-once", test_two_at_once);
+    add("overflow/not-unless-asked", test_no_interrupt_unless_asked);
+    add("freeze/on-overflow", test_freeze);
     add("freeze/not-unless-asked", test_no_freeze_unless_asked);
-    add("status-set", test_status_set);
-    add("inuse", test_inuse);
 }
 
-static void add_x86_state(void)
+static void add_life(void)
 {
     unsigned i;
 
     add("reset", test_reset);
-    add("init", test_init);
     add("migration/state", test_migration);
     add("migration/goes-on", test_migration_goes_on);
     add("migration/overflow", test_migration_of_overflow);
     add("migration/frozen", test_migration_frozen);
-    for (i = 0; i < G_N_ELEMENTS(mismatches); i++) {
-        add_data("migration/mismatch", mismatches[i].name, &mismatches[i],
-                 test_migration_mismatch);
+    for (i = 0; i < face->nr_mismatches; i++) {
+        add_data("migration/mismatch", face->mismatches[i].name,
+                 &face->mismatches[i], test_migration_mismatch);
     }
+    add("no-pmu/keeps-nothing", test_no_pmu);
+    add("refusals", test_refusals);
 }
 
 int main(int argc, char **argv)
 {
+    bool is_ppc;
+
     g_test_init(&argc, &argv, NULL);
-    add_x86_registers();
-    add_x86_counting();
-    add_x86_overflow();
-    add_x86_state();
+    is_ppc = g_str_equal(qtest_get_arch(), "ppc64");
+    face = is_ppc ? &ppc_face : &x86_face;
+    add_counting();
+    add_overflow();
+    add_life();
+    if (is_ppc) {
+        add_ppc_cases();
+        add_ppc_freeze_cases();
+    } else {
+        add_x86_cases();
+    }
     return g_test_run();
 }

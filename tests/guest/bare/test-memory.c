@@ -255,3 +255,32 @@ TEST(memory, periods)
         }
     }
 }
+
+static uint64_t read_pages(uint64_t pages)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t i = 0; i < pages; i++) {
+        sum += *(volatile uint64_t *)WINDOW(i);
+    }
+    return sum;
+}
+
+/* Misses of QEMU's TLB are up to the host: a recording counts none. */
+TEST(memory, tlb_misses)
+{
+    uint64_t misses;
+
+    for (unsigned i = 0; i < WINDOW_PAGES; i++) {
+        map(i, spare[0], PTE_RW);
+    }
+    pmu_gp(0, EV_DTLB_LOAD_MISSES | SEL_USR, 0);
+    run_user(GP(0), read_pages, WINDOW_PAGES);
+    misses = rdmsr(MSR_PMC(0));
+    if (option("recorded", 0)) {
+        expect(misses, 0, "misses in a recording");
+    } else {
+        expect(misses >= WINDOW_PAGES, true, "a miss for each of %u pages, "
+               "not %lu", WINDOW_PAGES, misses);
+    }
+}

@@ -1,0 +1,21 @@
+/*
+ * A tight loop
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "program.inc"
+
+#define N 5000000
+_start: lis 4,N>>16
+        ori 4,4,N&0xffff
+        mtctr 4
+        .globl step_first, step_last
+step_first:
+1:      nop
+step_last:
+        bdnz 1b
+        quit
+        expect instructions, 3+2*N+QUIT
+        expect branches, N
+        expect taken, N-1

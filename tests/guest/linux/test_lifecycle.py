@@ -11,7 +11,7 @@ from test_sampling import addresses, check_samples
 
 COUNT_LONG = '''
 . /tests/guest.sh
-echo @@@ begin
+announce 1 long
 count instructions:u,branches:u,r01c4:u,r81d0:u,r82d0:u long
 echo @@@ end
 '''
@@ -26,11 +26,13 @@ perf record -q -o /tmp/data -e instructions:u -c {PERIOD} long &
 until pidof long > /dev/null; do
     sleep 0.1
 done
-echo @@@ begin
+announce 2 long
 count instructions:u,branches:u,r01c4:u,r81d0:u,r82d0:u long
 wait
 echo @@@ samples
 perf script -i /tmp/data -F ip
+echo @@@ complaints
+complaints
 '''
 
 
@@ -57,7 +59,7 @@ def migration(start, directory):
     state = directory / 'state'
     source = start(UP, COUNT_LONG, ['long'], adds(), monitored=True)
     source.lines_until('@@@ begin')
-    time.sleep(0.5)
+    time.sleep(0.2)
     monitor = source.monitor
     monitor.command('stop')
     monitor.command('migrate', uri=f'file:{state}')
@@ -124,15 +126,17 @@ def snapshot(start, directory):
     guest.lines_until('@@@ begin')
     monitor = guest.monitor
     make_image(monitor, directory / 'image')
-    time.sleep(1)
     where = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
     monitor.job('snapshot-save', **where)
-    time.sleep(0.5)
+    time.sleep(0.2)
     require(not counted(guest.log), 'the program had ended too early')
     monitor.job('snapshot-load', **where)
     check_counts(UP, 'long', counted(guest.lines_until('@@@ samples')))
-    check_samples(addresses('\n'.join(guest.rest())), PERIOD,
+    samples = guest.lines_until('@@@ complaints')[:-1]
+    check_samples(addresses('\n'.join(samples)), PERIOD,
                   expectations('long')['instructions'], long_address)
+    complaints = ''.join(guest.rest())
+    require(not complaints, complaints)
 
 
 @scenario

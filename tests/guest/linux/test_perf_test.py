@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """perf's own tests, as far as they need hardware counters.
 
-These need them too, and do not run in a guest that has busybox and perf:
+These do, too, and pass in guests that have more than busybox and perf:
 
-* "Object code reading" needs objdump;
-* "PERF_RECORD_* events & perf_sample fields" needs a `sleep` that is linked
-  with shared libraries;
+* "Object code reading" needs objdump, and "PERF_RECORD_* events & perf_sample
+  fields" a `sleep` that is linked with shared libraries;
 * "Setup struct perf_event_attr", "perf metrics value validation" and "perf
   stat JSON output linter" need Python;
-* "perf record tests", "perf pipe recording and injection test", "perf stat
-  STD output linter", "perf all metrics test" and others need bash, and some
-  of them a perf with symbols; the CSV linter and "perf diff tests" need
-  another mktemp;
-* "perf all PMU test" and the metrics of "PMU JSON event tests" pass, but take
+* "perf stat CSV output linter", "perf stat STD output linter" and "Zstd
+  perf.data compression/decompression" need bash and its usual company;
+* "perf all PMU test" and "PMU JSON event tests" need nothing more, but take
   minutes: they look at each event that perf knows.
+
+Debian's perf has no symbols, for want of which "perf record tests", "perf
+pipe recording and injection test" and "perf diff tests" skip.
 
 These are about what is not there:
 

@@ -129,6 +129,24 @@ def all_cpus_add_up(machine):
                   counts['branches'], 'the modes together')
 
 
+@test(SMP)
+def cpu_goes_and_comes(machine):
+    """A CPU that was off counts again, and so does the watchdog on it."""
+    output = yield '''
+        for state in 0 1; do
+            echo $state > /sys/devices/system/cpu/cpu1/online
+        done
+        COUNT='taskset 2 perf stat'
+        count '{cycles,instructions},instructions:u,r01c4:u' loop'''
+    counts = one_each(output)
+    want = expectations('loop')
+    require_equal(counts['instructions:u'], want['instructions'],
+                  'instructions')
+    require_equal(counts['r01c4:u'], want['conditional'],
+                  'conditional branches')
+    require_equal(counts['cycles'], counts['instructions'], 'cycles')
+
+
 #
 # More events than counters
 #

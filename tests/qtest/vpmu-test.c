@@ -85,7 +85,7 @@ static void save(Machine *m, const char *path)
     } while (g_strcmp0(status, "completed") != 0);
 }
 
-void migrate(Machine *m, const char *args)
+void migrate_machine(Machine *m, const char *args)
 {
     g_autofree char *incoming = g_strdup_printf("%s -incoming defer", args);
     char *path = new_file();
@@ -101,12 +101,13 @@ void migrate(Machine *m, const char *args)
     delete_file(path);
 }
 
+/* If QEMU does start, it is ended after a while. */
 char *complaint(const char *args)
 {
     char *firmware = new_firmware();
     g_autofree char *command = g_strdup_printf(
-        "echo quit | %s -accel qtest -display none -monitor stdio -nodefaults"
-        " -bios %s %s", g_getenv("QTEST_QEMU_BINARY"), firmware, args);
+        "timeout 20 %s -accel qtest -display none -nodefaults -bios %s %s",
+        g_getenv("QTEST_QEMU_BINARY"), firmware, args);
     char *argv[] = { (char *)"/bin/sh", (char *)"-c", command, NULL };
     g_autofree char *out = NULL;
     char *err;
@@ -270,11 +271,12 @@ static void check_event(Machine *m, const Event *e)
     face->write(m, e->counter, 0);
     face->select(m, e->counter, e->code, COUNT_ALL);
     face->start(m);
-    g_assert_cmphex(wanted(m) & e->tallies, ==, e->tallies);
+    g_assert_cmphex(wanted(m), ==, e->tallies);
     for (t = 0; t < PMU_TALLY__MAX; t++) {
         count(m, t, t % face->nr_modes, BIT64(t));
     }
     assert_counter(m, e->counter, e->tallies);
+    face->select(m, e->counter, e->code, 0);
 }
 
 static void test_events(void)
@@ -558,7 +560,7 @@ static void test_migration(void)
     face->keep_busy(&m);
     overflowed = face->overflowed(&m);
     before = read_states(&m);
-    migrate(&m, args);
+    migrate_machine(&m, args);
     after = read_states(&m);
     for (i = 0; i < face->nr_states; i++) {
         g_test_message("register 0x%x", face->states[i].reg);
@@ -578,7 +580,7 @@ static void test_migration_goes_on(void)
     arm(&m, 0, 1000, INTERRUPT);
     face->start(&m);
     count_insns(&m, 600);
-    migrate(&m, args);
+    migrate_machine(&m, args);
     g_assert_cmphex(wanted(&m), ==, T(INSNS));
     count_insns(&m, 399);
     g_assert_false(face->interrupted(&m));
@@ -598,7 +600,7 @@ static void test_migration_of_overflow(void)
     arm(&m, 0, 10, 0);
     face->start(&m);
     count_insns(&m, 15);
-    migrate(&m, args);
+    migrate_machine(&m, args);
     assert_beyond(&m, 0, 5);
     g_assert_cmphex(face->overflowed(&m), ==, 1);
     preset(&m, 0, 10);
@@ -613,7 +615,7 @@ static void test_migration_frozen(void)
     Machine m = begin(face->full_cpu);
 
     count_with_freeze(&m);
-    migrate(&m, args);
+    migrate_machine(&m, args);
     g_assert_cmphex(wanted(&m), ==, 0);
     check_thaw(&m);
     stop(&m);

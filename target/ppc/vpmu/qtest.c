@@ -6,14 +6,16 @@
  *
  *   vpmu_mfspr CPU SPR             OK ok VALUE | OK hvfu | OK fu | OK hea
  *   vpmu_mtspr CPU SPR VALUE       OK ok | OK hvfu | OK fu | OK hea
- *   vpmu_msr CPU VALUE             OK               sets MSR, HV included
+ *   vpmu_msr CPU VALUE             OK MODE          sets MSR, HV included
  *   vpmu_run CPU 0|1               OK               sets CTRL[RUN]
  *   vpmu_pending CPU               OK PERFM EBB     interrupts pending, 0 or 1
+ *   vpmu_hcall CPU NR ARG1 ARG2    OK R3 R4         a call of the hypervisor
  *   vpmu_count CPU TALLY MODE N    OK               N events (enum PmuTally)
  *   vpmu_wanted CPU                OK MASK          tallies read now
  *
  * SPR is a register of the PMU, HFSCR, or one of those of event-based
  * branches; hvfu, fu and hea are the interrupts that an access would cause.
+ * MODE is the mode in which instructions are counted then.
  * The last two commands need the engine that is driven by hand, which is used
  * under the qtest accelerator.
  *
@@ -84,7 +86,7 @@ static void cmd_msr(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
     cpu->env.msr = arg[0] & cpu->env.msr_mask;
     hreg_compute_hflags(&cpu->env);
     ppc_vpmu_state_changed(&cpu->env);
-    qtest_sendf(chr, "OK\n");
+    qtest_sendf(chr, "OK %u\n", ppc_vpmu_mode(cpu->env.hflags));
 }
 
 static void cmd_run(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
@@ -100,6 +102,22 @@ static void cmd_pending(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
 
     qtest_sendf(chr, "OK %d %d\n", !!(pending & PPC_INTERRUPT_PERFM),
                 !!(pending & PPC_INTERRUPT_EBB));
+}
+
+static void cmd_hcall(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
+{
+    CPUPPCState *env = &cpu->env;
+
+    if (!cpu->vhyp) {
+        qtest_sendf(chr, "FAIL no hypervisor\n");
+        return;
+    }
+    env->gpr[3] = arg[0];
+    env->gpr[4] = arg[1];
+    env->gpr[5] = arg[2];
+    PPC_VIRTUAL_HYPERVISOR_GET_CLASS(cpu->vhyp)->hypercall(cpu->vhyp, cpu);
+    qtest_sendf(chr, "OK %" PRId64 " 0x%" PRIx64 "\n", (int64_t)env->gpr[3],
+                (uint64_t)env->gpr[4]);
 }
 
 static void cmd_count(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
@@ -132,6 +150,7 @@ static const struct {
     { "vpmu_msr", 1, cmd_msr },
     { "vpmu_run", 1, cmd_run },
     { "vpmu_pending", 0, cmd_pending },
+    { "vpmu_hcall", 3, cmd_hcall },
     { "vpmu_count", 3, cmd_count },
     { "vpmu_wanted", 0, cmd_wanted },
 };

@@ -30,12 +30,17 @@ static unsigned counter_of(unsigned reg)
     return ppc_vpmu_counter(reg - SPR_POWER_PMC1 + 1);
 }
 
+static bool is_emulated(void)
+{
+    return tcg_enabled() || qtest_enabled();
+}
+
 /* The processor whose PMU a CPU would have; NULL if there is none for it. */
 static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
 {
     uint64_t flags = cpu->env.insns_flags2;
 
-    if (!cpu->has_pmu || !(tcg_enabled() || qtest_enabled())) {
+    if (!cpu->has_pmu || !is_emulated()) {
         return NULL;
     }
     return flags & PPC2_ISA310 ? &ppc_vpmu_power10
@@ -302,7 +307,7 @@ bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
     }
     error_setg(errp, "%s needs a CPU whose PMU is emulated", given);
     error_append_hint(errp, "%s.\n", !cpu->has_pmu ? "Add pmu=on"
-                      : !tcg_enabled() ? "Use -accel tcg, or leave it out"
+                      : !is_emulated() ? "Use -accel tcg, or leave it out"
                       : "Choose POWER8 or later");
     return false;
 }

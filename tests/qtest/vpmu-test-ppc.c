@@ -1,0 +1,1252 @@
+/*
+ * QTest of the virtual PMU: Power's registers, as the guest sees them
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "vpmu-test-ppc.h"
+
+#define CPU "POWER10"
+
+#define EBB_GE   PPC_BIT(0)
+#define EBB_PME  PPC_BIT(31)
+#define EBB_PMEO PPC_BIT(63)
+
+#define SIER_SIPR       PPC_BIT(38)
+#define SIER_SIHV       PPC_BIT(39)
+#define SIER_SIAR_VALID PPC_BIT(41)
+#define SIER_LOAD       PPC_BIT(48)
+#define SIER_STORE      PPC_BIT(47)
+
+#define HFSCR_PM PPC_BIT(60)
+
+char *ppc_args(const char *cpu)
+{
+    return g_strdup_printf("-machine pseries -cpu %s", cpu);
+}
+
+static Machine ppc_start(const char *cpu)
+{
+    g_autofree char *args = ppc_args(cpu);
+    Machine m = start(args);
+
+    set_run(&m, true);
+    return m;
+}
+
+/* What becomes of an access: "ok", or the interrupt that it causes. */
+static const char *try_mfspr(Machine *m, unsigned spr, uint64_t *val)
+{
+    g_auto(GStrv) words = qtest_command(m->qts, 2, "vpmu_mfspr %u %u", m->cpu,
+                                        spr);
+
+    *val = words[2] ? g_ascii_strtoull(words[2], NULL, 0) : 0;
+    return g_intern_string(words[1]);
+}
+
+static const char *try_mtspr(Machine *m, unsigned spr, uint64_t val)
+{
+    g_auto(GStrv) words = qtest_command(m->qts, 2,
+                                        "vpmu_mtspr %u %u 0x%" PRIx64,
+                                        m->cpu, spr, val);
+
+    return g_intern_string(words[1]);
+}
+
+uint64_t mfspr(Machine *m, unsigned spr)
+{
+    uint64_t val;
+
+    g_assert_cmpstr(try_mfspr(m, spr, &val), ==, "ok");
+    return val;
+}
+
+void mtspr(Machine *m, unsigned spr, uint64_t val)
+{
+    g_assert_cmpstr(try_mtspr(m, spr, val), ==, "ok");
+}
+
+#define assert_spr(m, spr, expected) \
+    g_assert_cmphex(mfspr((m), (spr)), ==, (expected))
+
+void set_mode(Machine *m, unsigned mode, bool pmm)
+{
+    static const uint64_t msr[NR_MODES] = {
+        [MODE_PROBLEM] = MSR_PR,
+        [MODE_PRIVILEGED] = 0,
+        [MODE_PROBLEM_OF_HV] = MSR_HV | MSR_PR,
+        [MODE_HYPERVISOR] = MSR_HV,
+    };
+    uint64_t val = msr[mode] | (pmm ? MSR_PMM : 0);
+    g_auto(GStrv) words = qtest_command(m->qts, 2, "vpmu_msr %u 0x%" PRIx64,
+                                        m->cpu, val);
+
+    g_assert_cmpint(g_ascii_strtoull(words[1], NULL, 0), ==, mode);
+}
+
+void set_run(Machine *m, bool run)
+{
+    g_strfreev(qtest_command(m->qts, 1, "vpmu_run %u %u", m->cpu, run));
+}
+
+/* Whether the interrupt, or the event-based branch, is pending. */
+typedef struct Pending {
+    bool perfm, ebb;
+} Pending;
+
+static Pending pending(Machine *m)
+{
+    g_auto(GStrv) words = qtest_command(m->qts, 3, "vpmu_pending %u", m->cpu);
+
+    return (Pending) { g_str_equal(words[1], "1"), g_str_equal(words[2], "1") };
+}
+
+static void set_bits(Machine *m, unsigned spr, uint64_t bits)
+{
+    mtspr(m, spr, mfspr(m, spr) | bits);
+}
+
+static void clear_bits(Machine *m, unsigned spr, uint64_t bits)
+{
+    mtspr(m, spr, mfspr(m, spr) & ~bits);
+}
+
+static unsigned spr_of(unsigned pmc)
+{
+    return SPR_PMC1 + pmc - 1;
+}
+
+/* Select an event for PMC1 to PMC4, by a code like Linux's: 0xPUxSS. */
+static void select_event(Machine *m, unsigned pmc, uint64_t code)
+{
+    unsigned sel_shift = 8 * (4 - pmc), unit_shift = 60 - 4 * (pmc - 1);
+
+    clear_bits(m, SPR_MMCR1, 0xffull << sel_shift | 0xfull << unit_shift);
+    set_bits(m, SPR_MMCR1, (code & 0xff) << sel_shift
+                           | (code >> 12 & 0xf) << unit_shift);
+}
+
+/* Stop everything, and have no counter negative. */
+static void freeze_and_clear(Machine *m)
+{
+    unsigned pmc;
+
+    mtspr(m, SPR_MMCR0, MMCR0_FC);
+    for (pmc = 1; pmc <= NR_PMCS; pmc++) {
+        mtspr(m, spr_of(pmc), 0);
+    }
+}
+
+/* PMC1 to PMC4 count instructions, PMC1 and PMC2 are negative after so many. */
+static void arm_two(Machine *m, uint64_t left1, uint64_t left2)
+{
+    unsigned pmc;
+
+    freeze_and_clear(m);
+    for (pmc = 1; pmc <= 4; pmc++) {
+        select_event(m, pmc, 0x02);
+    }
+    mtspr(m, SPR_PMC1, NEGATIVE - left1);
+    mtspr(m, SPR_PMC2, NEGATIVE - left2);
+}
+
+/*
+ * Registers
+ */
+
+#define MMCR0_POWER8  0xfffcf9b3ull
+#define MMCR0_POWER10 (MMCR0_POWER8 | MMCR0_PMCCEXT)
+
+/* The bits that registers have; what is written to others is lost. */
+static const struct Register {
+    const char *cpu;
+    unsigned spr;
+    uint64_t bits;
+} registers[] = {
+    { "POWER8",  SPR_MMCR0, MMCR0_POWER8 },
+    { "POWER8",  SPR_MMCR1, UINT64_MAX },
+    { "POWER8",  SPR_MMCR2, UINT64_MAX },
+    { "POWER8",  SPR_MMCRA, UINT64_MAX },
+    { "POWER8",  SPR_PMC1,  UINT32_MAX },
+    { "POWER8",  SPR_PMC6,  UINT32_MAX },
+    { "POWER8",  SPR_SIAR,  UINT64_MAX },
+    { "POWER8",  SPR_SDAR,  UINT64_MAX },
+    { "POWER8",  SPR_SIER,  UINT64_MAX },
+    { "POWER9",  SPR_MMCR0, MMCR0_POWER8 },
+    { "POWER10", SPR_MMCR0, MMCR0_POWER10 },
+    { "POWER10", SPR_PMC3,  UINT32_MAX },
+    { "POWER10", SPR_MMCR3, UINT64_MAX },
+    { "POWER10", SPR_SIER2, UINT64_MAX },
+    { "POWER10", SPR_SIER3, UINT64_MAX },
+};
+
+static void test_bits(void)
+{
+    unsigned i, bit;
+
+    for (i = 0; i < G_N_ELEMENTS(registers); i++) {
+        const struct Register *r = &registers[i];
+        Machine m = ppc_start(r->cpu);
+
+        for (bit = 0; bit < 64; bit++) {
+            g_test_message("%s: SPR %u, bit %u", r->cpu, r->spr, bit);
+            mtspr(&m, r->spr, PPC_BIT(bit));
+            assert_spr(&m, r->spr, PPC_BIT(bit) & r->bits);
+        }
+        mtspr(&m, r->spr, UINT64_MAX);
+        assert_spr(&m, r->spr, r->bits);
+        stop(&m);
+    }
+}
+
+/* The numbers for problem state name the same registers in any state. */
+static void test_aliases(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_PMC4, 1234);
+    assert_spr(&m, SPR_PMC4 - SPR_PROBLEM, 1234);
+    mtspr(&m, SPR_PMC4 - SPR_PROBLEM, 4321);
+    assert_spr(&m, SPR_PMC4, 4321);
+    mtspr(&m, SPR_SIER2, BIT64(40));
+    assert_spr(&m, SPR_SIER2 - SPR_PROBLEM, BIT64(40));
+    stop(&m);
+}
+
+/*
+ * Access in problem state
+ */
+
+/* Registers that are treated alike. */
+enum {
+    CONTROLS, /* what a program can be allowed to write */
+    PMC5_AND_6,
+    SAMPLES,  /* what it can only read */
+    NR_GROUPS,
+};
+
+static const unsigned groups[NR_GROUPS][9] = {
+    { SPR_MMCR0, SPR_MMCR2, SPR_MMCRA, SPR_PMC1, SPR_PMC2, SPR_PMC3, SPR_PMC4 },
+    { SPR_PMC5, SPR_PMC6 },
+    { SPR_MMCR1, SPR_SIER, SPR_SIAR, SPR_SDAR, SPR_MMCR3, SPR_SIER2,
+      SPR_SIER3 },
+};
+
+static const struct Access {
+    const char *cpu;
+    uint64_t mmcr0;
+    struct {
+        const char *read, *write;
+    } group[NR_GROUPS];
+} accesses[] = {
+    /*                          controls         PMC5, PMC6       samples */
+    { "POWER9", MMCR0_PMCC(0),
+                              { { "ok", "hea" }, { "ok", "hea" },
+                                                 { "ok", "hea" } } },
+    { "POWER9", MMCR0_PMCC(1),
+                              { { "fu", "fu" },  { "fu", "fu" },
+                                                 { "fu", "fu" } } },
+    { "POWER9", MMCR0_PMCC(2),
+                              { { "ok", "ok" },  { "ok", "ok" },
+                                                 { "ok", "hea" } } },
+    { "POWER9", MMCR0_PMCC(3),
+                              { { "ok", "ok" },  { "fu", "fu" },
+                                                 { "ok", "hea" } } },
+    /* PMCCEXT takes the samples away from those who may write nothing... */
+    { "POWER10", MMCR0_PMCC(0) | MMCR0_PMCCEXT,
+                              { { "ok", "hea" }, { "ok", "hea" },
+                                                 { "fu", "hea" } } },
+    { "POWER10", MMCR0_PMCC(1) | MMCR0_PMCCEXT,
+                              { { "fu", "fu" },  { "fu", "fu" },
+                                                 { "fu", "fu" } } },
+    { "POWER10", MMCR0_PMCC(2) | MMCR0_PMCCEXT,
+                              { { "ok", "ok" },  { "ok", "ok" },
+                                                 { "ok", "hea" } } },
+    { "POWER10", MMCR0_PMCC(3) | MMCR0_PMCCEXT,
+                              { { "ok", "ok" },  { "fu", "fu" },
+                                                 { "ok", "hea" } } },
+    /* ... and POWER9 does not have it. */
+    { "POWER9", MMCR0_PMCC(0) | MMCR0_PMCCEXT,
+                              { { "ok", "hea" }, { "ok", "hea" },
+                                                 { "ok", "hea" } } },
+};
+
+static void check_access(Machine *m, const struct Access *a, unsigned group)
+{
+    const unsigned *reg;
+    uint64_t val;
+
+    for (reg = groups[group]; *reg; reg++) {
+        unsigned spr = *reg - SPR_PROBLEM;
+
+        g_test_message("%s: SPR %u with MMCR0 = 0x%" PRIx64, a->cpu, spr,
+                       a->mmcr0);
+        g_assert_cmpstr(try_mfspr(m, spr, &val), ==, a->group[group].read);
+        g_assert_cmpstr(try_mtspr(m, spr, 0), ==, a->group[group].write);
+    }
+}
+
+static void test_access(void)
+{
+    unsigned i, group;
+
+    for (i = 0; i < G_N_ELEMENTS(accesses); i++) {
+        Machine m = ppc_start(accesses[i].cpu);
+
+        mtspr(&m, SPR_MMCR0, MMCR0_FC | accesses[i].mmcr0);
+        set_mode(&m, MODE_PROBLEM, false);
+        for (group = 0; group < NR_GROUPS; group++) {
+            check_access(&m, &accesses[i], group);
+        }
+        stop(&m);
+    }
+}
+
+/* What a register has for problem state; the rest cannot even be changed. */
+static const struct Visible {
+    unsigned spr;
+    uint64_t bits;
+} visible[] = {
+    { SPR_MMCR0, 0x84000080 },         /* FC, PMAE, PMAO */
+    { SPR_MMCR2, 0x4020100804020000 }, /* the FCnP0 */
+    { SPR_MMCRA, UINT64_MAX },
+    { SPR_PMC1,  UINT32_MAX },
+};
+
+static void test_visible(void)
+{
+    Machine m = ppc_start("POWER9");
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(visible); i++) {
+        const struct Visible *v = &visible[i];
+        uint64_t all;
+
+        g_test_message("SPR %u", v->spr);
+        mtspr(&m, v->spr, UINT64_MAX);
+        clear_bits(&m, SPR_MMCR0, MMCR0_PMCC(3));
+        set_bits(&m, SPR_MMCR0, MMCR0_PMCC(2));
+        all = mfspr(&m, v->spr);
+        set_mode(&m, MODE_PROBLEM, false);
+        assert_spr(&m, v->spr - SPR_PROBLEM, v->bits);
+        mtspr(&m, v->spr - SPR_PROBLEM, 0);
+        assert_spr(&m, v->spr - SPR_PROBLEM, 0);
+        set_mode(&m, MODE_PRIVILEGED, false);
+        assert_spr(&m, v->spr, all & ~v->bits);
+        set_mode(&m, MODE_PROBLEM, false);
+        mtspr(&m, v->spr - SPR_PROBLEM, UINT64_MAX);
+        set_mode(&m, MODE_PRIVILEGED, false);
+        assert_spr(&m, v->spr, all);
+    }
+    stop(&m);
+}
+
+static void test_visible_sier(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_SIER, UINT64_MAX);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMCC(2));
+    set_mode(&m, MODE_PROBLEM, false);
+    assert_spr(&m, SPR_SIER - SPR_PROBLEM, 0x7fffff);
+    stop(&m);
+}
+
+static const struct Facility {
+    unsigned mode;
+    bool hfscr_pm;
+    const char *outcome;
+} facilities[] = {
+    { MODE_PROBLEM,       true,  "ok" },
+    { MODE_PRIVILEGED,    true,  "ok" },
+    { MODE_PROBLEM_OF_HV, true,  "ok" },
+    { MODE_HYPERVISOR,    true,  "ok" },
+    { MODE_PROBLEM,       false, "hvfu" },
+    { MODE_PRIVILEGED,    false, "hvfu" },
+    { MODE_PROBLEM_OF_HV, false, "ok" },
+    { MODE_HYPERVISOR,    false, "ok" },
+};
+
+/* A hypervisor can keep the facility from what runs below it. */
+static void test_hfscr(const void *data)
+{
+    g_autofree char *args = g_strdup_printf("-machine %s", (const char *)data);
+    Machine m = start(args);
+    uint64_t val;
+    unsigned i;
+
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMCC(2));
+    for (i = 0; i < G_N_ELEMENTS(facilities); i++) {
+        const struct Facility *f = &facilities[i];
+        unsigned spr = SPR_PMC1 - (f->mode & MODE_PRIVILEGED ? 0 : SPR_PROBLEM);
+
+        mtspr(&m, SPR_HFSCR, f->hfscr_pm ? HFSCR_PM : 0);
+        set_mode(&m, f->mode, false);
+        g_assert_cmpstr(try_mfspr(&m, spr, &val), ==, f->outcome);
+        g_assert_cmpstr(try_mtspr(&m, spr, 1), ==, f->outcome);
+    }
+    stop(&m);
+}
+
+/* Without a PMU, the facility is not available. */
+static void test_no_pmu(void)
+{
+    Machine m = ppc_start("POWER9,pmu=off");
+    uint64_t val;
+
+    mtspr(&m, SPR_MMCR0, MMCR0_PMCC(2));
+    assert_spr(&m, SPR_MMCR0, 0);
+    set_mode(&m, MODE_PROBLEM, false);
+    g_assert_cmpstr(try_mfspr(&m, SPR_PMC1 - SPR_PROBLEM, &val), ==, "fu");
+    g_assert_cmpstr(try_mtspr(&m, SPR_PMC1 - SPR_PROBLEM, 0), ==, "fu");
+    stop(&m);
+}
+
+/*
+ * Events
+ */
+
+/* The codes that Linux and the manuals use; the first digit is the PMC. */
+#define EVENT(cpu, code, tallies) { cpu, ((code) >> 16) - 1, code, tallies }
+
+#define EVENTS_OF_ALL(cpu)                                                  \
+    EVENT(cpu, 0x10002, T(INSNS)), EVENT(cpu, 0x20002, T(INSNS)),           \
+    EVENT(cpu, 0x30002, T(INSNS)), EVENT(cpu, 0x40002, T(INSNS)),           \
+    EVENT(cpu, 0x1001e, T(CYCLES)), EVENT(cpu, 0x2001e, T(CYCLES)),         \
+    EVENT(cpu, 0x3001e, T(CYCLES)), EVENT(cpu, 0x4001e, T(CYCLES)),         \
+    EVENT(cpu, 0x100f0, T(CYCLES)), EVENT(cpu, 0x100f2, T(INSNS)),          \
+    EVENT(cpu, 0x100fe, T(INSNS)), EVENT(cpu, 0x200f0, T(STORES)),          \
+    EVENT(cpu, 0x200f2, T(INSNS)), EVENT(cpu, 0x200f4, T(CYCLES)),          \
+    EVENT(cpu, 0x200f8, T(INTERRUPTS)),                                     \
+    EVENT(cpu, 0x200fa, NEAR_TAKEN | T(FAR_BRANCHES)),                      \
+    EVENT(cpu, 0x300f2, T(INSNS)),                                          \
+    EVENT(cpu, 0x300fc, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES)),        \
+    EVENT(cpu, 0x400f2, T(INSNS)), EVENT(cpu, 0x400fa, T(INSNS)),           \
+    EVENT(cpu, 0x400fc, T(ITLB_MISSES)), EVENT(cpu, 0x10068, BRANCHES),     \
+    EVENT(cpu, 0x1e058, T(FAILED_STORES)),                                  \
+    /* No such events, of this counter or unit, or none that are counted. */ \
+    EVENT(cpu, 0x10000, 0), EVENT(cpu, 0x200fe, 0), EVENT(cpu, 0x300f0, 0), \
+    EVENT(cpu, 0x400f0, 0), EVENT(cpu, 0x400f6, 0), EVENT(cpu, 0x20068, 0), \
+    EVENT(cpu, 0x1e002, 0), EVENT(cpu, 0x4d01e, 0), EVENT(cpu, 0x10058, 0)
+
+static const Event events[] = {
+    EVENTS_OF_ALL("POWER8"),
+    EVENT("POWER8", 0x100ee, T(LOADS)),
+    EVENT("POWER8", 0x1002e, T(LOADS)),
+    EVENT("POWER8", 0x20016, T(STORES)),
+    EVENT("POWER8", 0x40060, BRANCHES),
+    EVENT("POWER8", 0x100fc, 0),
+    EVENT("POWER8", 0x4d05e, 0),
+
+    EVENTS_OF_ALL("POWER9"),
+    EVENT("POWER9", 0x10012, BRANCHES),
+    EVENT("POWER9", 0x100fc, T(LOADS)),
+    EVENT("POWER9", 0x20016, T(STORES)),
+    EVENT("POWER9", 0x4003e, T(LOADS)),
+    EVENT("POWER9", 0x4d05e, BRANCHES),
+    EVENT("POWER9", 0x100ee, 0),
+    EVENT("POWER9", 0x2f04a, 0),
+
+    EVENTS_OF_ALL("POWER10"),
+    EVENT("POWER10", 0x100fc, T(LOADS)),
+    EVENT("POWER10", 0x2f04a, BRANCHES),
+    EVENT("POWER10", 0x40030, T(INSNS)),
+    EVENT("POWER10", 0x4003e, T(LOADS)),
+    EVENT("POWER10", 0x4d05e, BRANCHES),
+    EVENT("POWER10", 0x100ee, 0),
+    EVENT("POWER10", 0x40060, 0),
+};
+
+/* 100 with the run latch, 10 without. */
+static const struct RunLatch {
+    unsigned pmc;
+    uint64_t code, mmcr0;
+    uint64_t expected;
+} run_latches[] = {
+    { 2, 0x200f4, 0, 100 },
+    { 4, 0x400fa, 0, 100 },
+    { 5, 0x500fa, 0, 100 },
+    { 6, 0x600f4, 0, 100 },
+    { 5, 0x500fa, MMCR0_CC56RUN, 110 },
+    { 6, 0x600f4, MMCR0_CC56RUN, 110 },
+    { 2, 0x200f4, MMCR0_CC56RUN, 100 },
+    { 1, 0x10002, 0, 110 },
+    { 4, 0x4001e, 0, 110 },
+    { 1, 0x100f0, 0, 110 },
+    { 1, 0x100f0, MMCR0_FC14WAIT, 110 },
+    { 1, 0x1001e, MMCR0_FC14WAIT, 100 },
+};
+
+static void test_run_latch(void)
+{
+    Machine m = ppc_start(CPU);
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(run_latches); i++) {
+        const struct RunLatch *r = &run_latches[i];
+
+        g_test_message("PMC%u, event 0x%" PRIx64, r->pmc, r->code);
+        freeze_and_clear(&m);
+        if (r->pmc <= 4) {
+            select_event(&m, r->pmc, r->code);
+        }
+        mtspr(&m, SPR_MMCR0, r->mmcr0);
+        set_run(&m, true);
+        count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 100);
+        count(&m, PMU_TALLY_CYCLES, MODE_PROBLEM, 100);
+        set_run(&m, false);
+        count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 10);
+        count(&m, PMU_TALLY_CYCLES, MODE_PROBLEM, 10);
+        assert_spr(&m, spr_of(r->pmc), r->expected);
+    }
+    stop(&m);
+}
+
+#define MMCRA_SAMPLE       PPC_BIT(63)
+#define MMCRA_SAMP_MODE(n) ((uint64_t)(n) << (63 - 62))
+#define MMCRA_SAMP_ELIG(n) ((uint64_t)(n) << (63 - 59))
+
+/* Which instructions are marked; those are what these events count. */
+static const struct Marked {
+    uint64_t mmcra;
+    PmuTallies tallies;
+} marked[] = {
+    { 0, 0 },
+    { MMCRA_SAMPLE, T(INSNS) },
+    { MMCRA_SAMPLE | MMCRA_SAMP_ELIG(5), T(LOADS) },
+    { MMCRA_SAMPLE | MMCRA_SAMP_ELIG(7), T(STORES) },
+    { MMCRA_SAMPLE | MMCRA_SAMP_ELIG(1), 0 },
+    { MMCRA_SAMPLE | MMCRA_SAMP_MODE(1), 0 },
+    { MMCRA_SAMP_ELIG(5), 0 },
+};
+
+static void test_marked(void)
+{
+    static const uint64_t codes[] = { 0x100e0, 0x20030, 0x30030, 0x400e0 };
+    Machine m = ppc_start("POWER9");
+    unsigned i, pmc;
+
+    for (i = 0; i < G_N_ELEMENTS(marked); i++) {
+        g_test_message("MMCRA 0x%" PRIx64, marked[i].mmcra);
+        freeze_and_clear(&m);
+        mtspr(&m, SPR_MMCRA, marked[i].mmcra);
+        for (pmc = 1; pmc <= 4; pmc++) {
+            select_event(&m, pmc, codes[pmc - 1]);
+        }
+        mtspr(&m, SPR_MMCR0, MMCR0_FC56);
+        g_assert_cmphex(wanted(&m), ==, marked[i].tallies);
+        count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, T(INSNS));
+        count(&m, PMU_TALLY_LOADS, MODE_PROBLEM, T(LOADS));
+        count(&m, PMU_TALLY_STORES, MODE_PROBLEM, T(STORES));
+        for (pmc = 1; pmc <= 4; pmc++) {
+            assert_spr(&m, spr_of(pmc), marked[i].tallies);
+        }
+    }
+    stop(&m);
+}
+
+/*
+ * Conditions and alerts
+ */
+
+/* Negative counters that cause an alert, bit n for PMCn. */
+static const struct Condition {
+    uint64_t mmcr0;
+    unsigned pmcs;
+} conditions[] = {
+    { 0,                                            0x00 },
+    { MMCR0_PMC1CE,                                 0x02 },
+    { MMCR0_PMCJCE,                                 0x7c },
+    { MMCR0_PMC1CE | MMCR0_PMCJCE,                  0x7e },
+    { MMCR0_PMC1CE | MMCR0_PMCC(3),                 0x02 },
+    { MMCR0_PMCJCE | MMCR0_PMCC(3),                 0x1c },
+    { MMCR0_PMC1CE | MMCR0_PMCJCE | MMCR0_PMCC(3),  0x1e },
+};
+
+static void check_condition(Machine *m, const struct Condition *c, unsigned pmc)
+{
+    uint64_t mmcr0 = c->mmcr0 | MMCR0_FC;
+    bool alert = c->pmcs & BIT64(pmc);
+
+    g_test_message("MMCR0 0x%" PRIx64 ", PMC%u", c->mmcr0, pmc);
+    freeze_and_clear(m);
+    mtspr(m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
+    mtspr(m, spr_of(pmc), NEGATIVE - 1);
+    g_assert_false(pending(m).perfm);
+    assert_spr(m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
+    mtspr(m, spr_of(pmc), NEGATIVE);
+    g_assert_cmpint(pending(m).perfm, ==, alert);
+    assert_spr(m, SPR_MMCR0, mmcr0 | (alert ? MMCR0_PMAO : MMCR0_PMAE));
+}
+
+static void test_conditions(void)
+{
+    Machine m = ppc_start(CPU);
+    unsigned i, pmc;
+
+    for (i = 0; i < G_N_ELEMENTS(conditions); i++) {
+        for (pmc = 1; pmc <= NR_PMCS; pmc++) {
+            check_condition(&m, &conditions[i], pmc);
+        }
+    }
+    stop(&m);
+}
+
+/* A counter that is negative is a condition for as long as it is. */
+static void test_level(void)
+{
+    Machine m = ppc_start(CPU);
+
+    arm_two(&m, 10, 1000);
+    mtspr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FC56);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 11);
+    g_assert_false(pending(&m).perfm);
+    assert_spr(&m, SPR_PMC1, NEGATIVE + 1);
+    set_bits(&m, SPR_MMCR0, MMCR0_PMAE);
+    g_assert_true(pending(&m).perfm);
+    assert_spr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FC56 | MMCR0_PMAO);
+
+    /* Handled, but the counter was left as it is. */
+    mtspr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FC56);
+    g_assert_false(pending(&m).perfm);
+    set_bits(&m, SPR_MMCR0, MMCR0_PMAE);
+    g_assert_true(pending(&m).perfm);
+
+    mtspr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FC56);
+    mtspr(&m, SPR_PMC1, 0);
+    set_bits(&m, SPR_MMCR0, MMCR0_PMAE);
+    g_assert_false(pending(&m).perfm);
+    stop(&m);
+}
+
+/* PMAO is the interrupt, whoever sets it; what else was there stays. */
+static void test_pmao(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAE | MMCR0_PMAO);
+    g_assert_true(pending(&m).perfm);
+    assert_spr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAE | MMCR0_PMAO);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAE);
+    g_assert_false(pending(&m).perfm);
+    stop(&m);
+}
+
+static void test_alert_clears_pmae(void)
+{
+    const uint64_t mmcr0 = MMCR0_PMC1CE | MMCR0_FC56 | MMCR0_TBSEL(2);
+    Machine m = ppc_start(CPU);
+
+    arm_two(&m, 10, 1000);
+    mtspr(&m, SPR_MMCR0, mmcr0 | MMCR0_PMAE | MMCR0_FCECE | MMCR0_PMAQ);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 100);
+    assert_spr(&m, SPR_MMCR0, mmcr0 | MMCR0_FC | MMCR0_FCECE | MMCR0_PMAO);
+    assert_spr(&m, SPR_PMC1, NEGATIVE);
+    assert_spr(&m, SPR_PMC3, 10);
+    stop(&m);
+}
+
+/* FCECE freezes when there is a condition, with or without an alert. */
+static void test_freeze_without_alert(void)
+{
+    Machine m = ppc_start(CPU);
+
+    arm_two(&m, 10, 1000);
+    mtspr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FCECE);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 100);
+    assert_spr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMC1CE | MMCR0_FCECE);
+    assert_spr(&m, SPR_PMC1, NEGATIVE);
+    assert_spr(&m, SPR_PMC4, 10);
+    assert_spr(&m, SPR_PMC5, 10);
+    g_assert_false(pending(&m).perfm);
+    stop(&m);
+}
+
+static void test_no_freeze_without_condition(void)
+{
+    Machine m = ppc_start(CPU);
+
+    arm_two(&m, 10, 1000);
+    mtspr(&m, SPR_MMCR0, MMCR0_PMCJCE | MMCR0_FCECE | MMCR0_PMAE);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 100);
+    assert_spr(&m, SPR_MMCR0, MMCR0_PMCJCE | MMCR0_FCECE | MMCR0_PMAE);
+    assert_spr(&m, SPR_PMC1, NEGATIVE + 90);
+    stop(&m);
+}
+
+/* PMC2 to PMC6 stand until PMC1 is negative, condition or not. */
+static void test_trigger(void)
+{
+    Machine m = ppc_start(CPU);
+    unsigned pmc;
+
+    arm_two(&m, 10, 1000);
+    mtspr(&m, SPR_MMCR0, MMCR0_TRIGGER);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 9);
+    assert_spr(&m, SPR_MMCR0, MMCR0_TRIGGER);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 6);
+    assert_spr(&m, SPR_MMCR0, 0);
+    assert_spr(&m, SPR_PMC1, NEGATIVE + 5);
+    for (pmc = 3; pmc <= 5; pmc++) {
+        assert_spr(&m, spr_of(pmc), 5);
+    }
+    stop(&m);
+}
+
+/* What ends the trigger does not freeze; the next condition does. */
+static void test_trigger_then_freeze(void)
+{
+    const uint64_t mmcr0 = MMCR0_PMCJCE | MMCR0_FCECE | MMCR0_PMAE;
+    Machine m = ppc_start(CPU);
+
+    arm_two(&m, 10, 20);
+    mtspr(&m, SPR_MMCR0, mmcr0 | MMCR0_TRIGGER);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 10);
+    assert_spr(&m, SPR_MMCR0, mmcr0);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 100);
+    assert_spr(&m, SPR_MMCR0, MMCR0_PMCJCE | MMCR0_FCECE | MMCR0_FC
+                              | MMCR0_PMAO);
+    assert_spr(&m, SPR_PMC1, NEGATIVE + 20);
+    assert_spr(&m, SPR_PMC2, NEGATIVE);
+    assert_spr(&m, SPR_PMC3, 20);
+    stop(&m);
+}
+
+/* Where and in which state an alert occurred. */
+static const struct Sample {
+    unsigned mode;
+    uint64_t code;
+    PmuTally tally;
+    uint64_t sier;
+} samples[] = {
+    { MODE_PROBLEM,       0x10002, PMU_TALLY_INSNS, SIER_SIPR },
+    { MODE_PRIVILEGED,    0x10002, PMU_TALLY_INSNS, 0 },
+    { MODE_PROBLEM_OF_HV, 0x10002, PMU_TALLY_INSNS, SIER_SIPR | SIER_SIHV },
+    { MODE_HYPERVISOR,    0x10002, PMU_TALLY_INSNS, SIER_SIHV },
+    { MODE_HYPERVISOR,    0x100fc, PMU_TALLY_LOADS, SIER_SIHV | SIER_LOAD },
+    { MODE_HYPERVISOR,    0x200f0, PMU_TALLY_STORES, SIER_SIHV | SIER_STORE },
+};
+
+static void test_samples(void)
+{
+    Machine m = start("-machine powernv10");
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(samples); i++) {
+        const struct Sample *s = &samples[i];
+        unsigned pmc = s->code >> 16;
+
+        freeze_and_clear(&m);
+        mtspr(&m, SPR_SDAR, 1);
+        mtspr(&m, SPR_SIER2, 1);
+        select_event(&m, pmc, s->code);
+        mtspr(&m, spr_of(pmc), NEGATIVE - 1);
+        mtspr(&m, SPR_MMCR0, MMCR0_PMAE | MMCR0_PMC1CE | MMCR0_PMCJCE);
+        set_mode(&m, s->mode, false);
+        count(&m, s->tally, s->mode, 1);
+        set_mode(&m, MODE_HYPERVISOR, false);
+        g_assert_true(pending(&m).perfm);
+        assert_spr(&m, SPR_SIER, SIER_SIAR_VALID | s->sier);
+        assert_spr(&m, SPR_SDAR, 0);
+        assert_spr(&m, SPR_SIER2, 0);
+    }
+    stop(&m);
+}
+
+/*
+ * The time base: an event whenever the selected bit turns from 0 to 1
+ */
+
+#define TB_HZ 512000000ull
+
+static const struct TimeBase {
+    const char *name;
+    unsigned tbsel;
+    unsigned bit;
+} time_bases[] = {
+    { "47", 0, 47 },
+    { "51", 1, 51 },
+    { "55", 2, 55 },
+    { "63", 3, 63 },
+};
+
+/* The alert is raised in the vCPU's thread, which needs its time. */
+static bool alert_follows(Machine *m)
+{
+    unsigned i;
+
+    for (i = 0; i < 1000; i++) {
+        if (pending(m).perfm) {
+            return true;
+        }
+        g_usleep(1000);
+    }
+    return false;
+}
+
+static void test_time_base(const void *data)
+{
+    const struct TimeBase *t = data;
+    const uint64_t mmcr0 = MMCR0_TBEE | MMCR0_TBSEL(t->tbsel) | MMCR0_FCECE;
+    uint64_t ticks = 2 * PPC_BIT(t->bit);
+    int64_t ns = ticks * 1000000000 / TB_HZ;
+    Machine m = ppc_start(CPU);
+
+    /* It is not known where the time base stands: step to a transition. */
+    mtspr(&m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
+    qtest_clock_step_next(m.qts);
+    g_assert_true(alert_follows(&m));
+    assert_spr(&m, SPR_MMCR0, mmcr0 | MMCR0_FC | MMCR0_PMAO);
+
+    mtspr(&m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
+    g_assert_false(pending(&m).perfm);
+    if (ns > 10) {
+        qtest_clock_step(m.qts, ns - 10);
+        assert_spr(&m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
+    }
+    qtest_clock_step(m.qts, 20);
+    g_assert_true(alert_follows(&m));
+    stop(&m);
+}
+
+static void test_time_base_off(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_MMCR0, MMCR0_TBEE | MMCR0_PMAE);
+    mtspr(&m, SPR_MMCR0, MMCR0_PMAE);
+    qtest_clock_step(m.qts, 1000000);
+    assert_spr(&m, SPR_MMCR0, MMCR0_PMAE);
+    stop(&m);
+}
+
+/*
+ * Event-based branches
+ */
+
+static void test_ebb(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    arm_two(&m, 10, 1000);
+    mtspr(&m, SPR_MMCR0, MMCR0_PMAE | MMCR0_PMC1CE | MMCR0_EBE);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 9);
+    g_assert_false(pending(&m).ebb);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 1);
+    g_assert_true(pending(&m).ebb);
+    g_assert_false(pending(&m).perfm);
+    assert_spr(&m, SPR_BESCR, EBB_GE | EBB_PMEO);
+    assert_spr(&m, SPR_MMCR0, MMCR0_PMAO | MMCR0_PMC1CE | MMCR0_EBE);
+    mtspr(&m, SPR_BESCR, EBB_GE);
+    g_assert_false(pending(&m).ebb);
+    stop(&m);
+}
+
+/* An alert while branches are disabled is not lost. */
+static void test_ebb_disabled(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_BESCR, EBB_PME);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_EBE | MMCR0_PMAO);
+    assert_spr(&m, SPR_BESCR, EBB_PMEO);
+    g_assert_false(pending(&m).ebb);
+    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PMEO);
+    g_assert_true(pending(&m).ebb);
+    stop(&m);
+}
+
+static void test_ebb_exception_disabled(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_BESCR, EBB_GE);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_EBE | MMCR0_PMAO);
+    assert_spr(&m, SPR_BESCR, EBB_GE);
+    g_assert_false(pending(&m).ebb);
+    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    assert_spr(&m, SPR_BESCR, EBB_GE | EBB_PMEO);
+    g_assert_true(pending(&m).ebb);
+    stop(&m);
+}
+
+/* EBE decides which of the two an alert that has occurred causes. */
+static void test_ebe(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAO);
+    g_assert_true(pending(&m).perfm);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAO | MMCR0_EBE);
+    g_assert_false(pending(&m).perfm);
+    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    g_assert_true(pending(&m).ebb);
+    stop(&m);
+}
+
+/*
+ * Partitions
+ */
+
+#define H_PERFMON 0x7c
+
+enum {
+    H_SUCCESS = 0,
+    H_PARAMETER = -4,
+    H_RESOURCE = -16,
+};
+
+#define PERFMON_ENABLE      PPC_BIT(0)
+#define PERFMON_GRANULARITY PPC_BIT(1)
+
+static int64_t h_perfmon(Machine *m, uint64_t set, uint64_t reset,
+                         uint64_t *modes)
+{
+    g_auto(GStrv) words = qtest_command(
+        m->qts, 3, "vpmu_hcall %u 0x%x 0x%" PRIx64 " 0x%" PRIx64, m->cpu,
+        H_PERFMON, set, reset);
+
+    *modes = g_ascii_strtoull(words[2], NULL, 0);
+    return g_ascii_strtoll(words[1], NULL, 0);
+}
+
+static const struct Perfmon {
+    uint64_t set, reset;
+    int64_t result;
+    uint64_t modes; /* if successful */
+} perfmons[] = {
+    { 0, 0, H_SUCCESS, 0 },
+    { PERFMON_ENABLE, 0, H_SUCCESS, PERFMON_ENABLE },
+    { 0, 0, H_SUCCESS, PERFMON_ENABLE },
+    { PERFMON_GRANULARITY, 0, H_RESOURCE },
+    { BIT64(0), 0, H_PARAMETER },
+    { 0, PPC_BIT(2), H_PARAMETER },
+    { PERFMON_ENABLE, PERFMON_ENABLE, H_PARAMETER },
+    { 0, PERFMON_GRANULARITY, H_SUCCESS, PERFMON_ENABLE },
+    { 0, PERFMON_ENABLE, H_SUCCESS, 0 },
+};
+
+static void test_perfmon(void)
+{
+    Machine m = ppc_start(CPU);
+    uint64_t modes;
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(perfmons); i++) {
+        g_test_message("set 0x%" PRIx64 ", reset 0x%" PRIx64, perfmons[i].set,
+                       perfmons[i].reset);
+        g_assert_cmpint(h_perfmon(&m, perfmons[i].set, perfmons[i].reset,
+                                  &modes), ==, perfmons[i].result);
+        if (perfmons[i].result == H_SUCCESS) {
+            g_assert_cmphex(modes, ==, perfmons[i].modes);
+        }
+    }
+    stop(&m);
+    m = ppc_start(CPU ",pmu=off");
+    g_assert_cmpint(h_perfmon(&m, PERFMON_ENABLE, 0, &modes), ==, H_RESOURCE);
+    stop(&m);
+}
+
+/* Whether the device tree says something. */
+static bool device_tree_has(const char *cpu, const char *name)
+{
+    char *path = new_file();
+    g_autofree char *dtb = NULL;
+    Machine m = ppc_start(cpu);
+    bool found;
+    gsize size;
+
+    qtest_qmp_assert_success(m.qts, "{'execute': 'dumpdtb',"
+                             " 'arguments': {'filename': %s}}", path);
+    stop(&m);
+    g_assert_true(g_file_get_contents(path, &dtb, &size, NULL));
+    delete_file(path);
+    found = memmem(dtb, size, name, strlen(name) + 1);
+    return found;
+}
+
+static void test_device_tree(void)
+{
+    g_assert_true(device_tree_has(CPU, "hcall-perfmon"));
+    g_assert_true(device_tree_has(CPU, "performance-monitor"));
+    g_assert_false(device_tree_has(CPU ",pmu=off", "hcall-perfmon"));
+    g_assert_false(device_tree_has(CPU ",pmu=off", "performance-monitor"));
+}
+
+/*
+ * Life
+ */
+
+static const Kept states[] = {
+    { SPR_MMCR0, MMCR0_FC }, { SPR_MMCR1, 0 }, { SPR_MMCR2, 0 },
+    { SPR_MMCR3, 0 }, { SPR_MMCRA, 0 },
+    { SPR_PMC1, 0 }, { SPR_PMC2, 0 }, { SPR_PMC3, 0 },
+    { SPR_PMC4, 0 }, { SPR_PMC5, 0 }, { SPR_PMC6, 0 },
+    { SPR_SIAR, 0 }, { SPR_SDAR, 0 },
+    { SPR_SIER, 0 }, { SPR_SIER2, 0 }, { SPR_SIER3, 0 },
+};
+
+/* Nothing as it is after a reset, counting, and PMC1 negative. */
+static void keep_busy(Machine *m)
+{
+    unsigned i;
+
+    set_run(m, true);
+    for (i = 0; i < G_N_ELEMENTS(states); i++) {
+        if (states[i].reg != SPR_MMCR0) {
+            mtspr(m, states[i].reg, 0x1230000 + i);
+        }
+    }
+    mtspr(m, SPR_MMCR1, 0x02021e1e);
+    mtspr(m, SPR_MMCR2, MMCR2_FIELD(FCNP0, 2));
+    mtspr(m, SPR_MMCR3, 0x123456789abcdef0);
+    mtspr(m, SPR_PMC1, NEGATIVE - 10);
+    mtspr(m, SPR_MMCR0, MMCR0_PMCJCE | MMCR0_PMAE | MMCR0_FCECE);
+    count(m, PMU_TALLY_INSNS, MODE_PRIVILEGED, 11);
+    count(m, PMU_TALLY_CYCLES, MODE_PROBLEM, 77);
+}
+
+/* What an alert caused is still pending afterwards. */
+static void check_pending_migrates(uint64_t mmcr0)
+{
+    g_autofree char *args = ppc_args(CPU);
+    Machine m = ppc_start(CPU);
+    Pending before, after;
+
+    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAO | mmcr0);
+    before = pending(&m);
+    migrate_machine(&m, args);
+    after = pending(&m);
+    g_assert_true(before.perfm || before.ebb);
+    g_assert_cmpint(before.perfm, ==, after.perfm);
+    g_assert_cmpint(before.ebb, ==, after.ebb);
+    assert_spr(&m, SPR_BESCR, before.ebb ? EBB_GE | EBB_PMEO
+                                         : EBB_GE | EBB_PME);
+    stop(&m);
+}
+
+static void test_pending_migrates(void)
+{
+    check_pending_migrates(0);
+    check_pending_migrates(MMCR0_EBE);
+}
+
+/* A reset ends what was pending, too. */
+static void test_reset_of_pending(void)
+{
+    Machine m = ppc_start(CPU);
+
+    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAO);
+    g_assert_true(pending(&m).perfm);
+    qtest_system_reset(m.qts);
+    g_assert_false(pending(&m).perfm);
+    assert_spr(&m, SPR_BESCR, 0);
+    stop(&m);
+}
+
+static const Mismatch mismatches[] = {
+    { "no-pmu", CPU, CPU ",pmu=off", "pmu=on" },
+};
+
+static const Refusal refusals[] = {
+    { "POWER9,pmu-cycles=guess", "pmu-cycles=guess",
+      "Allowed: instructions or time" },
+    { "POWER9,pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
+    { "POWER9,pmu-cpi=999", "pmu-cpi=999", "Allowed: 1000 to" },
+    { "POWER9,pmu-cycles=time,pmu-frequency=1", "pmu-frequency=1",
+      "Allowed: 1000000 to" },
+    { "POWER9,pmu-frequency=1000000000", "pmu-frequency", "pmu-cycles=time" },
+    { "POWER9,pmu-cycles=time,pmu-cpi=1000", "pmu-cpi",
+      "pmu-cycles=instructions" },
+    { "POWER9,pmu=off,pmu-cycles=time", "pmu-cycles", "pmu=on" },
+    { "POWER7,pmu-cpi=1000", "pmu-cpi", "Choose POWER8 or later" },
+};
+
+/*
+ * In the terms that architectures share
+ */
+
+static uint64_t face_read_register(Machine *m, uint32_t reg)
+{
+    return mfspr(m, reg);
+}
+
+static void face_hotplug(Machine *m)
+{
+    qtest_qmp_device_add(m->qts, "power10_v2.0-spapr-cpu-core", "late",
+                         "{'core-id': 1}");
+}
+
+static void face_prepare(Machine *m)
+{
+    set_run(m, true);
+}
+
+static void face_select(Machine *m, unsigned counter, uint64_t event,
+                        unsigned flags)
+{
+    unsigned pmc = counter + 1;
+    uint64_t ce = pmc == 1 ? MMCR0_PMC1CE : MMCR0_PMCJCE;
+    uint64_t user = MMCR2_FIELD(FCNP0, pmc);
+    uint64_t kernel = MMCR2_FIELD(FCNS, pmc) | MMCR2_FIELD(FCNH, pmc);
+
+    select_event(m, pmc, event);
+    clear_bits(m, SPR_MMCR2, user | kernel);
+    set_bits(m, SPR_MMCR2, (flags & COUNT_USER ? 0 : user)
+                           | (flags & COUNT_KERNEL ? 0 : kernel));
+    if (flags & INTERRUPT) {
+        set_bits(m, SPR_MMCR0, ce | MMCR0_PMAE);
+    }
+}
+
+static void face_start(Machine *m)
+{
+    mtspr(m, SPR_MMCR0, (mfspr(m, SPR_MMCR0) & ~MMCR0_FC) | MMCR0_FC56);
+}
+
+static void face_stop(Machine *m)
+{
+    set_bits(m, SPR_MMCR0, MMCR0_FC);
+}
+
+static void face_freeze_on_overflow(Machine *m)
+{
+    set_bits(m, SPR_MMCR0, MMCR0_FCECE);
+}
+
+static uint64_t face_read(Machine *m, unsigned counter)
+{
+    return mfspr(m, spr_of(counter + 1));
+}
+
+static void face_write(Machine *m, unsigned counter, uint64_t val)
+{
+    mtspr(m, spr_of(counter + 1), val);
+}
+
+static unsigned face_overflowed(Machine *m)
+{
+    unsigned set = 0, i;
+
+    for (i = 0; i < NR_PMCS; i++) {
+        if (face_read(m, i) & NEGATIVE) {
+            set |= BIT64(i);
+        }
+    }
+    return set;
+}
+
+static bool face_interrupted(Machine *m)
+{
+    bool perfm = pending(m).perfm;
+
+    if (perfm) {
+        clear_bits(m, SPR_MMCR0, MMCR0_PMAO);
+    }
+    return perfm;
+}
+
+static void face_rearm(Machine *m)
+{
+    mtspr(m, SPR_MMCR0, (mfspr(m, SPR_MMCR0) & ~(MMCR0_FC | MMCR0_PMAO))
+                        | MMCR0_PMAE);
+}
+
+const Face ppc_face = {
+    .cpu = CPU,
+    .full_cpu = CPU,
+    .cpu_without = CPU ",pmu=off",
+    .user = MODE_PROBLEM,
+    .kernel = MODE_PRIVILEGED,
+    .user_modes = BIT64(MODE_PROBLEM) | BIT64(MODE_PROBLEM_OF_HV),
+    .nr_modes = NR_MODES,
+    .width = 32,
+    .overflow_at = NEGATIVE,
+    .insns = 0x02,
+    .cycles = 0x1e,
+    .unknown = 0x100f8,
+    .unknown_message = "event 0x100f8",
+    .events = events,
+    .nr_events = G_N_ELEMENTS(events),
+    .states = states,
+    .nr_states = G_N_ELEMENTS(states),
+    .mismatches = mismatches,
+    .nr_mismatches = G_N_ELEMENTS(mismatches),
+    .refusals = refusals,
+    .nr_refusals = G_N_ELEMENTS(refusals),
+
+    .args = ppc_args,
+    .hotplug = face_hotplug,
+    .read_register = face_read_register,
+    .write_register = mtspr,
+    .prepare = face_prepare,
+    .select = face_select,
+    .start = face_start,
+    .stop = face_stop,
+    .freeze_on_overflow = face_freeze_on_overflow,
+    .read = face_read,
+    .write = face_write,
+    .overflowed = face_overflowed,
+    .interrupted = face_interrupted,
+    .rearm = face_rearm,
+    .keep_busy = keep_busy,
+};
+
+static void add_registers(void)
+{
+    static const char *const machines[] = {
+        "powernv8", "powernv9", "powernv10",
+    };
+    unsigned i;
+
+    add("bits", test_bits);
+    add("aliases", test_aliases);
+    add("access/problem-state", test_access);
+    add("access/visible-bits", test_visible);
+    add("access/visible-sier", test_visible_sier);
+    for (i = 0; i < G_N_ELEMENTS(machines); i++) {
+        add_data("access/hfscr", machines[i], machines[i], test_hfscr);
+    }
+    add("no-pmu/off", test_no_pmu);
+    add("count/run-latch", test_run_latch);
+    add("count/marked", test_marked);
+}
+
+static void add_alerts(void)
+{
+    unsigned i;
+
+    add("alert/conditions", test_conditions);
+    add("alert/level", test_level);
+    add("alert/pmao", test_pmao);
+    add("alert/clears-pmae", test_alert_clears_pmae);
+    add("alert/freeze-without-alert", test_freeze_without_alert);
+    add("alert/no-freeze-without-condition", test_no_freeze_without_condition);
+    add("alert/samples", test_samples);
+    add("trigger/ends", test_trigger);
+    add("trigger/then-freeze", test_trigger_then_freeze);
+    for (i = 0; i < G_N_ELEMENTS(time_bases); i++) {
+        add_data("time-base", time_bases[i].name, &time_bases[i],
+                 test_time_base);
+    }
+    add("time-base/off", test_time_base_off);
+    add("ebb/pending", test_ebb);
+    add("ebb/disabled", test_ebb_disabled);
+    add("ebb/exception-disabled", test_ebb_exception_disabled);
+    add("ebb/ebe", test_ebe);
+}
+
+void add_ppc_cases(void)
+{
+    add_registers();
+    add_alerts();
+    add("perfmon/hcall", test_perfmon);
+    add("perfmon/device-tree", test_device_tree);
+    add("migration/pending", test_pending_migrates);
+    add("reset-of-pending", test_reset_of_pending);
+}

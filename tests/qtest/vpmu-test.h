@@ -1,0 +1,258 @@
+/*
+ * QTest of the virtual PMU: between its parts
+ *
+ *   vpmu-test.c             cases that all architectures share, written once
+ *   vpmu-test-x86.c         x86's face, and the cases of its own
+ *   vpmu-test-ppc.c         Power's, likewise
+ *   vpmu-test-ppc-freeze.c  Power's freeze bits, in every state of the CPU
+ *
+ * Guest code does not run under qtest.  Commands of the target access the
+ * registers of a CPU for it, and say what has happened: so many events of a
+ * kind in a mode.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef VPMU_TEST_H
+#define VPMU_TEST_H
+
+#include "libqtest.h"
+#include "hw/pmu/pmu-engine.h"
+
+#define BIT64(n) (1ull << (n))
+#define LOW_BITS(n) (UINT64_MAX >> (64 - (n)))
+
+/* Sets of tallies. */
+#define T(name) BIT64(PMU_TALLY_##name)
+#define COND (T(COND_TAKEN) | T(COND_NOT_TAKEN))
+#define NEAR_TAKEN (T(COND_TAKEN) | T(JUMPS) | T(INDIRECT_JUMPS) | T(CALLS) \
+                    | T(INDIRECT_CALLS) | T(RETURNS))
+#define BRANCHES (COND | NEAR_TAKEN | T(FAR_BRANCHES))
+
+/**
+ * struct Machine - a QEMU and the CPU that the functions below access
+ */
+typedef struct Machine {
+    QTestState *qts;
+    unsigned cpu;
+} Machine;
+
+/**
+ * enum - what a counter is to do, a sum of these
+ * @COUNT_USER: count programs
+ * @COUNT_KERNEL: count the kernel
+ * @COUNT_ALL: both
+ * @INTERRUPT: interrupt at overflow
+ */
+enum {
+    COUNT_USER = 1,
+    COUNT_KERNEL = 2,
+    COUNT_ALL = COUNT_USER | COUNT_KERNEL,
+    INTERRUPT = 4,
+};
+
+/**
+ * struct Event - an event of a CPU and what it counts
+ * @cpu: the CPU, for -cpu
+ * @counter: a counter that can count it
+ * @code: its code
+ * @tallies: a set of PmuTally; 0 if it is not counted
+ */
+typedef struct Event {
+    const char *cpu;
+    unsigned counter;
+    uint64_t code;
+    uint64_t tallies;
+} Event;
+
+/**
+ * struct Kept - a register that the PMU keeps
+ * @reg: its number
+ * @reset: its value after a reset
+ */
+typedef struct Kept {
+    uint32_t reg;
+    uint64_t reset;
+} Kept;
+
+/**
+ * struct Mismatch - a CPU that cannot take over the state of another
+ * @name: of the case
+ * @from: that CPU, for -cpu
+ * @to: this one
+ * @message: part of what QEMU says
+ */
+typedef struct Mismatch {
+    const char *name, *from, *to, *message;
+} Mismatch;
+
+/**
+ * struct Refusal - a CPU that cannot be had
+ * @cpu: for -cpu
+ * @message: part of what QEMU says
+ * @allowed: part of its hint
+ */
+typedef struct Refusal {
+    const char *cpu, *message, *allowed;
+} Refusal;
+
+/**
+ * struct Face - a PMU in the terms that architectures share
+ *
+ * Counters are numbered from 0 on; the shared cases use NR_COUNTERS of them,
+ * on which any event can be selected.
+ *
+ * @cpu: a CPU with a PMU, for -cpu
+ * @full_cpu: one that has every register of @states
+ * @cpu_without: one without a PMU
+ * @user: the mode of PmuTally that programs run in
+ * @kernel: the mode that a kernel runs in
+ * @user_modes: all modes that COUNT_USER is about; the others are kernels'
+ * @nr_modes: how many there are
+ * @width: bits of a counter
+ * @overflow_at: its value just after it has overflowed
+ * @insns: an event: instructions
+ * @cycles: an event: cycles
+ * @unknown: an event that is not counted
+ * @unknown_message: part of what QEMU logs about it
+ * @events: events of all models; sorted by CPU
+ * @nr_events: how many
+ * @states: all registers that the PMU keeps
+ * @nr_states: how many
+ * @mismatches: CPUs that cannot take over each other's state
+ * @nr_mismatches: how many
+ * @refusals: CPUs that cannot be had
+ * @nr_refusals: how many
+ *
+ * @args: the arguments for a machine with such a CPU; the caller frees them
+ * @hotplug: add a second CPU to a machine with -smp 1,maxcpus=2
+ * @read_register: read a register of @states
+ * @write_register: write one, unless it is read-only
+ * @prepare: make the machine ready for interrupts
+ * @select: make a counter count an event, as COUNT_* and INTERRUPT say, once
+ *          counters are started
+ * @start: start all counters that have been selected, by one write
+ * @stop: stop all counters, by one write
+ * @freeze_on_overflow: with an overflow that interrupts, all counters stop
+ * @read: read a counter
+ * @write: write a counter
+ * @overflowed: the counters that have overflowed, bit n for counter n
+ * @interrupted: whether there has been an interrupt since this was asked last
+ * @rearm: what a handler does at its end, after it has written counters that
+ *         had overflowed: counters run, and the next overflow interrupts
+ * @keep_busy: bring all of @states to other values than after a reset
+ */
+typedef struct Face {
+    const char *cpu, *full_cpu, *cpu_without;
+    unsigned user, kernel;
+    PmuModes user_modes;
+    unsigned nr_modes;
+    unsigned width;
+    uint64_t overflow_at;
+    uint64_t insns, cycles, unknown;
+    const char *unknown_message;
+    const Event *events;
+    unsigned nr_events;
+    const Kept *states;
+    unsigned nr_states;
+    const Mismatch *mismatches;
+    unsigned nr_mismatches;
+    const Refusal *refusals;
+    unsigned nr_refusals;
+
+    char *(*args)(const char *cpu);
+    void (*hotplug)(Machine *m);
+    uint64_t (*read_register)(Machine *m, uint32_t reg);
+    void (*write_register)(Machine *m, uint32_t reg, uint64_t val);
+    void (*prepare)(Machine *m);
+    void (*select)(Machine *m, unsigned counter, uint64_t event,
+                   unsigned flags);
+    void (*start)(Machine *m);
+    void (*stop)(Machine *m);
+    void (*freeze_on_overflow)(Machine *m);
+    uint64_t (*read)(Machine *m, unsigned counter);
+    void (*write)(Machine *m, unsigned counter, uint64_t val);
+    unsigned (*overflowed)(Machine *m);
+    bool (*interrupted)(Machine *m);
+    void (*rearm)(Machine *m);
+    void (*keep_busy)(Machine *m);
+} Face;
+
+#define NR_COUNTERS 4
+
+extern const Face x86_face, ppc_face;
+
+/**
+ * new_file - an empty file, to be given to delete_file()
+ */
+char *new_file(void);
+
+/**
+ * delete_file - delete a file and free its name
+ */
+void delete_file(char *path);
+
+/**
+ * start - start a machine
+ * @args: QEMU's arguments
+ */
+Machine start(const char *args);
+
+/**
+ * stop - end a machine
+ */
+void stop(Machine *m);
+
+/**
+ * count - let events happen in a CPU
+ */
+void count(Machine *m, PmuTally tally, unsigned mode, uint64_t n);
+
+/**
+ * wanted - what a CPU's engine has to count now, a set of PmuTally
+ */
+PmuTallies wanted(Machine *m);
+
+/**
+ * migrate_machine - replace a machine by one to which it has been migrated
+ * @args: the other's arguments
+ */
+void migrate_machine(Machine *m, const char *args);
+
+/**
+ * complaint - what QEMU says when it refuses to start; the caller frees it
+ */
+char *complaint(const char *args);
+
+/**
+ * add - add a case
+ * @path: its name below vpmu/
+ */
+void add(const char *path, void (*test)(void));
+
+/**
+ * add_data - add a case that is one of several
+ * @path: what they have in common
+ * @name: its own name
+ * @data: what it is given
+ */
+void add_data(const char *path, const char *name, const void *data,
+              void (*test)(const void *data));
+
+/**
+ * add_number - add a case that is one of several, given a number
+ */
+void add_number(const char *path, unsigned n, void (*test)(const void *data));
+
+/**
+ * add_x86_cases, add_ppc_cases - add the cases of an architecture's own
+ */
+void add_x86_cases(void);
+void add_ppc_cases(void);
+
+/**
+ * add_ppc_freeze_cases - add those that walk Power's freeze bits
+ */
+void add_ppc_freeze_cases(void);
+
+#endif /* VPMU_TEST_H */

@@ -409,54 +409,82 @@ static void test_no_pmu(void)
  */
 
 /* The codes that Linux and the manuals use; the first digit is the PMC. */
-#define EVENT(cpu, code, tallies) { cpu, ((code) >> 16) - 1, code, tallies }
+#define EVENT(code, tallies) { ((code) >> 16) - 1, code, tallies }
 
-#define EVENTS_OF_ALL(cpu)                                                  \
-    EVENT(cpu, 0x10002, T(INSNS)), EVENT(cpu, 0x20002, T(INSNS)),           \
-    EVENT(cpu, 0x30002, T(INSNS)), EVENT(cpu, 0x40002, T(INSNS)),           \
-    EVENT(cpu, 0x1001e, T(CYCLES)), EVENT(cpu, 0x2001e, T(CYCLES)),         \
-    EVENT(cpu, 0x3001e, T(CYCLES)), EVENT(cpu, 0x4001e, T(CYCLES)),         \
-    EVENT(cpu, 0x100f0, T(CYCLES)), EVENT(cpu, 0x100f2, T(INSNS)),          \
-    EVENT(cpu, 0x100fe, T(INSNS)), EVENT(cpu, 0x200f0, T(STORES)),          \
-    EVENT(cpu, 0x200f2, T(INSNS)), EVENT(cpu, 0x200f4, T(CYCLES)),          \
-    EVENT(cpu, 0x200f8, T(INTERRUPTS)),                                     \
-    EVENT(cpu, 0x200fa, NEAR_TAKEN | T(FAR_BRANCHES)),                      \
-    EVENT(cpu, 0x300f2, T(INSNS)),                                          \
-    EVENT(cpu, 0x300fc, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES)),        \
-    EVENT(cpu, 0x400f2, T(INSNS)), EVENT(cpu, 0x400fa, T(INSNS)),           \
-    EVENT(cpu, 0x400fc, T(ITLB_MISSES)), EVENT(cpu, 0x10068, BRANCHES),     \
-    EVENT(cpu, 0x1e058, T(FAILED_STORES)),                                  \
-    /* No such events, of this counter or unit, or none that are counted. */ \
-    EVENT(cpu, 0x10000, 0), EVENT(cpu, 0x200fe, 0), EVENT(cpu, 0x300f0, 0), \
-    EVENT(cpu, 0x400f0, 0), EVENT(cpu, 0x400f6, 0), EVENT(cpu, 0x20068, 0), \
-    EVENT(cpu, 0x1e002, 0), EVENT(cpu, 0x4d01e, 0), EVENT(cpu, 0x10058, 0)
+static const Event common_events[] = {
+    EVENT(0x10002, T(INSNS)),
+    EVENT(0x20002, T(INSNS)),
+    EVENT(0x30002, T(INSNS)),
+    EVENT(0x40002, T(INSNS)),
+    EVENT(0x1001e, T(CYCLES)),
+    EVENT(0x2001e, T(CYCLES)),
+    EVENT(0x3001e, T(CYCLES)),
+    EVENT(0x4001e, T(CYCLES)),
+    EVENT(0x100f0, T(CYCLES)),
+    EVENT(0x100f2, T(INSNS)),
+    EVENT(0x100fe, T(INSNS)),
+    EVENT(0x200f0, T(STORES)),
+    EVENT(0x200f2, T(INSNS)),
+    EVENT(0x200f4, T(CYCLES)),
+    EVENT(0x200f8, T(INTERRUPTS)),
+    EVENT(0x200fa, NEAR_TAKEN | T(FAR_BRANCHES)),
+    EVENT(0x300f2, T(INSNS)),
+    EVENT(0x300fc, T(DTLB_LOAD_MISSES),
+    EVENT(0x400f2, T(INSNS)),
+    EVENT(0x400fa, T(INSNS)),
+    EVENT(0x400fc, T(ITLB_MISSES)),
+    EVENT(0x10068, BRANCHES),
+    EVENT(0x1e058, T(FAILED_STORES)),
+    /* No such events, of this counter or unit, or none that are counted. */
+    EVENT(0x10000, 0),
+    EVENT(0x200fe, 0),
+    EVENT(0x300f0, 0),
+    EVENT(0x400f0, 0),
+    EVENT(0x400f6, 0),
+    EVENT(0x20068, 0),
+    EVENT(0x1e002, 0),
+    EVENT(0x4d01e, 0),
+    EVENT(0x10058, 0),
+};
 
-static const Event events[] = {
-    EVENTS_OF_ALL("POWER8"),
-    EVENT("POWER8", 0x100ee, T(LOADS)),
-    EVENT("POWER8", 0x1002e, T(LOADS)),
-    EVENT("POWER8", 0x20016, T(STORES)),
-    EVENT("POWER8", 0x40060, BRANCHES),
-    EVENT("POWER8", 0x100fc, 0),
-    EVENT("POWER8", 0x4d05e, 0),
+static const Event power8_events[] = {
+    EVENT(0x100ee, T(LOADS)),
+    EVENT(0x1002e, T(LOADS)),
+    EVENT(0x20016, T(STORES)),
+    EVENT(0x40060, BRANCHES),
+    EVENT(0x100fc, 0),
+    EVENT(0x4d05e, 0),
+};
 
-    EVENTS_OF_ALL("POWER9"),
-    EVENT("POWER9", 0x10012, BRANCHES),
-    EVENT("POWER9", 0x100fc, T(LOADS)),
-    EVENT("POWER9", 0x20016, T(STORES)),
-    EVENT("POWER9", 0x4003e, T(LOADS)),
-    EVENT("POWER9", 0x4d05e, BRANCHES),
-    EVENT("POWER9", 0x100ee, 0),
-    EVENT("POWER9", 0x2f04a, 0),
+static const Event power9_events[] = {
+    EVENT(0x10012, BRANCHES),
+    EVENT(0x100fc, T(LOADS)),
+    EVENT(0x20016, T(STORES)),
+    EVENT(0x4003e, T(LOADS)),
+    EVENT(0x4d05e, BRANCHES),
+    EVENT(0x100ee, 0),
+    EVENT(0x2f04a, 0),
+};
 
-    EVENTS_OF_ALL("POWER10"),
-    EVENT("POWER10", 0x100fc, T(LOADS)),
-    EVENT("POWER10", 0x2f04a, BRANCHES),
-    EVENT("POWER10", 0x40030, T(INSNS)),
-    EVENT("POWER10", 0x4003e, T(LOADS)),
-    EVENT("POWER10", 0x4d05e, BRANCHES),
-    EVENT("POWER10", 0x100ee, 0),
-    EVENT("POWER10", 0x40060, 0),
+static const Event power10_events[] = {
+    EVENT(0x100fc, T(LOADS)),
+    EVENT(0x2f04a, BRANCHES),
+    EVENT(0x40030, T(INSNS)),
+    EVENT(0x4003e, T(LOADS)),
+    EVENT(0x4d05e, BRANCHES),
+    EVENT(0x100ee, 0),
+    EVENT(0x40060, 0),
+};
+
+#define EVENTS(name) name##_events, G_N_ELEMENTS(name##_events)
+
+static const EventTable event_tables[] = {
+    { "POWER8", EVENTS(common) },
+    { "POWER8", EVENTS(power8) },
+    { "POWER9", EVENTS(common) },
+    { "POWER9", EVENTS(power9) },
+    { "POWER10", EVENTS(common) },
+    { "POWER10", EVENTS(power10) },
 };
 
 /* 100 with the run latch, 10 without. */
@@ -1171,8 +1199,8 @@ const Face ppc_face = {
     .cycles = 0x1e,
     .unknown = 0x100f8,
     .unknown_message = "event 0x100f8",
-    .events = events,
-    .nr_events = G_N_ELEMENTS(events),
+    .event_tables = event_tables,
+    .nr_event_tables = G_N_ELEMENTS(event_tables),
     .states = states,
     .nr_states = G_N_ELEMENTS(states),
     .mismatches = mismatches,

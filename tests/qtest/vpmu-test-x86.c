@@ -676,34 +676,60 @@ static void test_fixed_events(void)
     stop(&m);
 }
 
-static const Event events[] = {
-    { INTEL, 0, 0x003c, T(CYCLES) },
-    { INTEL, 0, 0x013c, T(REF_CYCLES) },
-    { INTEL, 0, 0x00c0, T(INSNS) },
-    { INTEL, 0, 0x00c4, BRANCHES },
-    { INTEL, 0, 0x4f2e, 0 },
-    { INTEL, 0, 0x412e, 0 },
-    { INTEL, 0, 0x00c5, 0 },
-    { INTEL, 0, 0xffff, 0 },
-    { INTEL, 0, 0x01c4, COND },
-    { INTEL, 0, 0x02c4, T(CALLS) | T(INDIRECT_CALLS) },
-    { INTEL, 0, 0x08c4, T(RETURNS) },
-    { INTEL, 0, 0x10c4, T(COND_NOT_TAKEN) },
-    { INTEL, 0, 0x20c4, NEAR_TAKEN },
-    { INTEL, 0, 0x40c4, T(FAR_BRANCHES) },
-    { INTEL, 0, 0x11c4, 0 },
-    { INTEL, 0, 0x81d0, T(LOADS) },
-    { INTEL, 0, 0x82d0, T(STORES) },
-    { "Icelake-Server-v1,pmu=on", 0, 0x11c4, COND },
-    { "Icelake-Server-v1,pmu=on", 0, 0x01c4, T(COND_TAKEN) },
-    { "Icelake-Server-v1,pmu=on", 0, 0x20c4, NEAR_TAKEN },
-    { "Icelake-Server-v1,pmu=on", 0, 0x81d0, T(LOADS) },
-    { "SandyBridge-v1,pmu=on", 0, 0x01c4, COND },
-    { "SandyBridge-v1,pmu=on", 0, 0x81d0, T(LOADS) },
-    { "Haswell-v1,pmu=on", 0, 0x82d0, T(STORES) },
-    { "SapphireRapids-v1,pmu=on", 0, 0x11c4, COND },
-    { "max,vendor=GenuineIntel,pmu=on", 0, 0x00c4, BRANCHES },
-    { "max,vendor=GenuineIntel,pmu=on", 0, 0x01c4, 0 },
+static const Event skylake_events[] = {
+    { 0, 0x003c, T(CYCLES) },
+    { 0, 0x013c, T(REF_CYCLES) },
+    { 0, 0x00c0, T(INSNS) },
+    { 0, 0x00c4, BRANCHES },
+    { 0, 0x4f2e, 0 },
+    { 0, 0x412e, 0 },
+    { 0, 0x00c5, 0 },
+    { 0, 0xffff, 0 },
+    { 0, 0x01c4, COND },
+    { 0, 0x02c4, T(CALLS) | T(INDIRECT_CALLS) },
+    { 0, 0x08c4, T(RETURNS) },
+    { 0, 0x10c4, T(COND_NOT_TAKEN) },
+    { 0, 0x20c4, NEAR_TAKEN },
+    { 0, 0x40c4, T(FAR_BRANCHES) },
+    { 0, 0x11c4, 0 },
+    { 0, 0x81d0, T(LOADS) },
+    { 0, 0x82d0, T(STORES) },
+};
+
+static const Event icelake_events[] = {
+    { 0, 0x11c4, COND },
+    { 0, 0x01c4, T(COND_TAKEN) },
+    { 0, 0x20c4, NEAR_TAKEN },
+    { 0, 0x81d0, T(LOADS) },
+};
+
+static const Event sandybridge_events[] = {
+    { 0, 0x01c4, COND },
+    { 0, 0x81d0, T(LOADS) },
+};
+
+static const Event haswell_events[] = {
+    { 0, 0x82d0, T(STORES) },
+};
+
+static const Event sapphire_rapids_events[] = {
+    { 0, 0x11c4, COND },
+};
+
+static const Event architectural_events[] = {
+    { 0, 0x00c4, BRANCHES },
+    { 0, 0x01c4, 0 },
+};
+
+#define EVENTS(name) name##_events, G_N_ELEMENTS(name##_events)
+
+static const EventTable event_tables[] = {
+    { INTEL, EVENTS(skylake) },
+    { "Icelake-Server-v1,pmu=on", EVENTS(icelake) },
+    { "SandyBridge-v1,pmu=on", EVENTS(sandybridge) },
+    { "Haswell-v1,pmu=on", EVENTS(haswell) },
+    { "SapphireRapids-v1,pmu=on", EVENTS(sapphire_rapids) },
+    { "max,vendor=GenuineIntel,pmu=on", EVENTS(architectural) },
 };
 
 /* 1000 cycles, 700 instructions, the CPU woken 4 times. */
@@ -1269,8 +1295,8 @@ const Face x86_face = {
     .cycles = EVENT_CYCLES,
     .unknown = 0x412e,
     .unknown_message = "event 0x2e, unit mask 0x41",
-    .events = events,
-    .nr_events = G_N_ELEMENTS(events),
+    .event_tables = event_tables,
+    .nr_event_tables = G_N_ELEMENTS(event_tables),
     .states = states,
     .nr_states = NR_STATES,
     .mismatches = mismatches,

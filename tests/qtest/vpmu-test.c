@@ -266,7 +266,7 @@ static void check_event(Machine *m, const Event *e)
 {
     PmuTally t;
 
-    g_test_message("%s: event 0x%" PRIx64, e->cpu, e->code);
+    g_test_message("event 0x%" PRIx64, e->code);
     face->stop(m);
     face->write(m, e->counter, 0);
     face->select(m, e->counter, e->code, COUNT_ALL);
@@ -281,21 +281,18 @@ static void check_event(Machine *m, const Event *e)
 
 static void test_events(void)
 {
-    const char *cpu = NULL;
-    Machine m = { };
-    unsigned i;
+    unsigned i, j;
 
-    for (i = 0; i < face->nr_events; i++) {
-        if (g_strcmp0(cpu, face->events[i].cpu) != 0) {
-            if (cpu) {
-                stop(&m);
-            }
-            cpu = face->events[i].cpu;
-            m = begin(cpu);
+    for (i = 0; i < face->nr_event_tables; i++) {
+        const EventTable *table = &face->event_tables[i];
+        Machine m = begin(table->cpu);
+
+        g_test_message("%s", table->cpu);
+        for (j = 0; j < table->nr_events; j++) {
+            check_event(&m, &table->events[j]);
         }
-        check_event(&m, &face->events[i]);
+        stop(&m);
     }
-    stop(&m);
 }
 
 /* An event that is not counted is logged, but only once. */

@@ -52,18 +52,28 @@ enum {
 };
 
 /**
- * struct Event - an event of a CPU and what it counts
- * @cpu: the CPU, for -cpu
+ * struct Event - an event and what it counts
  * @counter: a counter that can count it
  * @code: its code
  * @tallies: a set of PmuTally; 0 if it is not counted
  */
 typedef struct Event {
-    const char *cpu;
     unsigned counter;
     uint64_t code;
     uint64_t tallies;
 } Event;
+
+/**
+ * struct EventTable - events of a CPU
+ * @cpu: the CPU, for -cpu
+ * @events: its events
+ * @nr_events: how many
+ */
+typedef struct EventTable {
+    const char *cpu;
+    const Event *events;
+    unsigned nr_events;
+} EventTable;
 
 /**
  * struct Kept - a register that the PMU keeps
@@ -115,8 +125,8 @@ typedef struct Refusal {
  * @cycles: an event: cycles
  * @unknown: an event that is not counted
  * @unknown_message: part of what QEMU logs about it
- * @events: events of all models; sorted by CPU
- * @nr_events: how many
+ * @event_tables: events of all models
+ * @nr_event_tables: how many
  * @states: all registers that the PMU keeps
  * @nr_states: how many
  * @mismatches: CPUs that cannot take over each other's state
@@ -151,8 +161,8 @@ typedef struct Face {
     uint64_t overflow_at;
     uint64_t insns, cycles, unknown;
     const char *unknown_message;
-    const Event *events;
-    unsigned nr_events;
+    const EventTable *event_tables;
+    unsigned nr_event_tables;
     const Kept *states;
     unsigned nr_states;
     const Mismatch *mismatches;

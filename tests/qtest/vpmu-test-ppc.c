@@ -429,13 +429,13 @@ static const Event common_events[] = {
     EVENT(0x200f8, T(INTERRUPTS)),
     EVENT(0x200fa, NEAR_TAKEN | T(FAR_BRANCHES)),
     EVENT(0x300f2, T(INSNS)),
-    EVENT(0x300fc, T(DTLB_LOAD_MISSES),
+    EVENT(0x300fc, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES)),
     EVENT(0x400f2, T(INSNS)),
     EVENT(0x400fa, T(INSNS)),
     EVENT(0x400fc, T(ITLB_MISSES)),
     EVENT(0x10068, BRANCHES),
     EVENT(0x1e058, T(FAILED_STORES)),
-    /* No such events, of this counter or unit, or none that are counted. */
+    /* Of another counter or unit, or not counted. */
     EVENT(0x10000, 0),
     EVENT(0x200fe, 0),
     EVENT(0x300f0, 0),
@@ -476,15 +476,13 @@ static const Event power10_events[] = {
     EVENT(0x40060, 0),
 };
 
-#define EVENTS(name) name##_events, G_N_ELEMENTS(name##_events)
-
 static const EventTable event_tables[] = {
-    { "POWER8", EVENTS(common) },
-    { "POWER8", EVENTS(power8) },
-    { "POWER9", EVENTS(common) },
-    { "POWER9", EVENTS(power9) },
-    { "POWER10", EVENTS(common) },
-    { "POWER10", EVENTS(power10) },
+    EVENT_TABLE("POWER8", common_events),
+    EVENT_TABLE("POWER8", power8_events),
+    EVENT_TABLE("POWER9", common_events),
+    EVENT_TABLE("POWER9", power9_events),
+    EVENT_TABLE("POWER10", common_events),
+    EVENT_TABLE("POWER10", power10_events),
 };
 
 /* 100 with the run latch, 10 without. */

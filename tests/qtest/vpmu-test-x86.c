@@ -721,15 +721,13 @@ static const Event architectural_events[] = {
     { 0, 0x01c4, 0 },
 };
 
-#define EVENTS(name) name##_events, G_N_ELEMENTS(name##_events)
-
 static const EventTable event_tables[] = {
-    { INTEL, EVENTS(skylake) },
-    { "Icelake-Server-v1,pmu=on", EVENTS(icelake) },
-    { "SandyBridge-v1,pmu=on", EVENTS(sandybridge) },
-    { "Haswell-v1,pmu=on", EVENTS(haswell) },
-    { "SapphireRapids-v1,pmu=on", EVENTS(sapphire_rapids) },
-    { "max,vendor=GenuineIntel,pmu=on", EVENTS(architectural) },
+    EVENT_TABLE(INTEL, skylake_events),
+    EVENT_TABLE("Icelake-Server-v1,pmu=on", icelake_events),
+    EVENT_TABLE("SandyBridge-v1,pmu=on", sandybridge_events),
+    EVENT_TABLE("Haswell-v1,pmu=on", haswell_events),
+    EVENT_TABLE("SapphireRapids-v1,pmu=on", sapphire_rapids_events),
+    EVENT_TABLE("max,vendor=GenuineIntel,pmu=on", architectural_events),
 };
 
 /* 1000 cycles, 700 instructions, the CPU woken 4 times. */

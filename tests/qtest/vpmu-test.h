@@ -75,6 +75,8 @@ typedef struct EventTable {
     unsigned nr_events;
 } EventTable;
 
+#define EVENT_TABLE(cpu, events) { cpu, events, G_N_ELEMENTS(events) }
+
 /**
  * struct Kept - a register that the PMU keeps
  * @reg: its number

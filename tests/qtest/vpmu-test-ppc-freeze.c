@@ -108,6 +108,8 @@ static const Freeze mmcr2_bits[] = {
     { "FCnM0",   FCNM0,   ANY,         PMM_0,  PMC16,  PMC14 },
     { "FCnWAIT", FCNWAIT, ANY,         RUN_0,  PMC16,  PMC14 },
     { "FCnH",    FCNH,    HYP,         ALWAYS, PMC16,  PMC14 },
+    { "FCnTI",   7,       ANY,         ALWAYS, NONE,   NONE }, /* reserved */
+    { "FCnTA",   8,       ANY,         ALWAYS, NONE,   NONE }, /* reserved */
 };
 
 /* What PMC1 can count though FC1-4WAIT freezes the others. */

@@ -176,11 +176,12 @@ extract_debs()
     # Nothing of the packages is run, so a user needs no help for this; but
     # this mode is not for the superuser.
     [ "$(id -u)" -ne 0 ] || mode=root
-    mmdebstrap --verbose --mode=$mode --variant=extract \
+    # Not a tar archive: where writing one fails, mmdebstrap sends a hangup to
+    # its whole process group, which is ours.
+    mmdebstrap --verbose --mode=$mode --variant=extract --format=directory \
         --architectures="$architecture" --aptopt="$(apt_options)" \
-        --include="$packages" "$@" bookworm - \
+        --skip=output/dev --include="$packages" "$@" bookworm "$dir.part" \
         "deb [signed-by=$KEYRING] $MIRROR bookworm main" \
-        "deb [signed-by=$KEYRING] $MIRROR bookworm-backports main" |
-        tar -x -C "$dir.part" --exclude=./dev &&
+        "deb [signed-by=$KEYRING] $MIRROR bookworm-backports main" &&
         mv "$dir.part" "$dir"
 }

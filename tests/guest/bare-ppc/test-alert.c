@@ -1,0 +1,260 @@
+/*
+ * Suite alert: what follows when a counter is negative, besides counting on
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+#define LINE 20
+
+CODE("alert_line:\n"            /* LINE */
+     "    .rept 19\n"
+     "    nop\n"
+     "    .endr\n"
+     "    blr\n");
+code_fn alert_line;
+
+/* Of the run's instructions, those before the line's first. */
+#define BEFORE 1
+
+#define VISIBLE (MMCR0_FC | MMCR0_PMAO | MMCR0_PMAE | MMCR0_TRIGGER)
+
+/* FCECE freezes at the very instruction, with or without an alert. */
+TEST(alert, freeze)
+{
+    mtspr(SPR_MMCR1, EV_INSNS_ALL);
+    for (unsigned n = 1; n <= LINE; n++) {
+        for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
+            write_pmc(pmc, 100 * pmc);
+        }
+        write_pmc(2, PMC_NEGATIVE - n);
+        run(MMCR0_FCECE | MMCR0_PMCJCE, STATE_HV, alert_line, 0);
+        expect(run_mmcr0 & VISIBLE, MMCR0_FC, "%u: MMCR0", n);
+        expect(read_pmc(2), PMC_NEGATIVE, "%u: PMC2", n);
+        expect(read_pmc(1), 100 + n, "%u: PMC1", n);
+        expect(read_pmc(5), 500 + n, "%u: PMC5", n);
+        expect(read_pmc(6), 600 + n, "%u: PMC6", n);
+    }
+}
+
+/* Which condition is enabled: PMC1's, or one of the others'. */
+TEST(alert, conditions)
+{
+    static const uint64_t enabled[] = {
+        0, MMCR0_PMC1CE, MMCR0_PMCJCE, MMCR0_PMC1CE | MMCR0_PMCJCE,
+    };
+
+    mtspr(SPR_MMCR1, EV_INSNS_ALL);
+    for (unsigned i = 0; i < ARRAY_SIZE(enabled); i++) {
+        for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
+            bool due = enabled[i] & (pmc == 1 ? MMCR0_PMC1CE : MMCR0_PMCJCE);
+
+            for (unsigned other = 1; other <= NR_PMCS; other++) {
+                write_pmc(other, 0);
+            }
+            write_pmc(pmc, PMC_NEGATIVE - 9);
+            run(MMCR0_FCECE | MMCR0_PMAE | enabled[i], STATE_HV, alert_line,
+                0);
+            expect(run_mmcr0 & VISIBLE,
+                   due ? MMCR0_FC | MMCR0_PMAO : MMCR0_PMAE,
+                   "enabled %lx, PMC%u: MMCR0", enabled[i], pmc);
+            expect(read_pmc(pmc),
+                   PMC_NEGATIVE - 9 + (due ? 9 : LINE + RUN_OVERHEAD),
+                   "enabled %lx, PMC%u", enabled[i], pmc);
+        }
+    }
+}
+
+/* The condition is a state: it is met as soon as it is enabled. */
+TEST(alert, already_negative)
+{
+    write_pmc(3, PMC_NEGATIVE + 5);
+    mtspr(SPR_MMCR0, MMCR0_FC | MMCR0_PMAE);
+    expect(mfspr(SPR_MMCR0) & VISIBLE, MMCR0_FC | MMCR0_PMAE, "not enabled");
+    mtspr(SPR_MMCR0, MMCR0_FC | MMCR0_PMAE | MMCR0_PMCJCE);
+    expect(mfspr(SPR_MMCR0) & VISIBLE, MMCR0_FC | MMCR0_PMAO, "enabled");
+    mtspr(SPR_MMCR0, MMCR0_FCECE | MMCR0_PMCJCE);
+    expect(mfspr(SPR_MMCR0) & VISIBLE, MMCR0_FC, "freeze");
+    mtspr(SPR_MMCR0, MMCR0_FC | MMCR0_PMAE | MMCR0_PMC1CE);
+    write_pmc(1, PMC_NEGATIVE);
+    expect(mfspr(SPR_MMCR0) & VISIBLE, MMCR0_FC | MMCR0_PMAO, "write");
+}
+
+/* The others wait for PMC1, which FCECE does not freeze then. */
+TEST(alert, trigger)
+{
+    static const uint64_t with[] = {
+        0, MMCR0_PMC1CE, MMCR0_PMC1CE | MMCR0_FCECE,
+        MMCR0_PMC1CE | MMCR0_PMAE,
+    };
+
+    mtspr(SPR_MMCR1, EV_INSNS_ALL);
+    for (unsigned i = 0; i < ARRAY_SIZE(with); i++) {
+        for (unsigned pmc = 2; pmc <= NR_PMCS; pmc++) {
+            write_pmc(pmc, 0);
+        }
+        write_pmc(1, PMC_NEGATIVE - 7);
+        run(MMCR0_TRIGGER | with[i], STATE_HV, alert_line, 0);
+        expect(run_mmcr0 & (MMCR0_TRIGGER | MMCR0_PMAO),
+               with[i] & MMCR0_PMAE ? MMCR0_PMAO : 0, "%lx: MMCR0", with[i]);
+        if (with[i] & MMCR0_FCECE) {
+            continue;
+        }
+        for (unsigned pmc = 2; pmc <= NR_PMCS; pmc++) {
+            expect(read_pmc(pmc), LINE + RUN_OVERHEAD - 7, "%lx: PMC%u",
+                   with[i], pmc);
+        }
+        expect(read_pmc(1), PMC_NEGATIVE - 7 + LINE + RUN_OVERHEAD,
+               "%lx: PMC1", with[i]);
+    }
+}
+
+/* Never met, they never count. */
+TEST(alert, trigger_waits)
+{
+    mtspr(SPR_MMCR1, EV_INSNS_ALL);
+    run(MMCR0_TRIGGER | MMCR0_PMC1CE, STATE_HV, alert_line, 0);
+    expect(read_pmc(1), LINE + RUN_OVERHEAD, "PMC1");
+    for (unsigned pmc = 2; pmc <= NR_PMCS; pmc++) {
+        expect(read_pmc(pmc), 0, "PMC%u", pmc);
+    }
+    expect(run_mmcr0 & VISIBLE, MMCR0_TRIGGER, "MMCR0");
+}
+
+/* Software sets PMAO: the interrupt comes as soon as it can. */
+TEST(alert, by_software)
+{
+    static const uint64_t states[] = {
+        STATE_PROBLEM, STATE_HV_PROBLEM, STATE_PRIV | MSR_EE,
+        STATE_HV | MSR_EE,
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+        sample();
+        mtspr(SPR_MMCR0, MMCR0_FC | MMCR0_PMAO);
+        run(MMCR0_FC | MMCR0_PMAO, states[i], alert_line, 0);
+        expect(sample_count, 1, "state %u: samples", i);
+        expect(samples[0].nip, (uint64_t)alert_line, "state %u: SRR0", i);
+        expect(samples[0].msr & (MSR_HV | MSR_PR | MSR_EE),
+               states[i] & (MSR_HV | MSR_PR | MSR_EE), "state %u: SRR1", i);
+    }
+}
+
+/* It is a level: taken back before it could be taken, it never was. */
+TEST(alert, taken_back)
+{
+    sample();
+    mtspr(SPR_MMCR0, MMCR0_FC | MMCR0_PMAO);
+    mtspr(SPR_MMCR0, MMCR0_FC);
+    run(MMCR0_FC, STATE_PROBLEM, alert_line, 0);
+    expect(sample_count, 0, "samples");
+}
+
+static unsigned handled;
+static uint64_t handled_at[8];
+
+static void clear_at_third(struct regs *regs)
+{
+    if (handled < ARRAY_SIZE(handled_at)) {
+        handled_at[handled] = regs->nip;
+    }
+    if (++handled == 3) {
+        mtspr(SPR_MMCR0, MMCR0_FC);
+    }
+}
+
+TEST(alert, level)
+{
+    handled = 0;
+    on_trap(VEC_PERFM, clear_at_third);
+    run(MMCR0_FC | MMCR0_PMAO, STATE_PROBLEM, alert_line, 0);
+    expect(handled, 3, "interrupts");
+    expect(handled_at[2], (uint64_t)alert_line, "SRR0");
+}
+
+/* While interrupts are disabled it is pending. */
+CODE("alert_masked:\n"
+     "    mfmsr r5\n"
+     "    ori r6, r5, 0x8000\n"
+     "    nop\n"
+     "    nop\n"
+     "alert_masked_at:\n"
+     "    nop\n"                /* the fifth */
+     "    nop\n"
+     "    mtmsrd r6\n"
+     "alert_enabled:\n"
+     "    nop\n"
+     "    mtmsrd r5\n"
+     "    blr\n");
+code_fn alert_masked;
+LABEL(alert_masked_at);
+LABEL(alert_enabled);
+
+TEST(alert, masked)
+{
+    static const uint64_t states[] = { STATE_PRIV, STATE_HV };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+        write_pmc(5, PMC_NEGATIVE - BEFORE - 5);
+        sample();
+        run(MMCR0_ALERT | MMCR0_FCECE, states[i], alert_masked, 0);
+        expect(sample_count, 1, "state %u: samples", i);
+        expect(samples[0].siar, (uint64_t)alert_masked_at, "state %u: SIAR",
+               i);
+        expect(samples[0].nip, (uint64_t)alert_enabled, "state %u: SRR0", i);
+    }
+}
+
+/* With PMCC = 3, PMC5 and PMC6 are outside: they count and alert nobody. */
+TEST(alert, outside)
+{
+    mtspr(SPR_MMCR1, EV_INSNS_ALL);
+    write_pmc(5, PMC_NEGATIVE - 3);
+    write_pmc(6, 0);
+    run(MMCR0_PMCC(3) | MMCR0_ALERT | MMCR0_FCECE | MMCR0_FCH, STATE_HV,
+        alert_line, 0);
+    expect(run_mmcr0 & VISIBLE, MMCR0_PMAE, "MMCR0");
+    expect(read_pmc(1), 0, "PMC1");
+    mtspr(SPR_MMCR0, MMCR0_FC);
+    expect(read_pmc(5) >= PMC_NEGATIVE - 3 + LINE + RUN_OVERHEAD, true,
+           "PMC5");
+    expect(read_pmc(6) >= LINE + RUN_OVERHEAD, true, "PMC6");
+}
+
+/* Transitions of the time base are events. */
+TEST(alert, time_base)
+{
+    for (unsigned bit = 0; bit < 4; bit++) {
+        mtspr(SPR_MMCR0, MMCR0_PMAE | MMCR0_FCECE | MMCR0_TBEE
+                         | MMCR0_TBSEL(bit));
+        expect(spin_until(mfspr(SPR_MMCR0) & MMCR0_PMAO), true,
+               "TBSEL %u: alert", bit);
+        expect(mfspr(SPR_MMCR0) & VISIBLE, MMCR0_FC | MMCR0_PMAO,
+               "TBSEL %u: MMCR0", bit);
+        mtspr(SPR_MMCR0, MMCR0_FC);
+    }
+}
+
+/* An alert is enabled without a cause, and none comes. */
+TEST(alert, none)
+{
+    sample();
+    run(MMCR0_ALERT | MMCR0_FCECE, STATE_PROBLEM, alert_line, 0);
+    expect(sample_count, 0, "samples");
+    expect(run_mmcr0 & VISIBLE, MMCR0_PMAE, "MMCR0");
+}
+
+/* A counter that is written while it runs has no alert of its old value. */
+TEST(alert, rewritten)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        write_pmc(6, PMC_NEGATIVE - 30);
+        mtspr(SPR_MMCR0, MMCR0_ALERT | MMCR0_FCECE);
+        write_pmc(6, 0);
+        for (unsigned n = 0; n < 100; n++) {
+            asm volatile("nop");
+        }
+        expect(mfspr(SPR_MMCR0) & VISIBLE, MMCR0_PMAE, "MMCR0");
+        mtspr(SPR_MMCR0, MMCR0_FC);
+    }
+}

@@ -1,0 +1,195 @@
+/*
+ * Suite bhrb: the branch history rolling buffer
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+#define ENTRIES 32
+
+/* This entry is where the branch of the next one went. */
+#define TARGET 2
+
+/* Read all entries into what r3 points to, the newest first. */
+CODE("bhrb_read:\n"
+     "    .set bhrb_n, 0\n"
+     "    .rept 32\n"
+     "    mfbhrbe r4, bhrb_n\n"
+     "    std r4, bhrb_n * 8(r3)\n"
+     "    .set bhrb_n, bhrb_n + 1\n"
+     "    .endr\n"
+     "    blr\n"
+     "bhrb_clear:\n"
+     "    clrbhrb\n"
+     "    blr\n");
+code_fn bhrb_read, bhrb_clear;
+
+CODE("bhrb_code:\n"
+     "    mflr r12\n"
+     "    cmpd r3, r3\n"
+     "    bne 1f\n"             /* not taken: no entry */
+     "1:\n"
+     "bhrb_beq:\n"
+     "    beq 1f\n"
+     "    nop\n"
+     "1:\n"
+     "bhrb_b:\n"
+     "    b 1f\n"
+     "    nop\n"
+     "1:  lis r5, bhrb_leaf@ha\n"
+     "    addi r5, r5, bhrb_leaf@l\n"
+     "    mtctr r5\n"
+     "bhrb_bl:\n"
+     "    bl bhrb_leaf\n"
+     "bhrb_bctrl:\n"
+     "    bctrl\n"
+     "bhrb_behind:\n"
+     "    mtlr r12\n"
+     "bhrb_end:\n"
+     "    blr\n"
+     "bhrb_leaf:\n"
+     "    blr\n");
+code_fn bhrb_code;
+LABEL(bhrb_beq);
+LABEL(bhrb_b);
+LABEL(bhrb_bl);
+LABEL(bhrb_bctrl);
+LABEL(bhrb_behind);
+LABEL(bhrb_end);
+LABEL(bhrb_leaf);
+
+static uint64_t entries[ENTRIES];
+
+static void record(uint64_t mmcr0, uint64_t mmcra, code_fn *fn)
+{
+    mtspr(SPR_MMCRA, mmcra);
+    bhrb_clear(0);
+    run(mmcr0 | MMCR0_PMAE, STATE_PROBLEM, fn, 0);
+    mtspr(SPR_MMCR0, MMCR0_FC);
+    bhrb_read((uint64_t)entries);
+}
+
+static void expect_entries(const char *what, const uint64_t *want, unsigned n)
+{
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        expect(entries[i], i < n ? want[i] : 0, "%s: entry %u", what, i);
+    }
+}
+
+#define AT(label) ((uint64_t)(label))
+
+TEST(bhrb, entries)
+{
+    const uint64_t want[] = {
+        AT(run_return) | TARGET, AT(bhrb_end),
+        AT(bhrb_behind) | TARGET, AT(bhrb_leaf),
+        AT(bhrb_leaf) | TARGET, AT(bhrb_bctrl),
+        AT(bhrb_bctrl) | TARGET, AT(bhrb_leaf),
+        AT(bhrb_bl), AT(bhrb_b), AT(bhrb_beq),
+    };
+
+    record(MMCR0_FCH | MMCR0_FCS, 0, bhrb_code);
+    expect_entries("all", want, ARRAY_SIZE(want));
+}
+
+TEST(bhrb, filters)
+{
+    const uint64_t calls[] = {
+        AT(bhrb_leaf) | TARGET, AT(bhrb_bctrl), AT(bhrb_bl),
+    };
+    /* Calls are among the calls. */
+    const uint64_t indirect[] = {
+        AT(run_return) | TARGET, AT(bhrb_end),
+        AT(bhrb_behind) | TARGET, AT(bhrb_leaf),
+        AT(bhrb_bctrl) | TARGET, AT(bhrb_leaf),
+    };
+    const uint64_t conditional[] = { AT(bhrb_beq) };
+
+    record(MMCR0_FCH | MMCR0_FCS, MMCRA_IFM(1), bhrb_code);
+    expect_entries("calls", calls, ARRAY_SIZE(calls));
+    record(MMCR0_FCH | MMCR0_FCS, MMCRA_IFM(2), bhrb_code);
+    expect_entries("indirect", indirect, ARRAY_SIZE(indirect));
+    record(MMCR0_FCH | MMCR0_FCS, MMCRA_IFM(3), bhrb_code);
+    expect_entries("conditional", conditional, ARRAY_SIZE(conditional));
+}
+
+/* Only the last of many are kept. */
+CODE("bhrb_loop:\n"
+     "    li r4, 100\n"
+     "    mtctr r4\n"
+     "1:  nop\n"
+     "bhrb_bdnz:\n"
+     "    bdnz 1b\n"
+     "bhrb_loop_end:\n"
+     "    blr\n");
+code_fn bhrb_loop;
+LABEL(bhrb_bdnz);
+LABEL(bhrb_loop_end);
+
+TEST(bhrb, rolls)
+{
+    record(MMCR0_FCH | MMCR0_FCS, 0, bhrb_loop);
+    expect(entries[0], AT(run_return) | TARGET, "entry 0");
+    expect(entries[1], AT(bhrb_loop_end), "entry 1");
+    for (unsigned i = 2; i < ENTRIES; i++) {
+        expect(entries[i], AT(bhrb_bdnz), "entry %u", i);
+    }
+}
+
+/* At an alert it stops: what led there is still in it. */
+TEST(bhrb, stops_at_alert)
+{
+    sample();
+    /* The bl of bhrb_code is its ninth: two more, and it stops. */
+    write_pmc(5, PMC_NEGATIVE - 9);
+    record(MMCR0_FCH | MMCR0_FCS | MMCR0_ALERT | MMCR0_FCECE, 0, bhrb_code);
+    const uint64_t want[] = { AT(bhrb_bl), AT(bhrb_b), AT(bhrb_beq) };
+
+    expect(sample_count, 1, "samples");
+    expect(samples[0].siar, AT(bhrb_bl), "SIAR");
+    expect_entries("before the alert", want, ARRAY_SIZE(want));
+}
+
+/* Frozen where FCP says; only while alerts are enabled. */
+TEST(bhrb, frozen)
+{
+    record(MMCR0_FCH | MMCR0_FCS | MMCR0_FCP, 0, bhrb_code);
+    expect_entries("problem state frozen", NULL, 0);
+    if (is_power10()) {
+        record(MMCR0_FCH | MMCR0_FCS, MMCRA_BHRBRD, bhrb_code);
+        expect_entries("recording disabled", NULL, 0);
+    }
+    bhrb_clear(0);
+    run(MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, bhrb_code, 0);
+    mtspr(SPR_MMCR0, MMCR0_FC);
+    bhrb_read((uint64_t)entries);
+    expect_entries("without PMAE", NULL, 0);
+}
+
+static unsigned refused;
+
+static void note_refused(struct regs *regs)
+{
+    expect(FSCR_CAUSE(regs->vector == VEC_FACILITY ? mfspr(SPR_FSCR)
+                                                   : mfspr(SPR_HFSCR)),
+           CAUSE_BHRB, "cause");
+    refused++;
+    regs->nip += 4;
+}
+
+/* BHRBA lets problem state use it, HFSCR those below the hypervisor. */
+TEST(bhrb, access)
+{
+    refused = 0;
+    on_trap(VEC_FACILITY, note_refused);
+    on_trap(VEC_HV_FACILITY, note_refused);
+    run(MMCR0_FC | MMCR0_BHRBA, STATE_PROBLEM, bhrb_clear, 0);
+    expect(refused, 0, "BHRBA = 1: interrupts");
+    run(MMCR0_FC, STATE_PROBLEM, bhrb_clear, 0);
+    expect(refused, 1, "BHRBA = 0: interrupts");
+    run(MMCR0_FC, STATE_PROBLEM, bhrb_read, (uint64_t)entries);
+    expect(refused, 1 + ENTRIES, "mfbhrbe: interrupts");
+    mtspr(SPR_HFSCR, mfspr(SPR_HFSCR) & ~FSCR_BHRB);
+    run(MMCR0_FC, STATE_PRIV, bhrb_clear, 0);
+    expect(refused, 2 + ENTRIES, "HFSCR: interrupts");
+}

@@ -1,0 +1,160 @@
+/*
+ * Suite memory: loads, stores, and conditional stores that fail
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+static uint8_t buffer[512] __attribute__((aligned(128)));
+
+/* r3: a buffer.  Each is followed by what it has of loads and stores. */
+CODE("memory_loads:\n"          /* 9, 0 */
+     "    lbz r4, 0(r3)\n"
+     "    lhz r4, 2(r3)\n"
+     "    lwz r4, 4(r3)\n"
+     "    ld r4, 8(r3)\n"
+     "    ldx r4, 0, r3\n"
+     "    lwbrx r4, 0, r3\n"
+     "    lwzu r4, 4(r3)\n"
+     "    lha r4, 0(r3)\n"
+     "    lwa r4, 0(r3)\n"
+     "    blr\n"
+     "memory_stores:\n"         /* 0, 6 */
+     "    stb r4, 0(r3)\n"
+     "    sth r4, 2(r3)\n"
+     "    stw r4, 4(r3)\n"
+     "    stdu r4, 8(r3)\n"
+     "    stdbrx r4, 0, r3\n"
+     "    dcbz 0, r3\n"
+     "    blr\n"
+     "memory_multiple:\n"       /* 3, 3 */
+     "    stmw r14, 0(r3)\n"
+     "    lmw r14, 0(r3)\n"
+     "    stswi r5, r3, 13\n"
+     "    lswi r5, r3, 13\n"
+     "    stq r6, 0(r3)\n"
+     "    lq r6, 0(r3)\n"
+     "    blr\n"
+     "memory_unaligned:\n"      /* 2, 2 */
+     "    stw r4, 3(r3)\n"
+     "    lwz r4, 3(r3)\n"
+     "    stw r4, 62(r3)\n"
+     "    lwz r4, 62(r3)\n"
+     "    blr\n"
+     "memory_reserved:\n"       /* 4, 4 */
+     "    lwarx r4, 0, r3\n"
+     "    stwcx. r4, 0, r3\n"
+     "    ldarx r4, 0, r3\n"
+     "    stdcx. r4, 0, r3\n"
+     "    lharx r4, 0, r3\n"
+     "    sthcx. r4, 0, r3\n"
+     "    lqarx r4, 0, r3\n"
+     "    stqcx. r4, 0, r3\n"
+     "    blr\n"
+     "memory_none:\n"           /* 0, 0 */
+     "    dcbt 0, r3\n"
+     "    dcbst 0, r3\n"
+     "    dcbf 0, r3\n"
+     "    sync\n"
+     "    isync\n"
+     "    la r4, 8(r3)\n"
+     "    blr\n");
+code_fn memory_loads, memory_stores, memory_multiple, memory_unaligned,
+    memory_reserved, memory_none;
+
+TEST(memory, kinds)
+{
+    static const struct {
+        const char *name;
+        code_fn *fn;
+        unsigned loads, stores;
+    } kinds[] = {
+        { "loads", memory_loads, 9, 0 },
+        { "stores", memory_stores, 0, 6 },
+        { "multiple", memory_multiple, 3, 3 },
+        { "unaligned", memory_unaligned, 2, 2 },
+        { "reserved", memory_reserved, 4, 4 },
+        { "none", memory_none, 0, 0 },
+    };
+    static const uint64_t states[] = {
+        STATE_PROBLEM, STATE_HV_PROBLEM, STATE_PRIV, STATE_HV,
+    };
+
+    mtspr(SPR_MMCR1, EV_LOADS_1 | EV_STORES_2 | EV_INSNS(3) | EV_LOADS_4);
+    for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
+        for (unsigned s = 0; s < ARRAY_SIZE(states); s++) {
+            for (unsigned pmc = 1; pmc <= 4; pmc++) {
+                write_pmc(pmc, 0);
+            }
+            run(0, states[s], kinds[i].fn, (uint64_t)buffer);
+            expect(read_pmc(1), kinds[i].loads, "%s, state %u: loads",
+                   kinds[i].name, s);
+            expect(read_pmc(4), kinds[i].loads, "%s, state %u: loads, PMC4",
+                   kinds[i].name, s);
+            expect(read_pmc(2), kinds[i].stores, "%s, state %u: stores",
+                   kinds[i].name, s);
+        }
+    }
+}
+
+/* The reservation is lost to a store by stdcx., which does not store then. */
+CODE("memory_fail:\n"
+     "    mtctr r3\n"
+     "    lis r4, memory_word@ha\n"
+     "    addi r4, r4, memory_word@l\n"
+     "1:  lwarx r5, 0, r4\n"
+     "    stwcx. r5, 0, r4\n"   /* stores */
+     "    stwcx. r5, 0, r4\n"   /* fails, without a reservation */
+     "    bdnz 1b\n"
+     "    blr\n"
+     ".globl memory_word\n"
+     "    .balign 16\n"
+     "memory_word:\n"
+     "    .quad 0, 0\n");
+code_fn memory_fail;
+
+TEST(memory, failed_stores)
+{
+    mtspr(SPR_MMCR1, EV_STCX_FAIL_1 | EV_STORES_2);
+    run(0, STATE_PROBLEM, memory_fail, 100);
+    expect(read_pmc(1), 100, "failed");
+    expect(read_pmc(5), 3 + 400 + 1 + RUN_OVERHEAD, "instructions");
+}
+
+/* What faults has not loaded. */
+CODE("memory_fault:\n"
+     "    lis r9, 0x4000\n"
+     "    ld r4, 0(r3)\n"
+     "    ld r4, 0(r9)\n"
+     "    std r4, 0(r9)\n"
+     "    std r4, 0(r3)\n"
+     "    lmw r14, 0(r9)\n"
+     "    blr\n");
+code_fn memory_fault;
+
+TEST(memory, faults)
+{
+    on_trap(VEC_DATA, skip_insn);
+    mtspr(SPR_MMCR1, EV_LOADS_1 | EV_STORES_2);
+    run(MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, memory_fault,
+        (uint64_t)buffer);
+    expect(read_pmc(1), 1, "loads");
+    expect(read_pmc(2), 1, "stores");
+}
+
+/* An overflow is at the very access. */
+TEST(memory, overflow)
+{
+    for (unsigned n = 1; n <= 9; n++) {
+        mtspr(SPR_MMCR1, EV_LOADS_1);
+        write_pmc(1, PMC_NEGATIVE - n);
+        sample();
+        run(MMCR0_FCH | MMCR0_ALERT | MMCR0_FCECE, STATE_PROBLEM,
+            memory_loads, (uint64_t)buffer);
+        expect(sample_count, 1, "load %u: samples", n);
+        expect(samples[0].siar, (uint64_t)memory_loads + 4 * (n - 1),
+               "load %u: SIAR", n);
+        expect(samples[0].nip, (uint64_t)memory_loads + 4 * n,
+               "load %u: SRR0", n);
+    }
+}

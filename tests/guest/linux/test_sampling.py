@@ -89,12 +89,16 @@ def samples_of_thread(machine):
 
 @test(UP, CLOCK)
 def samples_by_frequency(machine):
-    """Linux adapts the period itself, which is perf's default."""
+    """
+    Linux adapts the period itself, which is perf's default.
+
+    How many samples that makes depends on the time that the program takes.
+    """
     got = addresses((yield f'''
         {PINNED} -e cycles:u -F 1000 loop
         {ADDRESSES}'''))
     names = symbols('loop')
-    require(len(got) >= 5, f'{len(got)} samples')
+    require(len(got) >= 2, f'{len(got)} samples')
     for address in got:
         require(names['_start'] <= address < names['_end']
                 or address == KERNEL, f'a sample is at {address:#x}')

@@ -34,6 +34,10 @@ void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
 {
 }
 
+void pmu_translate_insn_start(DisasContextBase *db)
+{
+}
+
 void pmu_gen_accesses(DisasContextBase *db)
 {
 }

@@ -95,25 +95,38 @@ void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
     tcg_ctx->emit_before_op = NULL;
 }
 
-void pmu_gen_accesses(DisasContextBase *db)
+void pmu_translate_insn_start(DisasContextBase *db)
 {
-    TCGBar accesses = tcg_ctx->insn_accesses;
+    bool note = tb_cflags(db->tb) & CF_PMU_ADDRESSES;
 
-    if (!(tb_cflags(db->tb) & CF_PMU_ACCESSES)) {
-        return;
-    }
+    tcg_ctx->insn_accesses = 0;
+    tcg_ctx->insn_note_offset = note ? ENV_OFFSET(pmu.access) : 0;
+    tcg_ctx->insn_note_pc = tcg_get_insn_start_param(db->insn_start, 0);
+}
+
+static void gen_count_accesses(DisasContextBase *db, TCGBar accesses)
+{
     if (accesses & TCG_MO_LD_LD) {
         gen_count_one(db, PMU_TALLY_LOADS);
     }
     if (accesses & TCG_MO_ST_ST) {
         gen_count_one(db, PMU_TALLY_STORES);
     }
-    tcg_ctx->insn_accesses = 0;
 
     /* An overflow is to be noticed behind this instruction. */
     if (accesses && db->is_jmp == DISAS_NEXT) {
         db->is_jmp = DISAS_TOO_MANY;
     }
+}
+
+void pmu_gen_accesses(DisasContextBase *db)
+{
+    TCGBar accesses = tcg_ctx->insn_accesses;
+
+    if (tb_cflags(db->tb) & CF_PMU_ACCESSES) {
+        gen_count_accesses(db, accesses);
+    }
+    tcg_ctx->insn_accesses = 0;
 }
 
 void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
@@ -126,6 +139,10 @@ void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
 
 void pmu_gen_failed_store(DisasContextBase *db)
 {
+    if (tb_cflags(db->tb) & CF_PMU_ADDRESSES) {
+        tcg_gen_st_i64(tcg_constant_i64(PMU_TCG_NO_INSN), tcg_env,
+                       ENV_OFFSET(pmu.access.pc));
+    }
     if (tb_cflags(db->tb) & CF_PMU_ACCESSES) {
         gen_count_one(db, PMU_TALLY_FAILED_STORES);
     }

@@ -39,7 +39,8 @@
     (TALLY(DTLB_LOAD_MISSES) | TALLY(DTLB_STORE_MISSES) \
      | TALLY(ITLB_MISSES))
 
-#define CF_PMU_MASK (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES)
+#define CF_PMU_MASK \
+    (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES)
 
 /**
  * struct PmuTcg - the engine of one vCPU
@@ -54,6 +55,7 @@
  * @clock_insns: instructions at that time
  * @clock_ns: and the virtual time of it; without meaning while halted
  * @halted: the vCPU sleeps
+ * @note_addresses: somebody asks what data instructions access
  * @deadline: ends the budget of cycles, where they follow the clock
  * @linger: ends the use of blocks that count
  */
@@ -67,6 +69,7 @@ struct PmuTcg {
     uint64_t clock_insns[PMU_MAX_MODES];
     int64_t clock_ns;
     bool halted;
+    bool note_addresses;
     QEMUTimer *deadline;
     QEMUTimer *linger;
 };
@@ -256,6 +259,13 @@ static uint32_t flags_for(PmuTallies wanted)
            | (wanted & ACCESS_TALLIES ? CF_PMU_ACCESSES : 0);
 }
 
+static uint32_t needed_flags(const PmuTcg *e)
+{
+    bool note = e->wanted && e->note_addresses;
+
+    return flags_for(e->wanted) | (note ? CF_PMU_ADDRESSES : 0);
+}
+
 static void set_flags(PmuTcg *e, uint32_t flags)
 {
     uint32_t now = e->cpu->tcg_cflags & CF_PMU_MASK;
@@ -269,7 +279,7 @@ static void set_flags(PmuTcg *e, uint32_t flags)
 static void linger_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     if (cpu->pmu) {
-        set_flags(engine_of(cpu), flags_for(engine_of(cpu)->wanted));
+        set_flags(engine_of(cpu), needed_flags(engine_of(cpu)));
     }
 }
 
@@ -287,7 +297,7 @@ static void linger_over(void *opaque)
 static void adapt_flags(PmuTcg *e)
 {
     uint32_t now = e->cpu->tcg_cflags & CF_PMU_MASK;
-    uint32_t need = flags_for(e->wanted);
+    uint32_t need = needed_flags(e);
 
     if (icount_enabled()) {
         set_flags(e, need);
@@ -393,6 +403,18 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
     *pc = cpu->neg.pmu.site_pc;
     *mode = cpu->neg.pmu.site_mode;
     return cpu->neg.pmu.site_known;
+}
+
+void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
+{
+    engine->note_addresses = note;
+}
+
+bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)
+{
+    *address = cpu->neg.pmu.access.address;
+    return tcg_cflags_has(cpu, CF_PMU_ADDRESSES)
+           && cpu->neg.pmu.access.pc == pc;
 }
 
 /*

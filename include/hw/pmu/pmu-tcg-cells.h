@@ -10,6 +10,21 @@
 #include "hw/pmu/pmu-engine.h"
 
 /**
+ * PMU_TCG_NO_INSN - where there is no instruction
+ */
+#define PMU_TCG_NO_INSN UINT64_MAX
+
+/**
+ * struct PmuTcgAccess - an access to memory, as translated code notes it
+ * @pc: address of the instruction, or PMU_TCG_NO_INSN
+ * @address: what it accessed first
+ */
+typedef struct PmuTcgAccess {
+    uint64_t pc;
+    uint64_t address;
+} PmuTcgAccess;
+
+/**
  * struct PmuTcgCells - the part of a vCPU that translated code counts in
  * @left: per tally and mode, how many events may still happen before the
  *        engine has to look; always loaded and stored as 64 bits, so that
@@ -17,6 +32,7 @@
  * @site_pc: address of the instruction for which @fold_pending was set
  * @site_mode: and the mode it was executed in
  * @site_known: whether it was an instruction at all
+ * @access: the last access to memory, while somebody asks for it
  * @fold_pending: the engine has to look before the next instruction; whoever
  *                sets this also asks the vCPU to leave translated code
  *
@@ -25,6 +41,7 @@
 typedef struct PmuTcgCells {
     int64_t left[PMU_TALLY__MAX][PMU_MAX_MODES];
     uint64_t site_pc;
+    PmuTcgAccess access;
     uint8_t site_mode;
     bool site_known;
     bool fold_pending;

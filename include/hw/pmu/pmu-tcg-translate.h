@@ -26,6 +26,10 @@ static inline void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
 {
 }
 
+static inline void pmu_translate_insn_start(DisasContextBase *db)
+{
+}
+
 static inline void pmu_gen_accesses(DisasContextBase *db)
 {
 }
@@ -60,6 +64,15 @@ void pmu_gen_insns(DisasContextBase *db, TCGOp *before);
  * instruction can fault.  Counts the instruction's accesses to memory, too.
  */
 void pmu_gen_branch(DisasContextBase *db, PmuTally kind);
+
+/**
+ * pmu_translate_insn_start - an instruction of a block is translated next
+ * @db: the block
+ *
+ * What it then emits to access memory also notes the address, if somebody
+ * asks for it (pmu_tcg_note_addresses()).
+ */
+void pmu_translate_insn_start(DisasContextBase *db);
 
 /**
  * pmu_gen_accesses - count an instruction's accesses to memory

@@ -99,6 +99,26 @@ void pmu_tcg_count(CPUState *cpu, PmuTally tally);
 bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode);
 
 /**
+ * pmu_tcg_note_addresses - remember what data instructions access
+ * @engine: the engine of a vCPU
+ * @note: whether to, for as long as anything is counted; slows down accesses
+ *
+ * In a transaction of the vCPU's Pmu (pmu_begin()).
+ */
+void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
+
+/**
+ * pmu_tcg_data_address - what data an instruction accessed
+ * @cpu: the vCPU, as in pmu_tcg_site()
+ * @pc: the instruction's address
+ * @address: set to the first address that it accessed
+ *
+ * Returns: false if it accessed none, or did so in a helper, or addresses are
+ * not noted.
+ */
+bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
+
+/**
  * pmu_tcg_take_back - take back an event that was counted in translated code
  * @cpu: the vCPU, still in the mode in which the event was counted
  * @tally: what has not happened after all

@@ -83,6 +83,31 @@ static uint64_t type_of_sample(PpcVPmu *v)
 }
 
 /*
+ * In continuous sampling SDAR follows misses of caches, of which there are
+ * none; in random sampling it belongs to the sampled instruction.
+ */
+void ppc_vpmu_sample_update(PpcVPmu *v)
+{
+    if (v->tcg) {
+        pmu_tcg_note_addresses(v->tcg, *spr(v, SPR_POWER_MMCRA)
+                                       & MMCRA_SAMPLE_ENABLE);
+    }
+}
+
+/* Returns: what SIER says of SDAR. */
+static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
+{
+    bool known = *spr(v, SPR_POWER_MMCRA) & MMCRA_SAMPLE_ENABLE
+                 && pmu_tcg_data_address(CPU(v->cpu), pc,
+                                         spr(v, SPR_POWER_SDAR));
+
+    if (!known) {
+        *spr(v, SPR_POWER_SDAR) = 0;
+    }
+    return known ? SIER_SDAR_VALID : 0;
+}
+
+/*
  * The instruction that is sampled is the one whose completion made a counter
  * negative.  Where there is none, it is the one that comes next.
  */
@@ -97,9 +122,8 @@ static void take_sample(PpcVPmu *v)
         mode = ppc_vpmu_mode(env->hflags);
     }
     *spr(v, SPR_POWER_SIAR) = pc;
-    *spr(v, SPR_POWER_SDAR) = 0;
     *spr(v, SPR_POWER_SIER) =
-        SIER_SIAR_VALID | type_of_sample(v)
+        SIER_SIAR_VALID | take_data_address(v, pc) | type_of_sample(v)
         | (mode & PPC_VPMU_MODE_PRIVILEGED ? 0 : SIER_SIPR)
         | (mode & PPC_VPMU_MODE_HV ? SIER_SIHV : 0);
     *spr(v, SPR_POWER_SIER2) = 0;

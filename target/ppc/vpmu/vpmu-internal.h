@@ -91,6 +91,12 @@ void ppc_vpmu_update_interrupt(PpcVPmu *v);
 void ppc_vpmu_overflow(void *opaque, uint64_t counters);
 
 /**
+ * ppc_vpmu_sample_update - note what a sample may have to tell
+ * @v: the PMU, in a transaction
+ */
+void ppc_vpmu_sample_update(PpcVPmu *v);
+
+/**
  * ppc_vpmu_timebase_init - prepare for events of the time base
  * @v: the PMU
  */

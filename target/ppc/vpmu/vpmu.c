@@ -109,6 +109,7 @@ void ppc_vpmu_update(PpcVPmu *v)
     for (pmc = 1; pmc <= PPC_NR_PMCS; pmc++) {
         update_counter(v, pmc);
     }
+    ppc_vpmu_sample_update(v);
     ppc_vpmu_timebase_update(v);
     ppc_vpmu_bhrb_update(v);
     hreg_update_pmu_hflags(&v->cpu->env);

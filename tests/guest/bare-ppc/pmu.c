@@ -129,6 +129,7 @@ static void on_pmi(struct regs *regs)
         .nip = regs->nip,
         .msr = regs->msr,
         .siar = mfspr(SPR_SIAR),
+        .sdar = mfspr(SPR_SDAR),
         .sier = mfspr(SPR_SIER),
         .mmcr0 = mmcr0,
     };

@@ -66,12 +66,14 @@
 #define MMCR2_FCWAIT(pmc) MMCR2_BIT(pmc, 5)
 #define MMCR2_FCH(pmc)  MMCR2_BIT(pmc, 6)
 
+#define MMCRA_SAMPLE_ENABLE BIT(63)
 #define MMCRA_BHRBRD    BIT(26)
 #define MMCRA_IFM(n)    ((uint64_t)(n) << 30)
 
 #define SIER_SIPR       BIT(38)
 #define SIER_SIHV       BIT(39)
 #define SIER_SIAR_VALID BIT(41)
+#define SIER_SDAR_VALID BIT(42)
 
 #define BESCR_GE        BIT(0)
 #define BESCR_PME       BIT(31)
@@ -155,7 +157,7 @@ void expect_everywhere(const char *what, code_fn *fn, uint64_t arg,
  * struct sample - one interrupt, as its handler found the machine
  */
 struct sample {
-    uint64_t nip, msr, siar, sier, mmcr0, pmc[NR_PMCS];
+    uint64_t nip, msr, siar, sdar, sier, mmcr0, pmc[NR_PMCS];
 };
 
 extern struct sample samples[MAX_SAMPLES];

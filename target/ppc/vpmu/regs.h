@@ -79,6 +79,9 @@ enum {
      | MMCR2_FCP0(4) | MMCR2_FCP0(5) | MMCR2_FCP0(6))
 
 /* Monitor Mode Control Register A */
+/* SDAR follows misses of the TLB or the cache; there are none to follow. */
+#define MMCRA_SDAR_MODE     PMU_BITS(20, 21)
+#define MMCRA_SAMPLE        PMU_BITS(57, 63) /* the three that follow */
 #define MMCRA_SAMPLE_ENABLE PMU_BIT(63) /* random sampling */
 #define MMCRA_SAMP_MODE(val) extract64(val, 1, 2) /* bits 61, 62 */
 #define MMCRA_SAMP_ELIG(val) extract64(val, 4, 3) /* bits 57 to 59 */

@@ -253,8 +253,27 @@ static void write_mmcr0(PpcVPmu *v, uint64_t val)
     ppc_vpmu_update_interrupt(v);
 }
 
+/* What a register keeps and what has no effect is reported once. */
+static void report_ignored(unsigned reg, uint64_t val)
+{
+    const uint64_t heeded = MMCRA_SDAR_MODE | MMCRA_SAMPLE | MMCRA_BHRBRD
+                            | MMCRA_IFM;
+    static bool mmcra_reported, mmcr3_reported;
+
+    if (reg == SPR_POWER_MMCRA && val & ~heeded && !mmcra_reported) {
+        mmcra_reported = true;
+        qemu_log_mask(LOG_UNIMP, "vPMU: MMCRA = 0x%" PRIx64 ": thresholds are "
+                      "not compared with anything\n", val);
+    } else if (reg == SPR_POWER_MMCR3 && val && !mmcr3_reported) {
+        mmcr3_reported = true;
+        qemu_log_mask(LOG_UNIMP, "vPMU: MMCR3 = 0x%" PRIx64 ": there are no "
+                      "caches whose sources it could choose\n", val);
+    }
+}
+
 static void write_register(PpcVPmu *v, unsigned reg, uint64_t val)
 {
+    report_ignored(reg, val);
     if (is_pmc(reg)) {
         pmu_write(v->pmu, counter_of(reg), val);
     } else if (reg == SPR_POWER_MMCR0) {

@@ -122,7 +122,6 @@ void x86_vpmu_create(X86CPU *cpu)
     v = g_new0(X86VPmu, 1);
     v->cpu = cpu;
     v->ops = ops;
-    v->version = cpu->vpmu_props.version;
     v->nr_gp = cpu->vpmu_props.gp_counters;
     v->nr_fixed = cpu->vpmu_props.fixed_counters;
     ops->init(v);
@@ -171,7 +170,7 @@ uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
 {
     X86VPmu *v = cpu->vpmu;
 
-    return v ? v->ops->misc_enable(v, val) : val;
+    return v && v->ops->misc_enable ? v->ops->misc_enable(v, val) : val;
 }
 
 X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
@@ -183,7 +182,7 @@ X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
         return X86_VPMU_NOT_MINE;
     }
     pmu_tcg_before_insn(CPU(cpu));
-    result = v->ops->rdmsr(v, msr, val);
+    result = x86_vpmu_read_msr(v, msr, val);
     pmu_tcg_after_insn(CPU(cpu));
     if (result == X86_VPMU_DONE) {
         trace_x86_vpmu_rdmsr(CPU(cpu)->cpu_index, msr, *val);
@@ -194,7 +193,8 @@ X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
 X86VPmuAccess x86_vpmu_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val)
 {
     X86VPmu *v = cpu->vpmu;
-    X86VPmuAccess result = v ? v->ops->wrmsr(v, msr, val) : X86_VPMU_NOT_MINE;
+    X86VPmuAccess result = v ? x86_vpmu_write_msr(v, msr, val)
+                             : X86_VPMU_NOT_MINE;
 
     if (result != X86_VPMU_NOT_MINE) {
         trace_x86_vpmu_wrmsr(CPU(cpu)->cpu_index, msr, val,

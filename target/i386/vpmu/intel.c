@@ -522,11 +522,14 @@ static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
     }
 }
 
-static void intel_cpuid(X86VPmu *v, uint32_t *eax, uint32_t *ebx,
-                        uint32_t *ecx, uint32_t *edx)
+static void intel_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
+                        uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
     const IntelVersion *version = version_of(v);
 
+    if (leaf != 0xa) {
+        return;
+    }
     *eax = v->version | v->nr_gp << 8 | X86_VPMU_WIDTH << 16
            | INTEL_NR_ARCH_EVENTS << 24;
     *ebx = intel_unavailable_events();

@@ -23,6 +23,9 @@
 #define X86_VPMU_MODES_USER 0xaau
 #define X86_VPMU_MODES_SMM  0xf0u
 
+/* Those between VMRUN and #VMEXIT. */
+#define X86_VPMU_MODES_GUEST 0xccu
+
 /*
  * Of the registers that select events, what all vendors agree on; besides,
  * bits 0 to 15 are the event's and the unit mask.
@@ -65,7 +68,7 @@ typedef struct X86VPmuMsr {
  * @configure: as x86_vpmu_configure(); only what depends on the vendor
  * @init: the numbers of counters are known; prepare what is derived from them
  * @reset: registers to their state after RESET; the counters are cleared
- * @cpuid: as x86_vpmu_cpuid()
+ * @cpuid: as x86_vpmu_cpuid(); the registers are 0
  * @misc_enable: as x86_vpmu_misc_enable(); NULL if there is nothing to add
  * @msrs: the registers
  * @nr_msrs: how many ranges there are
@@ -81,8 +84,8 @@ typedef struct X86VPmuOps {
     bool (*configure)(X86CPU *cpu, Error **errp);
     void (*init)(X86VPmu *v);
     void (*reset)(X86VPmu *v);
-    void (*cpuid)(X86VPmu *v, uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
-                  uint32_t *edx);
+    void (*cpuid)(X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
+                  uint32_t *ecx, uint32_t *edx);
     uint64_t (*misc_enable)(X86VPmu *v, uint64_t val);
     const X86VPmuMsr *msrs;
     unsigned nr_msrs;
@@ -100,14 +103,16 @@ typedef struct X86VPmuOps {
  * @tcg: what drives them, under TCG
  * @manual: or what drives them under qtest
  * @stopped: called when the machine starts and stops
- * @version: of the architecture of the registers
+ * @vendor: the CPU's, as CPUID has it in EBX
+ * @version: of the architecture of the registers; AMD's are 2 with the global
+ *           ones and 1 without
  * @nr_gp: general-purpose counters
  * @nr_fixed: fixed-function counters
  * @model: which codes of events the CPU knows
- * @evtsel: IA32_PERFEVTSELx
+ * @evtsel: IA32_PERFEVTSELx, PERF_CTLx
  * @fixed_ctrl: IA32_FIXED_CTR_CTRL
- * @global_ctrl: IA32_PERF_GLOBAL_CTRL
- * @global_status: IA32_PERF_GLOBAL_STATUS
+ * @global_ctrl: IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl
+ * @global_status: IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus
  * @debugctl: IA32_DEBUGCTL
  */
 struct X86VPmu {
@@ -117,6 +122,7 @@ struct X86VPmu {
     PmuTcg *tcg;
     PmuManual *manual;
     VMChangeStateEntry *stopped;
+    uint32_t vendor;
     uint32_t version;
     uint32_t nr_gp;
     uint32_t nr_fixed;
@@ -128,7 +134,7 @@ struct X86VPmu {
     uint64_t debugctl;
 };
 
-extern const X86VPmuOps intel_vpmu_ops;
+extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
 
 /**
  * x86_vpmu_gp_select - what a general-purpose counter is to count

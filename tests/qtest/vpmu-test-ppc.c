@@ -1217,46 +1217,6 @@ static void face_rearm(Machine *m)
                         | MMCR0_PMAE);
 }
 
-const Face ppc_face = {
-    .cpu = CPU,
-    .full_cpu = CPU,
-    .cpu_without = CPU ",pmu=off",
-    .user = MODE_PROBLEM,
-    .kernel = MODE_PRIVILEGED,
-    .user_modes = BIT64(MODE_PROBLEM) | BIT64(MODE_PROBLEM_OF_HV),
-    .nr_modes = NR_MODES,
-    .width = 32,
-    .overflow_at = NEGATIVE,
-    .insns = 0x02,
-    .cycles = 0x1e,
-    .unknown = 0x100f8,
-    .unknown_message = "event 0x100f8",
-    .event_tables = event_tables,
-    .nr_event_tables = G_N_ELEMENTS(event_tables),
-    .states = states,
-    .nr_states = G_N_ELEMENTS(states),
-    .mismatches = mismatches,
-    .nr_mismatches = G_N_ELEMENTS(mismatches),
-    .refusals = refusals,
-    .nr_refusals = G_N_ELEMENTS(refusals),
-
-    .args = ppc_args,
-    .hotplug = face_hotplug,
-    .read_register = face_read_register,
-    .write_register = mtspr,
-    .prepare = face_prepare,
-    .select = face_select,
-    .start = face_start,
-    .stop = face_stop,
-    .freeze_on_overflow = face_freeze_on_overflow,
-    .read = face_read,
-    .write = face_write,
-    .overflowed = face_overflowed,
-    .interrupted = face_interrupted,
-    .rearm = face_rearm,
-    .keep_busy = keep_busy,
-};
-
 static void add_registers(void)
 {
     static const char *const machines[] = {
@@ -1303,8 +1263,9 @@ static void add_alerts(void)
     add("ebb/ebe", test_ebe);
 }
 
-void add_ppc_cases(void)
+static void add_cases(void)
 {
+    add_ppc_freeze_cases();
     add_registers();
     add_alerts();
     add("perfmon/hcall", test_perfmon);
@@ -1312,3 +1273,45 @@ void add_ppc_cases(void)
     add("migration/pending", test_pending_migrates);
     add("reset-of-pending", test_reset_of_pending);
 }
+
+const Face ppc_face = {
+    .name = "power",
+    .cpu = CPU,
+    .full_cpu = CPU,
+    .cpu_without = CPU ",pmu=off",
+    .user = MODE_PROBLEM,
+    .kernel = MODE_PRIVILEGED,
+    .user_modes = BIT64(MODE_PROBLEM) | BIT64(MODE_PROBLEM_OF_HV),
+    .nr_modes = NR_MODES,
+    .width = 32,
+    .overflow_at = NEGATIVE,
+    .insns = 0x02,
+    .cycles = 0x1e,
+    .unknown = 0x100f8,
+    .unknown_message = "event 0x100f8",
+    .event_tables = event_tables,
+    .nr_event_tables = G_N_ELEMENTS(event_tables),
+    .states = states,
+    .nr_states = G_N_ELEMENTS(states),
+    .mismatches = mismatches,
+    .nr_mismatches = G_N_ELEMENTS(mismatches),
+    .refusals = refusals,
+    .nr_refusals = G_N_ELEMENTS(refusals),
+
+    .add_cases = add_cases,
+    .args = ppc_args,
+    .hotplug = face_hotplug,
+    .read_register = face_read_register,
+    .write_register = mtspr,
+    .prepare = face_prepare,
+    .select = face_select,
+    .start = face_start,
+    .stop = face_stop,
+    .freeze_on_overflow = face_freeze_on_overflow,
+    .read = face_read,
+    .write = face_write,
+    .overflowed = face_overflowed,
+    .interrupted = face_interrupted,
+    .rearm = face_rearm,
+    .keep_busy = keep_busy,
+};

@@ -2,7 +2,9 @@
  * QTest of the virtual PMU: between its parts
  *
  *   vpmu-test.c             cases that all architectures share, written once
- *   vpmu-test-x86.c         x86's face, and the cases of its own
+ *   vpmu-test-x86.c         those that x86's vendors share
+ *   vpmu-test-intel.c       Intel's face, and the cases of its own
+ *   vpmu-test-amd.c         AMD's, likewise
  *   vpmu-test-ppc.c         Power's, likewise
  *   vpmu-test-ppc-freeze.c  Power's freeze bits, in every state of the CPU
  *
@@ -114,6 +116,7 @@ typedef struct Refusal {
  * Counters are numbered from 0 on; the shared cases use NR_COUNTERS of them,
  * on which any event can be selected.
  *
+ * @name: the name under which its cases are found
  * @cpu: a CPU with a PMU, for -cpu
  * @full_cpu: one that has every register of @states
  * @cpu_without: one without a PMU
@@ -123,6 +126,7 @@ typedef struct Refusal {
  * @nr_modes: how many there are
  * @width: bits of a counter
  * @overflow_at: its value just after it has overflowed
+ * @interrupts_again: another overflow interrupts, even before Face.rearm
  * @insns: an event: instructions
  * @cycles: an event: cycles
  * @unknown: an event that is not counted
@@ -136,6 +140,7 @@ typedef struct Refusal {
  * @refusals: CPUs that cannot be had
  * @nr_refusals: how many
  *
+ * @add_cases: add the cases of its own
  * @args: the arguments for a machine with such a CPU; the caller frees them
  * @hotplug: add a second CPU to a machine with -smp 1,maxcpus=2
  * @read_register: read a register of @states
@@ -145,7 +150,8 @@ typedef struct Refusal {
  *          counters are started
  * @start: start all counters that have been selected, by one write
  * @stop: stop all counters, by one write
- * @freeze_on_overflow: with an overflow that interrupts, all counters stop
+ * @freeze_on_overflow: with an overflow that interrupts, all counters stop;
+ *                      NULL if there is no such thing
  * @read: read a counter
  * @write: write a counter
  * @overflowed: the counters that have overflowed, bit n for counter n
@@ -155,12 +161,14 @@ typedef struct Refusal {
  * @keep_busy: bring all of @states to other values than after a reset
  */
 typedef struct Face {
+    const char *name;
     const char *cpu, *full_cpu, *cpu_without;
     unsigned user, kernel;
     PmuModes user_modes;
     unsigned nr_modes;
     unsigned width;
     uint64_t overflow_at;
+    bool interrupts_again;
     uint64_t insns, cycles, unknown;
     const char *unknown_message;
     const EventTable *event_tables;
@@ -172,6 +180,7 @@ typedef struct Face {
     const Refusal *refusals;
     unsigned nr_refusals;
 
+    void (*add_cases)(void);
     char *(*args)(const char *cpu);
     void (*hotplug)(Machine *m);
     uint64_t (*read_register)(Machine *m, uint32_t reg);
@@ -192,7 +201,10 @@ typedef struct Face {
 
 #define NR_COUNTERS 4
 
-extern const Face x86_face, ppc_face;
+extern const Face ppc_face;
+
+/* The PMU under test, or whose cases are being added. */
+extern const Face *face;
 
 /**
  * new_file - an empty file, to be given to delete_file()
@@ -237,8 +249,13 @@ void migrate_machine(Machine *m, const char *args);
 char *complaint(const char *args);
 
 /**
+ * read_states - what the registers of Face.states hold; the caller frees it
+ */
+uint64_t *read_states(Machine *m);
+
+/**
  * add - add a case
- * @path: its name below vpmu/
+ * @path: its name below vpmu/ and the face's
  */
 void add(const char *path, void (*test)(void));
 
@@ -255,12 +272,6 @@ void add_data(const char *path, const char *name, const void *data,
  * add_number - add a case that is one of several, given a number
  */
 void add_number(const char *path, unsigned n, void (*test)(const void *data));
-
-/**
- * add_x86_cases, add_ppc_cases - add the cases of an architecture's own
- */
-void add_x86_cases(void);
-void add_ppc_cases(void);
 
 /**
  * add_ppc_freeze_cases - add those that walk Power's freeze bits

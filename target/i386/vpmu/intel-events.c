@@ -5,13 +5,12 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/bitops.h"
 #include "intel-events.h"
 
-#define CODE(event, umask) ((umask) << 8 | (event))
+#define CODE X86_VPMU_CODE
 
 /* The order is that of the bits of CPUID leaf 0xA, EBX. */
-static const IntelEvent arch_events[INTEL_NR_ARCH_EVENTS + 1] = {
+static const X86VPmuEvent arch_events[INTEL_NR_ARCH_EVENTS + 1] = {
     { CODE(0x3c, 0x00), PMU_EVENT_CYCLES },     /* core cycles */
     { CODE(0xc0, 0x00), PMU_EVENT_INSNS },      /* instructions retired */
     { CODE(0x3c, 0x01), PMU_EVENT_REF_CYCLES }, /* reference cycles */
@@ -40,7 +39,7 @@ const PmuEvent intel_fixed_events[INTEL_NR_FIXED] = {
 #define PRECISE_INSNS { CODE(0xc0, 0x01), PMU_EVENT_INSNS }
 
 /* BR_INST_RETIRED from Sandy Bridge to Comet Lake */
-static const IntelEvent snb_branches[] = {
+static const X86VPmuEvent snb_branches[] = {
     { CODE(0xc4, 0x01), PMU_EVENT_COND_BRANCHES },
     { CODE(0xc4, 0x02), PMU_EVENT_CALLS },
     { CODE(0xc4, 0x04), PMU_EVENT_BRANCHES },
@@ -53,7 +52,7 @@ static const IntelEvent snb_branches[] = {
 };
 
 /* BR_INST_RETIRED since Ice Lake */
-static const IntelEvent icl_branches[] = {
+static const X86VPmuEvent icl_branches[] = {
     { CODE(0xc4, 0x01), PMU_EVENT_COND_TAKEN },
     { CODE(0xc4, 0x02), PMU_EVENT_CALLS },
     { CODE(0xc4, 0x08), PMU_EVENT_RETURNS },
@@ -66,7 +65,7 @@ static const IntelEvent icl_branches[] = {
 };
 
 /* BR_INST_RETIRED from Silvermont to Crestmont */
-static const IntelEvent slm_branches[] = {
+static const X86VPmuEvent slm_branches[] = {
     { CODE(0xc4, 0x7e), PMU_EVENT_COND_BRANCHES },
     { CODE(0xc4, 0xbf), PMU_EVENT_FAR_BRANCHES },
     { CODE(0xc4, 0xeb), PMU_EVENT_INDIRECT_BRANCHES },
@@ -79,7 +78,7 @@ static const IntelEvent slm_branches[] = {
 };
 
 /* BR_INST_RETIRED since Darkmont */
-static const IntelEvent dkt_branches[] = {
+static const X86VPmuEvent dkt_branches[] = {
     { CODE(0xc4, 0x03), PMU_EVENT_COND_TAKEN },
     { CODE(0xc4, 0x04), PMU_EVENT_COND_NOT_TAKEN },
     { CODE(0xc4, 0x07), PMU_EVENT_COND_BRANCHES },
@@ -93,21 +92,21 @@ static const IntelEvent dkt_branches[] = {
 };
 
 /* MEM_UOPS_RETIRED or MEM_INST_RETIRED, ALL_LOADS and ALL_STORES */
-static const IntelEvent snb_accesses[] = {
+static const X86VPmuEvent snb_accesses[] = {
     { CODE(0xd0, 0x81), PMU_EVENT_LOADS },
     { CODE(0xd0, 0x82), PMU_EVENT_STORES },
     { }
 };
 
 /* The same as Linux asks for them on Sandy Bridge and Ivy Bridge */
-static const IntelEvent snb_accesses_any[] = {
+static const X86VPmuEvent snb_accesses_any[] = {
     { CODE(0xd0, 0xf1), PMU_EVENT_LOADS },
     { CODE(0xd0, 0xf2), PMU_EVENT_STORES },
     { }
 };
 
 /* DTLB_LOAD_MISSES, DTLB_STORE_MISSES, ITLB_MISSES: MISS_CAUSES_A_WALK */
-static const IntelEvent snb_misses[] = {
+static const X86VPmuEvent snb_misses[] = {
     { CODE(0x08, 0x01), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x49, 0x01), PMU_EVENT_DTLB_STORE_MISSES },
     { CODE(0x85, 0x01), PMU_EVENT_ITLB_MISSES },
@@ -115,7 +114,7 @@ static const IntelEvent snb_misses[] = {
 };
 
 /* The same, WALK_COMPLETED, on Sandy Bridge */
-static const IntelEvent snb_walks[] = {
+static const X86VPmuEvent snb_walks[] = {
     { CODE(0x08, 0x02), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x49, 0x02), PMU_EVENT_DTLB_STORE_MISSES },
     { CODE(0x85, 0x02), PMU_EVENT_ITLB_MISSES },
@@ -123,7 +122,7 @@ static const IntelEvent snb_walks[] = {
 };
 
 /* Both, on Ivy Bridge */
-static const IntelEvent ivb_walks[] = {
+static const X86VPmuEvent ivb_walks[] = {
     { CODE(0x08, 0x81), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x08, 0x82), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x49, 0x01), PMU_EVENT_DTLB_STORE_MISSES },
@@ -134,7 +133,7 @@ static const IntelEvent ivb_walks[] = {
 };
 
 /* WALK_COMPLETED, any page size, Haswell to Ice Lake and since Tremont */
-static const IntelEvent hsw_walks[] = {
+static const X86VPmuEvent hsw_walks[] = {
     { CODE(0x08, 0x0e), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x49, 0x0e), PMU_EVENT_DTLB_STORE_MISSES },
     { CODE(0x85, 0x0e), PMU_EVENT_ITLB_MISSES },
@@ -142,7 +141,7 @@ static const IntelEvent hsw_walks[] = {
 };
 
 /* WALK_COMPLETED since Golden Cove */
-static const IntelEvent glc_walks[] = {
+static const X86VPmuEvent glc_walks[] = {
     { CODE(0x11, 0x0e), PMU_EVENT_ITLB_MISSES },
     { CODE(0x12, 0x0e), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x13, 0x0e), PMU_EVENT_DTLB_STORE_MISSES },
@@ -150,30 +149,30 @@ static const IntelEvent glc_walks[] = {
 };
 
 /* HW_INTERRUPTS.RECEIVED */
-static const IntelEvent interrupts[] = {
+static const X86VPmuEvent interrupts[] = {
     { CODE(0xcb, 0x01), PMU_EVENT_INTERRUPTS },
     { }
 };
 
 /* ITLB.MISS of Goldmont and after */
-static const IntelEvent glm_itlb[] = {
+static const X86VPmuEvent glm_itlb[] = {
     { CODE(0x81, 0x04), PMU_EVENT_ITLB_MISSES },
     { }
 };
 
-static const IntelEvent glm_taken[] = {
+static const X86VPmuEvent glm_taken[] = {
     { CODE(0xc4, 0x80), PMU_EVENT_TAKEN_BRANCHES },
     { }
 };
 
-static const IntelEvent knl_accesses[] = {
+static const X86VPmuEvent knl_accesses[] = {
     { CODE(0x04, 0x08), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x04, 0x40), PMU_EVENT_LOADS },
     { CODE(0x04, 0x80), PMU_EVENT_STORES },
     { }
 };
 
-static const IntelEvent nhm_events[] = {
+static const X86VPmuEvent nhm_events[] = {
     PRECISE_INSNS,
     { CODE(0xc4, 0x01), PMU_EVENT_COND_BRANCHES },
     { CODE(0xc4, 0x02), PMU_EVENT_CALLS },
@@ -190,20 +189,20 @@ static const IntelEvent nhm_events[] = {
 };
 
 /* L1D_CACHE_LD and L1D_CACHE_ST of Core and Nehalem, in any state */
-static const IntelEvent core_accesses[] = {
+static const X86VPmuEvent core_accesses[] = {
     { CODE(0x40, 0x0f), PMU_EVENT_LOADS },
     { CODE(0x41, 0x0f), PMU_EVENT_STORES },
     { }
 };
 
-static const IntelEvent core_misses[] = {
+static const X86VPmuEvent core_misses[] = {
     { CODE(0x08, 0x02), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x08, 0x08), PMU_EVENT_DTLB_STORE_MISSES },
     { CODE(0x82, 0x12), PMU_EVENT_ITLB_MISSES },
     { }
 };
 
-static const IntelEvent bonnell_events[] = {
+static const X86VPmuEvent bonnell_events[] = {
     { CODE(0x08, 0x05), PMU_EVENT_DTLB_LOAD_MISSES },
     { CODE(0x08, 0x06), PMU_EVENT_DTLB_STORE_MISSES },
     { CODE(0x40, 0x21), PMU_EVENT_LOADS },
@@ -221,62 +220,62 @@ static const IntelEvent bonnell_events[] = {
 };
 
 #define NUMBERS(...) .numbers = (const uint8_t[]) { __VA_ARGS__, 0 }
-#define EVENTS(...) .events = (const IntelEvent *const[]) { __VA_ARGS__, NULL }
+#define EVENTS(...) .vpmu.events = X86_VPMU_EVENTS(arch_events, __VA_ARGS__)
 
 static const IntelModel models[] = {
     {
-        .name = "Core",
+        .vpmu.name = "Core",
         NUMBERS(0x0f, 0x17),
         EVENTS(core_accesses, core_misses),
         .gp_counters = 4,
     }, {
-        .name = "Bonnell",
+        .vpmu.name = "Bonnell",
         NUMBERS(0x1c),
         EVENTS(bonnell_events),
         .gp_counters = 4,
     }, {
-        .name = "Nehalem",
+        .vpmu.name = "Nehalem",
         NUMBERS(0x1a, 0x2c, 0x2e),
         EVENTS(nhm_events, core_accesses),
         .gp_counters = 4,
     }, {
-        .name = "Sandy Bridge",
+        .vpmu.name = "Sandy Bridge",
         NUMBERS(0x2a),
         EVENTS(snb_branches, snb_accesses, snb_accesses_any, snb_misses,
                snb_walks),
         .gp_counters = 4,
     }, {
-        .name = "Ivy Bridge",
+        .vpmu.name = "Ivy Bridge",
         NUMBERS(0x3a),
         EVENTS(snb_branches, snb_accesses, snb_accesses_any, ivb_walks),
         .gp_counters = 4,
     }, {
-        .name = "Haswell",
+        .vpmu.name = "Haswell",
         NUMBERS(0x3c, 0x3d),
         EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks),
         .gp_counters = 4,
     }, {
-        .name = "Skylake",
+        .vpmu.name = "Skylake",
         NUMBERS(0x55, 0x5e, 0xa5),
         EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks, interrupts),
         .gp_counters = 4,
     }, {
-        .name = "Ice Lake",
+        .vpmu.name = "Ice Lake",
         NUMBERS(0x6a, 0x7d),
         EVENTS(icl_branches, snb_accesses, hsw_walks),
         .gp_counters = 8,
     }, {
-        .name = "Golden Cove",
+        .vpmu.name = "Golden Cove",
         NUMBERS(0x8f, 0xad, 0xcf),
         EVENTS(icl_branches, snb_accesses, glc_walks),
         .gp_counters = 8,
     }, {
-        .name = "Knights",
+        .vpmu.name = "Knights",
         NUMBERS(0x57, 0x85),
         EVENTS(slm_branches, knl_accesses),
         .gp_counters = 4,
     }, {
-        .name = "Goldmont",
+        .vpmu.name = "Goldmont",
         NUMBERS(0x5f),
         EVENTS(slm_branches, glm_taken, snb_accesses, glm_itlb, interrupts),
         .gp_counters = 4,
@@ -285,25 +284,25 @@ static const IntelModel models[] = {
          * QEMU's Icelake-Server has this number, too, up to its version 3;
          * therefore also the codes and the counters of that.
          */
-        .name = "Tremont",
+        .vpmu.name = "Tremont",
         NUMBERS(0x86),
         EVENTS(slm_branches, icl_branches, snb_accesses, hsw_walks, glm_itlb,
                interrupts),
         .gp_counters = 8,
     }, {
-        .name = "Crestmont",
+        .vpmu.name = "Crestmont",
         NUMBERS(0xaf),
         EVENTS(slm_branches, snb_accesses, hsw_walks),
         .gp_counters = 8,
     }, {
-        .name = "Darkmont",
+        .vpmu.name = "Darkmont",
         NUMBERS(0xdd),
         EVENTS(dkt_branches, snb_accesses, snb_misses, hsw_walks),
         .gp_counters = 8,
     }, {
-        .name = "any Intel CPU",
+        .vpmu.name = "any Intel CPU",
+        .vpmu.events = X86_VPMU_EVENTS(arch_events),
         .numbers = (const uint8_t[]) { 0 },
-        .events = (const IntelEvent *const[]) { NULL },
         .gp_counters = 4,
     },
 };
@@ -311,23 +310,11 @@ static const IntelModel models[] = {
 /* The last one is for all others. */
 static const IntelModel *generic = &models[ARRAY_SIZE(models) - 1];
 
-static unsigned cpuid_family(uint32_t signature)
-{
-    unsigned family = extract32(signature, 8, 4);
-
-    return family == 0xf ? family + extract32(signature, 20, 8) : family;
-}
-
-static unsigned cpuid_model(uint32_t signature)
-{
-    return extract32(signature, 4, 4) | extract32(signature, 16, 4) << 4;
-}
-
 const IntelModel *intel_model(uint32_t signature)
 {
-    unsigned number = cpuid_model(signature);
+    unsigned number = x86_vpmu_model_number(signature);
 
-    for (int i = 0; cpuid_family(signature) == 6 && i < ARRAY_SIZE(models);
+    for (int i = 0; x86_vpmu_family(signature) == 6 && i < ARRAY_SIZE(models);
          i++) {
         for (const uint8_t *n = models[i].numbers; *n; n++) {
             if (*n == number) {
@@ -336,26 +323,6 @@ const IntelModel *intel_model(uint32_t signature)
         }
     }
     return generic;
-}
-
-static PmuEvent find_event(const IntelEvent *table, uint16_t code)
-{
-    for (; table->code; table++) {
-        if (table->code == code) {
-            return table->event;
-        }
-    }
-    return PMU_EVENT_NONE;
-}
-
-PmuEvent intel_event(const IntelModel *model, uint16_t code)
-{
-    PmuEvent event = find_event(arch_events, code);
-
-    for (int i = 0; !event && model->events[i]; i++) {
-        event = find_event(model->events[i], code);
-    }
-    return event;
 }
 
 uint32_t intel_unavailable_events(void)

@@ -7,29 +7,17 @@
 #ifndef I386_VPMU_INTEL_EVENTS_H
 #define I386_VPMU_INTEL_EVENTS_H
 
-#include "hw/pmu/pmu.h"
+#include "vpmu-events.h"
 
 /**
- * struct IntelEvent - a code and what it counts
- * @code: unit mask << 8 | event select; 0 ends a table
- * @event: the event
- */
-typedef struct IntelEvent {
-    uint16_t code;
-    PmuEvent event;
-} IntelEvent;
-
-/**
- * struct IntelModel - what is particular to some CPU models
- * @name: of the microarchitecture
+ * struct IntelModel - what is particular to some of Intel's CPU models
+ * @vpmu: their name and codes
  * @numbers: their display models in family 6, ended by 0
- * @events: their tables of codes, besides the architectural one
  * @gp_counters: how many general-purpose counters they have by default
  */
 typedef struct IntelModel {
-    const char *name;
+    X86VPmuModel vpmu;
     const uint8_t *numbers;
-    const IntelEvent *const *events;
     unsigned gp_counters;
 } IntelModel;
 
@@ -41,15 +29,6 @@ typedef struct IntelModel {
  * architectural events only.
  */
 const IntelModel *intel_model(uint32_t signature);
-
-/**
- * intel_event - what a code counts
- * @model: on which CPU
- * @code: unit mask << 8 | event select
- *
- * Returns: the event, or PMU_EVENT_NONE.
- */
-PmuEvent intel_event(const IntelModel *model, uint16_t code);
 
 /**
  * intel_unavailable_events - the architectural events that are not counted

@@ -12,9 +12,8 @@
 #include "qemu/bitops.h"
 #include "qemu/log.h"
 #include "qapi/error.h"
+#include "intel-events.h"
 #include "vpmu-internal.h"
-
-#define COUNTER_WIDTH 48
 
 /* With that of IA32_FIXED_CTR3, which counts slots on CPUs that know them. */
 #define FIXED_NUMBERS 4
@@ -25,17 +24,9 @@
 #define MSR_IA32_PERF_GLOBAL_INUSE        0x392
 #define MSR_IA32_PMC0                     0x4c1
 
-/* IA32_PERFEVTSELx */
-#define EVTSEL_CODE      MAKE_64BIT_MASK(0, 16)
+/* IA32_PERFEVTSELx, besides what X86_EVTSEL_* names */
 #define EVTSEL_EVENT     MAKE_64BIT_MASK(0, 8)
-#define EVTSEL_USR       (1ull << 16)
-#define EVTSEL_OS        (1ull << 17)
-#define EVTSEL_EDGE      (1ull << 18)
-#define EVTSEL_INT       (1ull << 20)
 #define EVTSEL_ANY       (1ull << 21)
-#define EVTSEL_EN        (1ull << 22)
-#define EVTSEL_INV       (1ull << 23)
-#define EVTSEL_CMASK     24
 #define EVTSEL_VALID     (MAKE_64BIT_MASK(0, 32) & ~EVTSEL_ANY)
 
 /* IA32_FIXED_CTR_CTRL: a field of 4 bits per counter */
@@ -177,7 +168,7 @@ static uint64_t global_bits(const X86VPmu *v)
 static bool locally_enabled(const X86VPmu *v, unsigned counter)
 {
     if (counter < v->nr_gp) {
-        return v->evtsel[counter] & EVTSEL_EN;
+        return v->evtsel[counter] & X86_EVTSEL_EN;
     }
     return fixed_field(v, counter - v->nr_gp) & (FIXED_OS | FIXED_USR);
 }
@@ -192,7 +183,7 @@ static bool globally_enabled(const X86VPmu *v, unsigned counter)
 static bool interrupts(const X86VPmu *v, unsigned counter)
 {
     if (counter < v->nr_gp) {
-        return v->evtsel[counter] & EVTSEL_INT;
+        return v->evtsel[counter] & X86_EVTSEL_INT;
     }
     return fixed_field(v, counter - v->nr_gp) & FIXED_PMI;
 }
@@ -207,28 +198,22 @@ static uint64_t interrupting_counters(const X86VPmu *v)
     return counters;
 }
 
-static PmuModes counter_modes(const X86VPmu *v, bool os, bool user)
+/* The modes in which any counter may count. */
+static PmuModes all_modes(const X86VPmu *v)
 {
-    PmuModes modes = (os ? X86_VPMU_MODES_OS : 0)
-                     | (user ? X86_VPMU_MODES_USER : 0);
+    return v->debugctl & DEBUGCTL_FREEZE_IN_SMM ? ~X86_VPMU_MODES_SMM
+                                                : ~(PmuModes)0;
+}
 
-    if (v->debugctl & DEBUGCTL_FREEZE_IN_SMM) {
-        modes &= ~X86_VPMU_MODES_SMM;
-    }
-    return modes;
+static uint32_t event_code(const X86VPmu *v, unsigned i)
+{
+    return X86_VPMU_CODE(extract64(v->evtsel[i], 0, 8),
+                         extract64(v->evtsel[i], 8, 8));
 }
 
 static PmuSelect decode_gp(const X86VPmu *v, unsigned i)
 {
-    uint64_t evtsel = v->evtsel[i];
-
-    return (PmuSelect) {
-        .event = intel_event(v->model, evtsel & EVTSEL_CODE),
-        .modes = counter_modes(v, evtsel & EVTSEL_OS, evtsel & EVTSEL_USR),
-        .threshold = extract64(evtsel, EVTSEL_CMASK, 8),
-        .invert = evtsel & EVTSEL_INV,
-        .edge = evtsel & EVTSEL_EDGE,
-    };
+    return x86_vpmu_gp_select(v, i, event_code(v, i), all_modes(v));
 }
 
 static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
@@ -237,7 +222,8 @@ static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
 
     return (PmuSelect) {
         .event = intel_fixed_events[i],
-        .modes = counter_modes(v, field & FIXED_OS, field & FIXED_USR),
+        .modes = all_modes(v) & x86_vpmu_modes(field & FIXED_OS,
+                                               field & FIXED_USR),
     };
 }
 
@@ -306,24 +292,6 @@ static void intel_overflow(void *opaque, uint64_t counters)
     }
 }
 
-/*
- * An event that is asked for and not counted is reported once, whichever
- * vCPU asks.
- */
-static void report_uncounted(const X86VPmu *v, uint64_t evtsel)
-{
-    static DECLARE_BITMAP(reported, EVTSEL_CODE + 1);
-    unsigned code = evtsel & EVTSEL_CODE;
-
-    if ((evtsel & EVTSEL_EN) && !test_bit(code, reported)
-        && intel_event(v->model, code) == PMU_EVENT_NONE) {
-        set_bit_atomic(code, reported);
-        qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%02x, unit mask 0x%02x (%s) is "
-                      "not counted and reads 0\n",
-                      code & 0xff, code >> 8, v->model->name);
-    }
-}
-
 /* AnyThread: the counter is to count what its core's other threads do, too. */
 static void report_any_thread(const X86VPmu *v, uint64_t any)
 {
@@ -334,19 +302,15 @@ static void report_any_thread(const X86VPmu *v, uint64_t any)
 }
 
 /*
- * The registers.  Each is read and written with its counters up to date and
- * in a transaction, by an index into the range of registers of its kind.
+ * The registers.
  */
-
-static uint64_t read_evtsel(X86VPmu *v, unsigned i)
-{
-    return v->evtsel[i];
-}
 
 static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->evtsel[i] = val;
-    report_uncounted(v, val);
+    if (val & X86_EVTSEL_EN) {
+        x86_vpmu_report_uncounted(v->model, event_code(v, i));
+    }
     report_any_thread(v, val & EVTSEL_ANY);
     update_select(v, i);
     update_running(v);
@@ -358,24 +322,9 @@ static uint64_t evtsel_bits(const X86VPmu *v)
     return version_of(v)->evtsel;
 }
 
-static uint64_t read_gp(X86VPmu *v, unsigned i)
-{
-    return pmu_read(v->pmu, i);
-}
-
 static void write_gp_legacy(X86VPmu *v, unsigned i, uint64_t val)
 {
     pmu_write(v->pmu, i, (int64_t)(int32_t)val);
-}
-
-static void write_gp_full(X86VPmu *v, unsigned i, uint64_t val)
-{
-    pmu_write(v->pmu, i, val);
-}
-
-static uint64_t counter_bits(const X86VPmu *v)
-{
-    return MAKE_64BIT_MASK(0, COUNTER_WIDTH);
 }
 
 static uint64_t any_bits(const X86VPmu *v)
@@ -421,25 +370,10 @@ static uint64_t fixed_ctrl_bits(const X86VPmu *v)
     return all_fixed_fields(v, version_of(v)->fixed);
 }
 
-static uint64_t read_global_ctrl(X86VPmu *v, unsigned i)
-{
-    return v->global_ctrl;
-}
-
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_ctrl = val;
     update_running(v);
-}
-
-static uint64_t read_global_status(X86VPmu *v, unsigned i)
-{
-    return v->global_status;
-}
-
-static uint64_t read_zero(X86VPmu *v, unsigned i)
-{
-    return 0;
 }
 
 static void write_status_reset(X86VPmu *v, unsigned i, uint64_t val)
@@ -514,16 +448,6 @@ static uint64_t debugctl_bits(const X86VPmu *v)
 
 /* How many registers of a kind there are. */
 
-static unsigned one(const X86VPmu *v)
-{
-    return 1;
-}
-
-static unsigned count_gp(const X86VPmu *v)
-{
-    return v->nr_gp;
-}
-
 static unsigned count_gp_full(const X86VPmu *v)
 {
     return perf_capabilities(v) & PERF_CAP_FULL_WIDTH ? v->nr_gp : 0;
@@ -549,96 +473,32 @@ static unsigned one_with_status_set(const X86VPmu *v)
     return version_of(v)->status_set ? 1 : 0;
 }
 
-/**
- * struct IntelMsr - a range of registers of the same kind
- * @first: the number of the first
- * @numbers: how many numbers are set aside for them
- * @count: how many of those exist; the others fault
- * @writable: the bits that can be written as 1 without a fault; NULL if every
- *            write faults
- * @read: what a register holds
- * @write: write one
- */
-typedef struct IntelMsr {
-    uint32_t first;
-    unsigned numbers;
-    unsigned (*count)(const X86VPmu *v);
-    uint64_t (*writable)(const X86VPmu *v);
-    uint64_t (*read)(X86VPmu *v, unsigned i);
-    void (*write)(X86VPmu *v, unsigned i, uint64_t val);
-} IntelMsr;
-
-static const IntelMsr msrs[] = {
-    { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, count_gp,
-      any_bits, read_gp, write_gp_legacy },
-    { MSR_IA32_PMC0, X86_VPMU_MAX_GP, count_gp_full,
-      counter_bits, read_gp, write_gp_full },
-    { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, count_gp,
-      evtsel_bits, read_evtsel, write_evtsel },
-    { MSR_CORE_PERF_FIXED_CTR0, FIXED_NUMBERS, count_fixed,
+static const X86VPmuMsr msrs[] = {
+    { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
+      any_bits, x86_vpmu_read_gp, write_gp_legacy },
+    { MSR_IA32_PMC0, X86_VPMU_MAX_GP, 1, count_gp_full,
+      x86_vpmu_counter_bits, x86_vpmu_read_gp, x86_vpmu_write_gp },
+    { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
+      evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
+    { MSR_CORE_PERF_FIXED_CTR0, FIXED_NUMBERS, 1, count_fixed,
       any_bits, read_fixed, write_fixed },
-    { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, one_with_global,
+    { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, 1, one_with_global,
       fixed_ctrl_bits, read_fixed_ctrl, write_fixed_ctrl },
-    { MSR_CORE_PERF_GLOBAL_STATUS, 1, one_with_global,
-      NULL, read_global_status, NULL },
-    { MSR_CORE_PERF_GLOBAL_CTRL, 1, one_with_global,
-      global_bits, read_global_ctrl, write_global_ctrl },
-    { MSR_CORE_PERF_GLOBAL_OVF_CTRL, 1, one_with_global,
-      status_reset_bits, read_zero, write_status_reset },
-    { MSR_IA32_PERF_GLOBAL_STATUS_SET, 1, one_with_status_set,
-      status_set_bits, read_zero, write_status_set },
-    { MSR_IA32_PERF_GLOBAL_INUSE, 1, one_with_status_set,
+    { MSR_CORE_PERF_GLOBAL_STATUS, 1, 1, one_with_global,
+      NULL, x86_vpmu_read_global_status, NULL },
+    { MSR_CORE_PERF_GLOBAL_CTRL, 1, 1, one_with_global,
+      global_bits, x86_vpmu_read_global_ctrl, write_global_ctrl },
+    { MSR_CORE_PERF_GLOBAL_OVF_CTRL, 1, 1, one_with_global,
+      status_reset_bits, x86_vpmu_read_zero, write_status_reset },
+    { MSR_IA32_PERF_GLOBAL_STATUS_SET, 1, 1, one_with_status_set,
+      status_set_bits, x86_vpmu_read_zero, write_status_set },
+    { MSR_IA32_PERF_GLOBAL_INUSE, 1, 1, one_with_status_set,
       NULL, read_inuse, NULL },
-    { MSR_IA32_PERF_CAPABILITIES, 1, one_with_pdcm,
+    { MSR_IA32_PERF_CAPABILITIES, 1, 1, one_with_pdcm,
       NULL, read_perf_capabilities, NULL },
-    { MSR_IA32_DEBUGCTL, 1, one,
+    { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
       debugctl_bits, read_debugctl, write_debugctl },
 };
-
-static const IntelMsr *find_msr(uint32_t msr, unsigned *index)
-{
-    for (int i = 0; i < ARRAY_SIZE(msrs); i++) {
-        if (msr - msrs[i].first < msrs[i].numbers) {
-            *index = msr - msrs[i].first;
-            return &msrs[i];
-        }
-    }
-    return NULL;
-}
-
-static X86VPmuAccess intel_rdmsr(X86VPmu *v, uint32_t msr, uint64_t *val)
-{
-    unsigned i;
-    const IntelMsr *m = find_msr(msr, &i);
-
-    if (!m) {
-        return X86_VPMU_NOT_MINE;
-    }
-    if (i >= m->count(v)) {
-        return X86_VPMU_FAULT;
-    }
-    pmu_begin(v->pmu);
-    *val = m->read(v, i);
-    pmu_commit(v->pmu);
-    return X86_VPMU_DONE;
-}
-
-static X86VPmuAccess intel_wrmsr(X86VPmu *v, uint32_t msr, uint64_t val)
-{
-    unsigned i;
-    const IntelMsr *m = find_msr(msr, &i);
-
-    if (!m) {
-        return X86_VPMU_NOT_MINE;
-    }
-    if (i >= m->count(v) || !m->writable || (val & ~m->writable(v))) {
-        return X86_VPMU_FAULT;
-    }
-    pmu_begin(v->pmu);
-    m->write(v, i, val);
-    pmu_commit(v->pmu);
-    return X86_VPMU_DONE;
-}
 
 static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
 {
@@ -649,7 +509,7 @@ static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
         if (i >= v->nr_gp) {
             return false;
         }
-        *val = read_gp(v, i);
+        *val = x86_vpmu_read_gp(v, i);
         return true;
     case RDPMC_FIXED:
         if (i >= v->nr_fixed) {
@@ -662,16 +522,19 @@ static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
     }
 }
 
-static void intel_cpuid(X86VPmu *v, uint32_t *eax, uint32_t *ebx,
-                        uint32_t *ecx, uint32_t *edx)
+static void intel_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
+                        uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
     const IntelVersion *version = version_of(v);
 
-    *eax = v->version | v->nr_gp << 8 | COUNTER_WIDTH << 16
+    if (leaf != 0xa) {
+        return;
+    }
+    *eax = v->version | v->nr_gp << 8 | X86_VPMU_WIDTH << 16
            | INTEL_NR_ARCH_EVENTS << 24;
     *ebx = intel_unavailable_events();
     *ecx = version->fixed_bitmap ? MAKE_64BIT_MASK(0, v->nr_fixed) : 0;
-    *edx = version->fixed ? v->nr_fixed | COUNTER_WIDTH << 5 : 0;
+    *edx = version->fixed ? v->nr_fixed | X86_VPMU_WIDTH << 5 : 0;
     *edx |= version->cpuid_edx;
 }
 
@@ -713,23 +576,6 @@ static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
     }
 }
 
-static bool configure_fixed(X86VPmuProps *props, Error **errp)
-{
-    ERRP_GUARD();
-    bool unset = props->fixed_counters == X86_VPMU_UNSET;
-    uint32_t there = versions[props->version].fixed ? INTEL_NR_FIXED : 0;
-
-    if (unset) {
-        props->fixed_counters = there;
-    } else if (props->fixed_counters != there) {
-        error_setg(errp, "pmu-fixed-counters=%u is not possible with "
-                   "pmu-version=%u", props->fixed_counters, props->version);
-        error_append_hint(errp, "Allowed: %u.\n", there);
-        return false;
-    }
-    return true;
-}
-
 static bool intel_configure(X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
@@ -749,12 +595,15 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
         error_append_hint(errp, "Allowed: 4 or 8.\n");
         return false;
     }
-    return configure_fixed(props, errp);
+    return x86_vpmu_take_number(&props->fixed_counters, "pmu-fixed-counters",
+                                versions[props->version].fixed
+                                ? INTEL_NR_FIXED : 0, errp);
 }
 
 static void intel_init(X86VPmu *v)
 {
-    v->model = intel_model(v->cpu->env.cpuid_version);
+    v->version = v->cpu->vpmu_props.version;
+    v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
 }
 
 const X86VPmuOps intel_vpmu_ops = {
@@ -764,8 +613,8 @@ const X86VPmuOps intel_vpmu_ops = {
     .reset = intel_reset,
     .cpuid = intel_cpuid,
     .misc_enable = intel_misc_enable,
-    .rdmsr = intel_rdmsr,
-    .wrmsr = intel_wrmsr,
+    .msrs = msrs,
+    .nr_msrs = ARRAY_SIZE(msrs),
     .rdpmc = intel_rdpmc,
     .overflow = intel_overflow,
     .resume = update_all,

@@ -8,6 +8,7 @@
  *   vpmu_wrmsr CPU MSR VALUE       OK ok | OK gp
  *   vpmu_rdpmc CPU ECX CPL         OK ok VALUE | OK gp, in protected mode
  *   vpmu_cr4 CPU VALUE             OK
+ *   vpmu_efer CPU VALUE            OK
  *   vpmu_cpuid CPU LEAF SUBLEAF    OK EAX EBX ECX EDX
  *   vpmu_init CPU                  OK               what INIT does
  *   vpmu_nmi CPU                   OK 0 | OK 1      NMI pending; clears it
@@ -122,6 +123,12 @@ static void cmd_cr4(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
     qtest_sendf(chr, "OK\n");
 }
 
+static void cmd_efer(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+{
+    cpu_load_efer(&cpu->env, arg[0]);
+    qtest_sendf(chr, "OK\n");
+}
+
 static void cmd_cpuid(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
 {
     uint32_t eax, ebx, ecx, edx;
@@ -174,6 +181,7 @@ static const struct {
     { "vpmu_wrmsr", 2, cmd_wrmsr },
     { "vpmu_rdpmc", 2, cmd_rdpmc },
     { "vpmu_cr4", 1, cmd_cr4 },
+    { "vpmu_efer", 1, cmd_efer },
     { "vpmu_cpuid", 2, cmd_cpuid },
     { "vpmu_init", 0, cmd_init },
     { "vpmu_nmi", 0, cmd_nmi },

@@ -10,15 +10,57 @@
 #include "hw/pmu/pmu.h"
 #include "hw/pmu/pmu-manual.h"
 #include "hw/pmu/pmu-tcg.h"
-#include "intel-events.h"
 #include "vpmu.h"
+#include "vpmu-events.h"
 
 #define X86_VPMU_MAX_GP 8
+
+/* The width of all counters. */
+#define X86_VPMU_WIDTH 48
 
 /* The modes that the two privilege filters of an x86 counter stand for. */
 #define X86_VPMU_MODES_OS   0x55u
 #define X86_VPMU_MODES_USER 0xaau
 #define X86_VPMU_MODES_SMM  0xf0u
+
+/* Those between VMRUN and #VMEXIT. */
+#define X86_VPMU_MODES_GUEST 0xccu
+
+/*
+ * Of the registers that select events, what all vendors agree on; besides,
+ * bits 0 to 15 are the event's and the unit mask.
+ */
+#define X86_EVTSEL_USR       (1ull << 16)
+#define X86_EVTSEL_OS        (1ull << 17)
+#define X86_EVTSEL_EDGE      (1ull << 18)
+#define X86_EVTSEL_INT       (1ull << 20)
+#define X86_EVTSEL_EN        (1ull << 22)
+#define X86_EVTSEL_INV       (1ull << 23)
+#define X86_EVTSEL_CMASK     24
+
+/**
+ * struct X86VPmuMsr - a range of registers of the same kind
+ *
+ * Each is read and written with the counters up to date and in a transaction,
+ * by its index in the range.
+ *
+ * @first: the number of the first
+ * @numbers: how many numbers are set aside for them
+ * @step: from one to the next
+ * @count: how many of those exist; the others fault
+ * @writable: the bits that can be written as 1; NULL if none can
+ * @read: what a register holds
+ * @write: write one; what is not writable is 0.  NULL if it is read-only.
+ */
+typedef struct X86VPmuMsr {
+    uint32_t first;
+    unsigned numbers;
+    unsigned step;
+    unsigned (*count)(const X86VPmu *v);
+    uint64_t (*writable)(const X86VPmu *v);
+    uint64_t (*read)(X86VPmu *v, unsigned i);
+    void (*write)(X86VPmu *v, unsigned i, uint64_t val);
+} X86VPmuMsr;
 
 /**
  * struct X86VPmuOps - a vendor's register file
@@ -26,10 +68,12 @@
  * @configure: as x86_vpmu_configure(); only what depends on the vendor
  * @init: the numbers of counters are known; prepare what is derived from them
  * @reset: registers to their state after RESET; the counters are cleared
- * @cpuid: as x86_vpmu_cpuid()
- * @misc_enable: as x86_vpmu_misc_enable()
- * @rdmsr: as x86_vpmu_rdmsr()
- * @wrmsr: as x86_vpmu_wrmsr()
+ * @cpuid: as x86_vpmu_cpuid(); the registers are 0
+ * @misc_enable: as x86_vpmu_misc_enable(); NULL if there is nothing to add
+ * @msrs: the registers
+ * @nr_msrs: how many ranges there are
+ * @ignores_invalid: writing to a read-only register or to reserved bits is
+ *                   ignored; otherwise it faults
  * @rdpmc: as x86_vpmu_rdpmc()
  * @overflow: as PmuOverflowFn
  * @resume: registers and counters were loaded; make the counters do what the
@@ -40,11 +84,12 @@ typedef struct X86VPmuOps {
     bool (*configure)(X86CPU *cpu, Error **errp);
     void (*init)(X86VPmu *v);
     void (*reset)(X86VPmu *v);
-    void (*cpuid)(X86VPmu *v, uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
-                  uint32_t *edx);
+    void (*cpuid)(X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
+                  uint32_t *ecx, uint32_t *edx);
     uint64_t (*misc_enable)(X86VPmu *v, uint64_t val);
-    X86VPmuAccess (*rdmsr)(X86VPmu *v, uint32_t msr, uint64_t *val);
-    X86VPmuAccess (*wrmsr)(X86VPmu *v, uint32_t msr, uint64_t val);
+    const X86VPmuMsr *msrs;
+    unsigned nr_msrs;
+    bool ignores_invalid;
     bool (*rdpmc)(X86VPmu *v, uint32_t index, uint64_t *val);
     PmuOverflowFn *overflow;
     void (*resume)(X86VPmu *v);
@@ -58,14 +103,16 @@ typedef struct X86VPmuOps {
  * @tcg: what drives them, under TCG
  * @manual: or what drives them under qtest
  * @stopped: called when the machine starts and stops
- * @version: of the architecture of the registers
+ * @vendor: the CPU's, as CPUID has it in EBX
+ * @version: of the architecture of the registers; AMD's are 2 with the global
+ *           ones and 1 without
  * @nr_gp: general-purpose counters
  * @nr_fixed: fixed-function counters
  * @model: which codes of events the CPU knows
- * @evtsel: IA32_PERFEVTSELx
+ * @evtsel: IA32_PERFEVTSELx, PERF_CTLx
  * @fixed_ctrl: IA32_FIXED_CTR_CTRL
- * @global_ctrl: IA32_PERF_GLOBAL_CTRL
- * @global_status: IA32_PERF_GLOBAL_STATUS
+ * @global_ctrl: IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl
+ * @global_status: IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus
  * @debugctl: IA32_DEBUGCTL
  */
 struct X86VPmu {
@@ -75,10 +122,11 @@ struct X86VPmu {
     PmuTcg *tcg;
     PmuManual *manual;
     VMChangeStateEntry *stopped;
+    uint32_t vendor;
     uint32_t version;
     uint32_t nr_gp;
     uint32_t nr_fixed;
-    const IntelModel *model;
+    const X86VPmuModel *model;
     uint64_t evtsel[X86_VPMU_MAX_GP];
     uint64_t fixed_ctrl;
     uint64_t global_ctrl;
@@ -86,7 +134,58 @@ struct X86VPmu {
     uint64_t debugctl;
 };
 
-extern const X86VPmuOps intel_vpmu_ops;
+extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
+
+/**
+ * x86_vpmu_gp_select - what a general-purpose counter is to count
+ * @v: the PMU
+ * @i: the counter
+ * @code: of its event
+ * @modes: in which it may count, if its filters for privilege let it
+ */
+PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
+                             PmuModes modes);
+
+/**
+ * x86_vpmu_modes - the modes that the filters for privilege stand for
+ */
+static inline PmuModes x86_vpmu_modes(bool os, bool user)
+{
+    return (os ? X86_VPMU_MODES_OS : 0) | (user ? X86_VPMU_MODES_USER : 0);
+}
+
+/**
+ * x86_vpmu_take_number - fill in a number that the CPU decides
+ * @number: as the user has given it
+ * @property: its name
+ * @there: how many there are
+ * @errp: what is allowed, if the user has given another
+ */
+bool x86_vpmu_take_number(uint32_t *number, const char *property,
+                          uint32_t there, Error **errp);
+
+/**
+ * x86_vpmu_read_msr, x86_vpmu_write_msr - access a register of the table
+ * @v: the PMU
+ * @msr: its number
+ * @val: as in x86_vpmu_rdmsr(), and x86_vpmu_wrmsr()
+ */
+X86VPmuAccess x86_vpmu_read_msr(X86VPmu *v, uint32_t msr, uint64_t *val);
+X86VPmuAccess x86_vpmu_write_msr(X86VPmu *v, uint32_t msr, uint64_t val);
+
+/*
+ * For tables of registers: how many there are, the bits that can be written,
+ * and how they are read and written where vendors do not differ.
+ */
+unsigned x86_vpmu_one(const X86VPmu *v);
+unsigned x86_vpmu_count_gp(const X86VPmu *v);
+uint64_t x86_vpmu_counter_bits(const X86VPmu *v);
+uint64_t x86_vpmu_read_zero(X86VPmu *v, unsigned i);
+uint64_t x86_vpmu_read_evtsel(X86VPmu *v, unsigned i);
+uint64_t x86_vpmu_read_gp(X86VPmu *v, unsigned i);
+void x86_vpmu_write_gp(X86VPmu *v, unsigned i, uint64_t val);
+uint64_t x86_vpmu_read_global_ctrl(X86VPmu *v, unsigned i);
+uint64_t x86_vpmu_read_global_status(X86VPmu *v, unsigned i);
 
 /**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt

@@ -21,7 +21,7 @@ typedef struct X86VPmu X86VPmu;
 
 /**
  * struct X86VPmuProps - the properties of a CPU that shape its PMU
- * @version: of Intel's architectural performance monitoring
+ * @version: of Intel's architectural performance monitoring; AMD has none
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
  * @cycles: what a cycle is

@@ -45,7 +45,9 @@ static const VMStateDescription vmstate_registers = {
     .pre_save = registers_pre_save,
     .post_load = registers_post_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT32_EQUAL(version, X86VPmu, SAME("pmu-version")),
+        VMSTATE_UINT32_EQUAL(vendor, X86VPmu, SAME("vendor")),
+        VMSTATE_UINT32_EQUAL(version, X86VPmu,
+                             SAME("pmu-version, or perfmon-v2,")),
         VMSTATE_UINT32_EQUAL(nr_gp, X86VPmu, SAME("pmu-gp-counters")),
         VMSTATE_UINT32_EQUAL(nr_fixed, X86VPmu, SAME("pmu-fixed-counters")),
         VMSTATE_UINT64_ARRAY(evtsel, X86VPmu, X86_VPMU_MAX_GP),

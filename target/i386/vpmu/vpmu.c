@@ -14,13 +14,26 @@
 #include "vpmu-internal.h"
 #include "trace.h"
 
+/*
+ * A guest cannot ask whether an AMD CPU has counters, as all of them do: it
+ * tries, and finds none in QEMU's.  So that guests find what they always have
+ * found, only those CPUs have some for which the user asks; "max", whose PMU
+ * is on by default, is not among them.
+ */
+static bool wants_pmu(const X86CPU *cpu)
+{
+    return cpu->enable_pmu
+           && (cpu->pmu_asked_for || !IS_AMD_CPU(&cpu->env));
+}
+
 /* The register file that a CPU would have; NULL if there is none for it. */
 static const X86VPmuOps *ops_for(X86CPU *cpu)
 {
-    if (!cpu->enable_pmu || !(tcg_enabled() || qtest_enabled())) {
+    if (!wants_pmu(cpu) || !(tcg_enabled() || qtest_enabled())) {
         return NULL;
     }
-    return IS_INTEL_CPU(&cpu->env) ? &intel_vpmu_ops : NULL;
+    return IS_INTEL_CPU(&cpu->env) ? &intel_vpmu_ops
+           : IS_AMD_CPU(&cpu->env) ? &amd_vpmu_ops : NULL;
 }
 
 uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
@@ -47,18 +60,18 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
 {
     ERRP_GUARD();
 
-    if (!cpu->enable_pmu) {
-        error_setg(errp, "%s needs a CPU with a PMU", given);
-        error_append_hint(errp, "Add pmu=on.\n");
-    } else if (!(tcg_enabled() || qtest_enabled())) {
+    if (!(tcg_enabled() || qtest_enabled())) {
         error_setg(errp, "%s is only for the PMU that TCG emulates", given);
         error_append_hint(errp, "Use -accel tcg, or leave the property out: "
                           "the host's PMU decides.\n");
+    } else if (!wants_pmu(cpu)) {
+        error_setg(errp, "%s needs a CPU with a PMU", given);
+        error_append_hint(errp, "Add pmu=on.\n");
     } else {
         error_setg(errp, "%s: there is no PMU for CPUs of this vendor yet",
                    given);
-        error_append_hint(errp, "Choose an Intel CPU model, or add "
-                          "vendor=GenuineIntel.\n");
+        error_append_hint(errp, "Choose a CPU model of Intel's or AMD's, or "
+                          "add vendor=GenuineIntel.\n");
     }
     return false;
 }
@@ -122,7 +135,7 @@ void x86_vpmu_create(X86CPU *cpu)
     v = g_new0(X86VPmu, 1);
     v->cpu = cpu;
     v->ops = ops;
-    v->version = cpu->vpmu_props.version;
+    v->vendor = cpu->env.cpuid_vendor1;
     v->nr_gp = cpu->vpmu_props.gp_counters;
     v->nr_fixed = cpu->vpmu_props.fixed_counters;
     ops->init(v);
@@ -157,21 +170,33 @@ void x86_vpmu_reset(X86CPU *cpu)
     }
 }
 
+void x86_vpmu_svme_changed(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    if (v) {
+        pmu_begin(v->pmu);
+        v->ops->resume(v);
+        pmu_commit(v->pmu);
+    }
+}
+
 /*
  * The guest's view
  */
 
-void x86_vpmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
-                    uint32_t *edx)
+void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
+                    uint32_t *ecx, uint32_t *edx)
 {
-    cpu->vpmu->ops->cpuid(cpu->vpmu, eax, ebx, ecx, edx);
+    *eax = *ebx = *ecx = *edx = 0;
+    cpu->vpmu->ops->cpuid(cpu->vpmu, leaf, eax, ebx, ecx, edx);
 }
 
 uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
 {
     X86VPmu *v = cpu->vpmu;
 
-    return v ? v->ops->misc_enable(v, val) : val;
+    return v && v->ops->misc_enable ? v->ops->misc_enable(v, val) : val;
 }
 
 X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
@@ -183,7 +208,7 @@ X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
         return X86_VPMU_NOT_MINE;
     }
     pmu_tcg_before_insn(CPU(cpu));
-    result = v->ops->rdmsr(v, msr, val);
+    result = x86_vpmu_read_msr(v, msr, val);
     pmu_tcg_after_insn(CPU(cpu));
     if (result == X86_VPMU_DONE) {
         trace_x86_vpmu_rdmsr(CPU(cpu)->cpu_index, msr, *val);
@@ -194,7 +219,8 @@ X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
 X86VPmuAccess x86_vpmu_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val)
 {
     X86VPmu *v = cpu->vpmu;
-    X86VPmuAccess result = v ? v->ops->wrmsr(v, msr, val) : X86_VPMU_NOT_MINE;
+    X86VPmuAccess result = v ? x86_vpmu_write_msr(v, msr, val)
+                             : X86_VPMU_NOT_MINE;
 
     if (result != X86_VPMU_NOT_MINE) {
         trace_x86_vpmu_wrmsr(CPU(cpu)->cpu_index, msr, val,

@@ -101,11 +101,20 @@ void x86_vpmu_destroy(X86CPU *cpu);
 void x86_vpmu_reset(X86CPU *cpu);
 
 /**
- * x86_vpmu_cpuid - the leaf that describes the PMU
- * @cpu: the CPU, which has one
+ * x86_vpmu_svme_changed - EFER.SVME has been set or cleared
+ * @cpu: the CPU
  */
-void x86_vpmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
-                    uint32_t *edx);
+void x86_vpmu_svme_changed(X86CPU *cpu);
+
+/**
+ * x86_vpmu_cpuid - a leaf that may describe the PMU
+ * @cpu: the CPU, which has one
+ * @leaf: 0xA (Intel) or 0x80000022 (AMD)
+ *
+ * The registers are set to 0 if the PMU is of the other vendor.
+ */
+void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
+                    uint32_t *ecx, uint32_t *edx);
 
 /**
  * x86_vpmu_misc_enable - IA32_MISC_ENABLE with its read-only bits in place
@@ -170,8 +179,12 @@ static inline void x86_vpmu_reset(X86CPU *cpu)
 {
 }
 
-static inline void x86_vpmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *ebx,
-                                  uint32_t *ecx, uint32_t *edx)
+static inline void x86_vpmu_svme_changed(X86CPU *cpu)
+{
+}
+
+static inline void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
+                                  uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
 }
 

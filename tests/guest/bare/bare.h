@@ -41,6 +41,8 @@ struct test {
  * The function body follows. Before it runs, the PMU is as after reset,
  * the local APIC enabled and silent, every gate as trap() needs it.
  * In suites "machine" and "nopmu" there need be no PMU.
+ *
+ * A case that calls skip() is none of this machine's.
  */
 #define TEST(suite_, name_)                                             \
     static void test_##suite_##_##name_(void);                          \
@@ -69,6 +71,11 @@ bool expect_at(uint64_t got, uint64_t want, const char *what, ...)
  * @why: printf() format
  */
 void fail(const char *why, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/**
+ * skip - end the test case, whose subject this machine does not have
+ */
+void skip(void) __attribute__((noreturn));
 
 /**
  * option - read a number that `run` passes in opt/vpmu/@name of fw_cfg

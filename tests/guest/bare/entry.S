@@ -82,6 +82,15 @@ trap_common:
         pop     %rbx
         .endm
 
+/* Load the number of GLOBAL_CTRL, as MOV_PMU() in pmu.h does. */
+        .macro  load_global_ctrl
+        mov     $MSR_GLOBAL_CTRL, %ecx
+9:
+        .pushsection pmu_sites, "a"
+        .quad   9b
+        .popsection
+        .endm
+
 /* Write %rdi to GLOBAL_CTRL; @fn in %rsi and @arg in %rdx move away. */
         .macro  enable_counters
         mov     %rsi, %rbx
@@ -89,13 +98,13 @@ trap_common:
         mov     %rdx, %rdi
         mov     %rax, %rdx
         shr     $32, %rdx
-        mov     $MSR_GLOBAL_CTRL, %ecx
+        load_global_ctrl
         wrmsr
         .endm
 
 /* Four instructions, all of them counted. */
         .macro  disable_counters
-        mov     $MSR_GLOBAL_CTRL, %ecx
+        load_global_ctrl
         xor     %eax, %eax
         xor     %edx, %edx
         wrmsr

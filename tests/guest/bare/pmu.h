@@ -1,5 +1,9 @@
 /*
- * Bare-metal test guest: the Intel PMU
+ * Bare-metal test guest: the PMU
+ *
+ * Tests are written for Intel's, of which other vendors' have most under other
+ * numbers: pmu_register() and pmu_gp() find these.  AMD's core counters are
+ * four general counters, and two that count what Intel's first fixed ones do.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,14 +12,16 @@
 
 #include "bare.h"
 
-#define MSR_PERFCTR(i)      (0xc1 + (i))
-#define MSR_PMC(i)          (0x4c1 + (i))
-#define MSR_EVTSEL(i)       (0x186 + (i))
-#define MSR_FIXED_CTR(i)    (0x309 + (i))
+#define MSR_PERFCTR(i)      pmu_register(0xc1 + (i))
+#define MSR_PMC(i)          pmu_register(0x4c1 + (i))
+#define MSR_EVTSEL(i)       pmu_register(0x186 + (i))
+#define MSR_FIXED_CTR(i)    pmu_register(0x309 + (i))
+#define MSR_GLOBAL_CONTROL  pmu_register(MSR_GLOBAL_CTRL)
+#define MSR_GLOBAL_STATUS   pmu_register(0x38e)
+#define MSR_GLOBAL_OVF_CTRL pmu_register(0x390)
+/* Intel's alone. */
 #define MSR_PERF_CAP        0x345
 #define MSR_FIXED_CTRL      0x38d
-#define MSR_GLOBAL_STATUS   0x38e
-#define MSR_GLOBAL_OVF_CTRL 0x390
 #define MSR_DEBUGCTL        0x1d9
 
 #define DEBUGCTL_FREEZE_ON_PMI BIT(12)
@@ -39,7 +45,11 @@
 #define FIXED_ALL           3
 #define FIXED_INT           8
 
-/* Events: unit mask << 8 | code. */
+/* AMD's filters, with EFER.SVME. */
+#define SEL_GUEST_ONLY      BIT(40)
+#define SEL_HOST_ONLY       BIT(41)
+
+/* Events: unit mask << 8 | code, which pmu_gp() replaces by the vendor's. */
 #define EV_CYCLES           0x003c
 #define EV_INSTRUCTIONS     0x00c0
 #define EV_REF_CYCLES       0x013c
@@ -58,17 +68,47 @@
 
 /* Bits of counters in GLOBAL_CTRL, GLOBAL_STATUS and GLOBAL_OVF_CTRL. */
 #define GP(i)               BIT(i)
-#define FIXED(i)            BIT(32 + (i))
+#define FIXED(i)            BIT(pmu_fixed_bit(i))
 
 /* RDPMC's index of fixed counter @i. */
-#define RDPMC_FIXED(i)      (0x40000000u + (i))
+#define RDPMC_FIXED(i)      pmu_register(0x40000000u + (i))
+
+/* For CODE(): load the number of a register of Intel's, or RDPMC's index. */
+#define MOV_PMU(number, into) \
+    "    mov $" number ", %" into "\n" \
+    "9:  .pushsection pmu_sites, \"a\"\n.quad 9b\n.popsection\n"
 
 #define COUNTER_MASK        (BIT(48) - 1)
 
 /* From version 4 on, what freezes on a PMI sets this. */
 #define STATUS_CTR_FRZ      BIT(59)
 
-/* Returns: CPUID's version of architectural perfmon, 0 if there is none. */
+/* Find out whose PMU this is; before anything else here. */
+void pmu_find(void);
+
+/* Returns: whether it is Intel's. */
+bool pmu_is_intel(void);
+
+/**
+ * pmu_register - the number of a register, or an index of RDPMC
+ * @intel: Intel's
+ */
+uint32_t pmu_register(uint32_t intel);
+
+/* The number of a fixed counter's bit in global registers. */
+unsigned pmu_fixed_bit(unsigned i);
+
+/* Returns: whether an event, EV_*, is counted. */
+bool pmu_has_event(uint64_t event);
+
+/* What the local APIC's entry is after an interrupt was delivered. */
+uint32_t pmu_delivered(uint32_t lvt);
+
+/**
+ * pmu_version - CPUID's version of architectural perfmon
+ *
+ * Returns: 0 if there is none; AMD's with global registers is 2.
+ */
 unsigned pmu_version(void);
 unsigned pmu_gp_counters(void);
 unsigned pmu_fixed_counters(void);
@@ -82,14 +122,15 @@ void pmu_reset(void);
 /**
  * pmu_gp - program a general counter
  * @i: which
- * @select: event and SEL_ bits; SEL_EN is added
+ * @select: event and SEL_ bits; SEL_EN is added.  The case is skipped if there
+ *          is no such event.
  * @value: what it starts at
  */
 void pmu_gp(unsigned i, uint64_t select, uint64_t value);
 
 /**
  * pmu_fixed - program a fixed counter
- * @i: which
+ * @i: which; the case is skipped if there is none
  * @field: FIXED_ bits
  * @value: what it starts at
  */

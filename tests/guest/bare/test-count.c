@@ -268,7 +268,7 @@ TEST(count, mwait)
  */
 CODE("count_rdpmc:\n"
      "    mov %rdi, %r8\n"
-     "    mov $0x40000000, %ecx\n"
+     MOV_PMU("0x40000000", "ecx")
      "    rdpmc\n"
      "    mov %eax, (%r8)\n"
      "    rdpmc\n"
@@ -302,14 +302,14 @@ TEST(count, rdpmc_while_running)
 /* The same by RDMSR, of a general counter by both its names. */
 CODE("count_rdmsr:\n"
      "    mov %rdi, %r8\n"
-     "    mov $0x4c1, %ecx\n"
+     MOV_PMU("0x4c1", "ecx")
      "    rdmsr\n"
      "    mov %eax, (%r8)\n"
-     "    mov $0xc1, %ecx\n"
+     MOV_PMU("0xc1", "ecx")
      "    rdmsr\n"
      "    mov %eax, 4(%r8)\n"
      "    nop\n"
-     "    mov $0x309, %ecx\n"
+     MOV_PMU("0x309", "ecx")
      "    rdmsr\n"
      "    mov %eax, 8(%r8)\n"
      "    ret\n");
@@ -330,7 +330,7 @@ TEST(count, rdmsr_while_running)
 /* A write takes effect at its end: the MOV between counts, it does not. */
 CODE("count_write:\n"
      "    mov %rdi, %r8\n"
-     "    mov $0x4c1, %ecx\n"
+     MOV_PMU("0x4c1", "ecx")
      "    mov $0x12345, %eax\n"
      "    mov $0x6789, %edx\n"
      "    wrmsr\n"
@@ -358,7 +358,7 @@ TEST(count, write_while_running)
  * counts the write that switches on, both the one that switches off.
  */
 CODE("count_own_switch:\n"
-     "    mov $0x186, %ecx\n"
+     MOV_PMU("0x186", "ecx")
      "    mov $0x4300c0, %eax\n"
      "    xor %edx, %edx\n"
      "    wrmsr\n"
@@ -370,6 +370,9 @@ CODE("count_own_switch:\n"
      "    .rept 5\n"
      "    nop\n"
      "    .endr\n"
+     "    ret\n"
+     "count_fixed_switch:\n"
+     "    xor %edx, %edx\n"
      "    mov $0x38d, %ecx\n"
      "    mov $3, %eax\n"
      "    wrmsr\n"
@@ -378,12 +381,20 @@ CODE("count_own_switch:\n"
      "    xor %eax, %eax\n"
      "    wrmsr\n"
      "    ret\n");
-code_fn count_own_switch;
+code_fn count_own_switch, count_fixed_switch;
 
 TEST(count, own_switch)
 {
-    run_kernel(GP(0) | FIXED(0), count_own_switch, 0);
+    run_kernel(GP(0), count_own_switch, 0);
     expect(rdmsr(MSR_PMC(0)), 5, "EVTSEL0's enable");
+}
+
+TEST(count, fixed_switch)
+{
+    if (!pmu_is_intel()) {
+        skip();
+    }
+    run_kernel(FIXED(0), count_fixed_switch, 0);
     expect(rdmsr(MSR_FIXED_CTR(0)), 4, "FIXED_CTRL's field");
 }
 

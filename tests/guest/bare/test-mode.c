@@ -106,10 +106,14 @@ CODE("mode_sysenter_entry:\n"
 LABEL(mode_sysenter_entry);
 code_fn mode_sysenter;
 
+/* AMD's CPUs do not have the instruction in long mode. */
 TEST(mode, sysenter)
 {
     static uint8_t stack[256] __attribute__((aligned(16)));
 
+    if (!pmu_is_intel()) {
+        skip();
+    }
     wrmsr(MSR_SYSENTER_CS, KERNEL_CS);
     wrmsr(MSR_SYSENTER_ESP, (uint64_t)(stack + sizeof(stack)));
     wrmsr(MSR_SYSENTER_EIP, (uint64_t)mode_sysenter_entry);
@@ -296,7 +300,7 @@ TEST(mode, filters)
 
 /* Filters changed while counting: by the kernel, of a user's counter. */
 CODE("mode_change:\n"
-     "    mov $0x186, %ecx\n"
+     MOV_PMU("0x186", "ecx")
      "    mov $0x4200c0, %eax\n"
      "    xor %edx, %edx\n"
      "    wrmsr\n"

@@ -53,7 +53,7 @@ TEST(msr, sign_extension)
 
 TEST(msr, rdpmc_faults)
 {
-    static const uint32_t bad[] = {
+    const uint32_t bad[] = {
         4, 5, 8, 0xffff, 0x10000, 0x40000003, 0x4000ffff, 0x20000000,
         0x80000000, 0x80000001, 0xc0000000, 0xffffffff,
     };
@@ -71,7 +71,7 @@ TEST(msr, rdpmc_faults)
 
 TEST(msr, reserved_bits)
 {
-    static const struct {
+    const struct {
         uint32_t msr;
         uint64_t value;
     } bad[] = {
@@ -92,7 +92,7 @@ TEST(msr, reserved_bits)
         { MSR_PERFCTR(4), 0 },
         { MSR_EVTSEL(4), 0 },
     };
-    static const struct {
+    const struct {
         uint32_t msr;
         uint64_t value;
     } good[] = {

@@ -27,7 +27,7 @@ TEST(nopmu, rdpmc)
 /* QEMU drops writes to registers that it does not know. */
 TEST(nopmu, registers)
 {
-    static const uint32_t registers[] = {
+    const uint32_t registers[] = {
         MSR_PERFCTR(0), MSR_PMC(0), MSR_EVTSEL(0), MSR_FIXED_CTR(0),
         MSR_FIXED_CTRL, MSR_GLOBAL_CTRL, MSR_GLOBAL_STATUS,
         MSR_GLOBAL_OVF_CTRL, MSR_PERF_CAP, MSR_DEBUGCTL,

@@ -83,25 +83,27 @@ static const struct {
 /* Count two events at a time, in user mode and in the kernel. */
 static void print_counts(code_fn *fn, run_fn *run)
 {
-    const uint64_t ctrl = GP(0) | GP(1) | GP(2) | GP(3) | FIXED(0) |
-                          FIXED(1) | FIXED(2);
     uint64_t result = 0;
 
     for (unsigned i = 0; i < ARRAY_SIZE(events); i += 2) {
         unmap_window();
         for (unsigned n = 0; n < 4; n++) {
-            pmu_gp(n, events[i + n / 2].code | (n % 2 ? SEL_OS : SEL_USR), 0);
+            uint64_t code = events[i + n / 2].code;
+
+            pmu_gp(n, (pmu_has_event(code) ? code : EV_INSTRUCTIONS) |
+                      (n % 2 ? SEL_OS : SEL_USR), 0);
         }
-        for (unsigned n = 0; n < 3; n++) {
+        for (unsigned n = 0; n < pmu_fixed_counters(); n++) {
             pmu_fixed(n, FIXED_ALL, 0);
         }
-        result = run(ctrl, fn, 12345);
+        result = run(pmu_all_counters(), fn, 12345);
         for (unsigned n = 0; n < 4; n += 2) {
             print("= %s user %lu kernel %lu\n", events[i + n / 2].name,
                   rdmsr(MSR_PMC(n)), rdmsr(MSR_PMC(n + 1)));
         }
-        print("= fixed %lu %lu %lu\n", rdmsr(MSR_FIXED_CTR(0)),
-              rdmsr(MSR_FIXED_CTR(1)), rdmsr(MSR_FIXED_CTR(2)));
+        for (unsigned n = 0; n < pmu_fixed_counters(); n++) {
+            print("= fixed %u %lu\n", n, rdmsr(MSR_FIXED_CTR(n)));
+        }
     }
     print("= result %lx\n", result);
 }

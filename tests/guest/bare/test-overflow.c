@@ -87,7 +87,7 @@ static uint64_t address_after(uint64_t n, uint64_t total)
 static void expect_user_samples(code_fn *fn, uint64_t arg, uint64_t total,
                                 unsigned period, bool fixed, uint32_t lvt)
 {
-    unsigned bit = fixed ? 32 : 0;
+    unsigned bit = fixed ? pmu_fixed_bit(0) : 0;
     bool at_exit = (total + RUN_USER_OVERHEAD) % period == 0;
 
     if (fixed) {
@@ -225,9 +225,9 @@ CODE("overflow_privileged:\n"
      "    mov $0xc0000080, %ecx\n"
      "    rdmsr\n"
      "    wrmsr\n"
-     "    mov $0x40000002, %ecx\n"
+     MOV_PMU("0x40000001", "ecx")
      "    rdpmc\n"
-     "    mov $0x4c3, %ecx\n"
+     MOV_PMU("0x4c3", "ecx")
      "    rdmsr\n"
      "    wrmsr\n"
      "    clts\n"
@@ -488,7 +488,7 @@ TEST(overflow, stays_pending)
     expect(sample_count, 0, "samples while disabled");
     expect(apic_requested(VEC_PMI), true, "pending");
     expect(rdmsr(MSR_GLOBAL_STATUS), GP(0), "status");
-    expect(apic_read(APIC_LVT_PC), VEC_PMI | APIC_MASKED, "LVT");
+    expect(apic_read(APIC_LVT_PC), pmu_delivered(VEC_PMI), "LVT");
     expect(rdmsr(MSR_PMC(0)), 302 + RUN_KERNEL_OVERHEAD - 10, "counter");
     asm volatile("sti\nnop\ncli" : : : "memory");
     expect(sample_count, 1, "samples afterwards");
@@ -699,7 +699,7 @@ TEST(overflow, lvt_mask)
     sample_with(VEC_PMI);
     run_user(GP(0), overflow_loop, 10);
     expect(sample_count, 1, "samples");
-    expect(samples[0].lvt, VEC_PMI | APIC_MASKED, "LVT in the handler");
+    expect(samples[0].lvt, pmu_delivered(VEC_PMI), "LVT in the handler");
     expect(apic_read(APIC_LVT_PC), VEC_PMI, "LVT afterwards");
 
     apic_write(APIC_LVT_PC, VEC_PMI | APIC_MASKED);
@@ -734,7 +734,7 @@ TEST(overflow, x2apic)
     /* overflow_mix reads the APIC in memory, which is now plain memory. */
     apic_x2_mode();
     expect_user_samples(overflow_mix, 0, total, 1, false, VEC_PMI);
-    expect(samples[1].lvt, VEC_PMI | APIC_MASKED, "LVT in the handler");
+    expect(samples[1].lvt, pmu_delivered(VEC_PMI), "LVT in the handler");
     expect_user_samples(overflow_mix, 0, total, 3, false, APIC_NMI);
 }
 
@@ -766,13 +766,13 @@ TEST(overflow, task_priority)
  */
 static void on_first_nmi(struct regs *regs)
 {
-    wrmsr(MSR_GLOBAL_CTRL, 0);
+    wrmsr(MSR_GLOBAL_CONTROL, 0);
     samples[sample_count++].rip = regs->rip;
     wrmsr(MSR_GLOBAL_OVF_CTRL, GP(0));
     if (sample_count == 1) {
         wrmsr(MSR_PMC(0), -3ull & COUNTER_MASK);
         apic_write(APIC_LVT_PC, APIC_NMI);
-        wrmsr(MSR_GLOBAL_CTRL, GP(0));
+        wrmsr(MSR_GLOBAL_CONTROL, GP(0));
     }
 }
 
@@ -843,6 +843,9 @@ TEST(overflow, freeze_on_pmi)
 {
     bool in_status = pmu_version() >= 4;
 
+    if (!pmu_is_intel()) {
+        skip();
+    }
     wrmsr(MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
     pmu_gp(0, EV_INSTRUCTIONS | SEL_ALL | SEL_INT, -20ull);
     pmu_gp(1, EV_INSTRUCTIONS | SEL_ALL, 0);
@@ -865,7 +868,7 @@ TEST(overflow, freeze_on_pmi)
 /* The period changes while the counter runs, as rr does it. */
 CODE("overflow_write:\n"
      "    nop\n"
-     "    mov $0x4c1, %ecx\n"
+     MOV_PMU("0x4c1", "ecx")
      "    mov $-3, %eax\n"
      "    mov $0xffff, %edx\n"
      "    wrmsr\n"
@@ -889,7 +892,7 @@ TEST(overflow, written_while_running)
 
 /* A deadline that is written away does not interrupt. */
 CODE("overflow_postpone:\n"
-     "    mov $0x4c1, %ecx\n"
+     MOV_PMU("0x4c1", "ecx")
      "    mov $0, %eax\n"
      "    mov $0, %edx\n"
      "    wrmsr\n"

@@ -97,6 +97,9 @@ TEST(random, frozen)
 {
     const unsigned turns = 400, limit = turns * 6;
 
+    if (!pmu_is_intel()) {
+        skip();
+    }
     set_gate(VEC_SYSCALL, random_int_entry);
     wrmsr(MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
     for (unsigned trial = 0; trial < 1000; trial++) {

@@ -65,7 +65,7 @@ TEST(smm, counted)
 TEST(smm, frozen)
 {
     if (!(rdmsr(MSR_PERF_CAP) & PERF_CAP_FREEZE_IN_SMM)) {
-        return;
+        skip();
     }
     install_handler();
     wrmsr(MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);

@@ -17,16 +17,20 @@
 #define MISC1_NMI           BIT(1)
 #define MISC1_CPUID         BIT(18)
 #define MISC1_INT           BIT(21)
+#define MISC1_RDPMC         BIT(15)
 #define MISC1_HLT           BIT(24)
+#define MISC1_MSR           BIT(28)
 #define MISC2_VMRUN         BIT(0)
 #define MISC2_VMMCALL       BIT(1)
 
 #define EXIT_PF             0x4e
 #define EXIT_INTR           0x60
 #define EXIT_NMI            0x61
+#define EXIT_RDPMC          0x6f
 #define EXIT_CPUID          0x72
 #define EXIT_INT            0x75
 #define EXIT_HLT            0x78
+#define EXIT_MSR            0x7c
 #define EXIT_VMMCALL        0x81
 
 struct vmcb_segment {
@@ -39,7 +43,9 @@ struct vmcb_segment {
 struct vmcb {
     uint32_t intercept_cr, intercept_dr, intercept_exceptions;
     uint32_t intercept_misc1, intercept_misc2;
-    uint8_t pad0[0x58 - 0x14];
+    uint8_t pad0[0x48 - 0x14];
+    uint64_t msr_permissions;
+    uint8_t pad10[0x58 - 0x50];
     uint32_t asid;
     uint8_t pad1[0x70 - 0x5c];
     uint64_t exit_code;
@@ -60,6 +66,7 @@ struct vmcb {
     uint8_t pad9[0x1000 - 0x600];
 } __attribute__((packed, aligned(4096)));
 
+_Static_assert(offsetof(struct vmcb, msr_permissions) == 0x48, "AMD's layout");
 _Static_assert(offsetof(struct vmcb, exit_code) == 0x70, "AMD's layout");
 _Static_assert(offsetof(struct vmcb, cr4) == 0x548, "AMD's layout");
 _Static_assert(offsetof(struct vmcb, rip) == 0x578, "AMD's layout");
@@ -321,4 +328,97 @@ TEST(svm, overflow_in_guest)
         expect_guest_overflow(false, 3 + n, place[n], VEC_PMI);
         expect_guest_overflow(false, 3 + n, place[n], APIC_NMI);
     }
+}
+
+/* AMD's filters by side. */
+TEST(svm, host_and_guest_only)
+{
+    static const struct {
+        const char *name;
+        uint64_t filter;
+        unsigned count;
+    } sides[] = {
+        { "both", 0, HOST_COUNT + RUN_KERNEL_OVERHEAD + GUEST_COUNT },
+        { "host", SEL_HOST_ONLY, HOST_COUNT + RUN_KERNEL_OVERHEAD },
+        { "guest", SEL_GUEST_ONLY, GUEST_COUNT },
+        { "either", SEL_HOST_ONLY | SEL_GUEST_ONLY,
+          HOST_COUNT + RUN_KERNEL_OVERHEAD + GUEST_COUNT },
+    };
+
+    if (pmu_is_intel()) {
+        skip();
+    }
+    prepare_guest(svm_guest, false, 0);
+    for (unsigned i = 0; i < ARRAY_SIZE(sides); i++) {
+        pmu_gp(i, EV_INSTRUCTIONS | SEL_ALL | sides[i].filter, 0);
+    }
+    run_kernel(GP(0) | GP(1) | GP(2) | GP(3), svm_run, (uint64_t)&vmcb);
+    for (unsigned i = 0; i < ARRAY_SIZE(sides); i++) {
+        expect(rdmsr(MSR_PMC(i)), sides[i].count, "%s", sides[i].name);
+    }
+}
+
+/*
+ * A guest's accesses to the PMU can be intercepted, register by register, and
+ * go to the PMU otherwise.
+ */
+CODE("svm_access_control:\n"
+     MOV_PMU("0x38f", "ecx")
+     "    rdmsr\n"
+     "    vmmcall\n"
+     "svm_access_select:\n"
+     MOV_PMU("0x186", "ecx")
+     "    rdmsr\n"
+     "    wrmsr\n"
+     "    vmmcall\n"
+     "svm_access_rdpmc:\n"
+     "    xor %ecx, %ecx\n"
+     "    rdpmc\n"
+     "    vmmcall\n");
+code_fn svm_access_control, svm_access_select, svm_access_rdpmc;
+
+/* Two bits for each of 0x2000 registers, of three kinds. */
+static uint8_t permissions[2 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+
+static void intercept_msr(uint32_t msr, bool intercept)
+{
+    unsigned kind = msr >= 0xc0010000 ? 2 : msr >= 0xc0000000 ? 1 : 0;
+    unsigned bit = (kind * 0x2000 + (msr & 0x1fff)) * 2;
+    uint8_t mask = 3 << bit % 8;
+
+    permissions[bit / 8] &= ~mask;
+    permissions[bit / 8] |= intercept ? mask : 0;
+}
+
+static unsigned exit_of(code_fn *code, uint32_t misc1)
+{
+    prepare_guest(code, false, misc1);
+    vmcb.msr_permissions = (uint64_t)permissions;
+    svm_run((uint64_t)&vmcb);
+    return vmcb.exit_code;
+}
+
+TEST(svm, intercepted_accesses)
+{
+    const struct {
+        code_fn *code;
+        uint32_t msr;
+    } accesses[] = {
+        { svm_access_control, MSR_GLOBAL_CONTROL },
+        { svm_access_select, MSR_EVTSEL(0) },
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(accesses); i++) {
+        intercept_msr(accesses[i].msr, true);
+        expect(exit_of(accesses[i].code, MISC1_MSR), EXIT_MSR,
+               "register %x: exit", accesses[i].msr);
+        intercept_msr(accesses[i].msr, false);
+        expect(exit_of(accesses[i].code, MISC1_MSR), EXIT_VMMCALL,
+               "register %x: exit if allowed", accesses[i].msr);
+    }
+    expect(exit_of(svm_access_rdpmc, MISC1_RDPMC), EXIT_RDPMC, "RDPMC: exit");
+    wrmsr(MSR_PMC(0), 4711);
+    expect(exit_of(svm_access_rdpmc, 0), EXIT_VMMCALL,
+           "RDPMC: exit if allowed");
+    expect(vmcb.rax, 4711, "RDPMC");
 }

@@ -80,7 +80,7 @@ TEST(version, overflow)
 /* Registers that came with a version fault before it. */
 TEST(version, registers)
 {
-    static const struct {
+    const struct {
         uint32_t msr;
         unsigned since;
     } registers[] = {

@@ -2,12 +2,13 @@
 """Programs that use perf_event_open(2) themselves."""
 
 from harness import require, require_equal, test
-from machines import ICELAKE, ICOUNT, SINGLE, SMP, UP
+from machines import EPYC, GENOA, GENOA_SMP, ICELAKE, ICOUNT, SINGLE, SMP, UP
 
-MACHINES = UP, SMP, SINGLE, ICOUNT, ICELAKE
+MACHINES = UP, SMP, SINGLE, ICOUNT, ICELAKE, GENOA, GENOA_SMP, EPYC
 
 # Conditional branches as rr has them: with bits that Linux sets itself.
-CONDITIONAL = {ICELAKE: '0x5111c4'}
+CONDITIONAL = {ICELAKE: '0x5111c4', GENOA: '0x5100d1', GENOA_SMP: '0x5100d1',
+               EPYC: '0x5100d1'}
 
 
 def conditional(machine):

@@ -5,16 +5,23 @@ import time
 
 from harness import (expectations, require, require_equal, scenario,
                      symbols)
-from machines import SKYLAKE, UP
-from test_counting import check_counts
+from machines import GENOA, SKYLAKE, UP
+from test_counting import check_counts, perf_event
 from test_sampling import addresses, check_samples
 
-COUNT_LONG = '''
+EVENTS = ['instructions', 'branches', 'conditional', 'loads', 'stores']
+
+
+def count_long(machine):
+    """Says when it has begun, and what it has counted in the end."""
+    events = ','.join(perf_event(machine, name) for name in EVENTS)
+    return f'''
 . /tests/guest.sh
 announce 1 long
-count instructions:u,branches:u,r01c4:u,r81d0:u,r82d0:u long
+count {events} long
 echo @@@ end
 '''
+
 
 # Two programs in their middle: one is sampled, and one counted.  perf record
 # tries some events before it starts its program; these need counters, too.
@@ -53,11 +60,11 @@ def leave(guest):
     guest.errors_path.write_text('')
 
 
-@scenario
-def migration(start, directory):
+def migrate(start, directory, machine):
     """A program counts the same though its machine moves in its middle."""
     state = directory / 'state'
-    source = start(UP, COUNT_LONG, ['long'], adds(), monitored=True)
+    source = start(machine, count_long(machine), ['long'], adds(),
+                   monitored=True)
     source.lines_until('@@@ begin')
     time.sleep(0.2)
     monitor = source.monitor
@@ -69,19 +76,32 @@ def migration(start, directory):
     require(not any(line.count(',') >= 4 for line in source.log),
             'the program had ended before its machine moved')
 
-    target = start(UP, COUNT_LONG, ['long'], adds(), monitored=True,
-                   extra=['-incoming', f'file:{state}'], verbose=True)
+    target = start(machine, count_long(machine), ['long'], adds(),
+                   monitored=True, extra=['-incoming', f'file:{state}'],
+                   verbose=True)
     target.monitor.wait('loading', lambda: target.monitor.command(
         'query-migrate').get('status') == 'completed')
     target.monitor.command('cont')
-    check_counts(UP, 'long', counted(target.rest()))
+    check_counts(machine, 'long', counted(target.rest()))
+
+
+@scenario
+def migration(start, directory):
+    """With Intel's PMU."""
+    migrate(start, directory, UP)
+
+
+@scenario
+def migration_of_amd(start, directory):
+    """With AMD's."""
+    migrate(start, directory, GENOA)
 
 
 @scenario
 def migration_refused(start, directory):
     """A machine whose PMU is of another shape says so, and does not start."""
     state = directory / 'state'
-    source = start(UP, COUNT_LONG, ['long'], adds(), monitored=True)
+    source = start(UP, count_long(UP), ['long'], adds(), monitored=True)
     source.lines_until('@@@ begin')
     source.monitor.command('stop')
     source.monitor.command('migrate', uri=f'file:{state}')
@@ -90,7 +110,7 @@ def migration_refused(start, directory):
     leave(source)
 
     target = start(UP.variant('8', cpu=f'{SKYLAKE},pmu-gp-counters=8'),
-                   COUNT_LONG, ['long'], adds(),
+                   count_long(UP), ['long'], adds(),
                    extra=['-incoming', f'file:{state}'], verbose=True)
     while target.line() is not None:
         pass

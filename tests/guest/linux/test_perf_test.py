@@ -26,7 +26,7 @@ These are about what is not there:
 import re
 
 from harness import require, require_equal, test
-from machines import SMP
+from machines import GENOA_SMP, SMP
 
 ENTRIES = [
     'mmap interface tests',
@@ -47,7 +47,7 @@ ENTRIES = [
 SKIPPED = {'Parsing of aliased events from sysfs'}
 
 
-@test(SMP, each=ENTRIES)
+@test(SMP, GENOA_SMP, each=ENTRIES)
 def perf_test(machine, entry):
     """All of an entry says Ok, and more than nothing does."""
     output = yield f"perf_test '{entry}'"

@@ -4,7 +4,9 @@
 import re
 
 from harness import expectations, require, require_equal, symbols, test
-from machines import CLOCK, ICELAKE, ICOUNT, SINGLE, SMP, UP
+from machines import (CLOCK, EPYC, GENOA, GENOA_SMP, ICELAKE, ICOUNT, OPTERON,
+                      SINGLE, SMP, UP)
+from test_counting import EVENTS_OF, perf_event
 
 # perf opens an event per CPU, each of which counts its own period.  On one
 # CPU there is one such event; --per-thread has one that moves with the task.
@@ -59,7 +61,7 @@ def check_loop(output, period):
 
 
 @test(UP, SMP, each=[1000003, 100003, 10007, 4999])
-@test(SINGLE, ICELAKE, each=[10007])
+@test(SINGLE, ICELAKE, GENOA, GENOA_SMP, EPYC, OPTERON, each=[10007])
 def samples_of_loop(machine, period):
     """Number and place of each sample of a loop of three instructions."""
     check_loop((yield f'''
@@ -87,7 +89,7 @@ def samples_of_thread(machine):
         {ADDRESSES}'''), period)
 
 
-@test(UP, CLOCK)
+@test(UP, CLOCK, GENOA)
 def samples_by_frequency(machine):
     """
     Linux adapts the period itself, which is perf's default.
@@ -104,7 +106,7 @@ def samples_by_frequency(machine):
                 or address == KERNEL, f'a sample is at {address:#x}')
 
 
-@test(UP, SMP)
+@test(UP, SMP, GENOA, EPYC, OPTERON)
 def samples_of_kernel(machine):
     """Samples where interrupts are off, too."""
     got = addresses((yield f'''
@@ -150,13 +152,13 @@ class Mixed:
 # The steps of `mixed` that are, or do, something; None is for all.
 CONDITIONAL = {12, 20, 21, 22, 23, 25}
 EVENTS = {
-    'r01c4:u': CONDITIONAL,
-    'branches:u': CONDITIONAL | {6, 7, 10, 18, 28},
-    'r02c4:u': {7},
-    'r81d0:u': {5, 10, 13},
-    'r82d0:u': {3, 4, 7, 13},
-    'cycles:u': None,
-    'instructions:u': None,
+    'conditional': CONDITIONAL,
+    'branches': CONDITIONAL | {6, 7, 10, 18, 28},
+    'calls': {7},
+    'loads': {5, 10, 13},
+    'stores': {3, 4, 7, 13},
+    'cycles': None,
+    'instructions': None,
 }
 
 
@@ -169,39 +171,42 @@ def check_mixed(event, got, period):
     check_samples(got, period, len(after), lambda nth: after[nth - 1], event)
 
 
-@test(UP, ICOUNT, each=[3, 7, 26, 101, 1009])
+@test(UP, ICOUNT, GENOA, EPYC, each=[3, 7, 26, 101, 1009])
 def samples_of_mixed(machine, period):
     """Short periods, and instructions that are special in some way."""
     got = addresses((yield f'''
         {PINNED} -e instructions:u -c {period} mixed
         {ADDRESSES}'''))
-    check_mixed('instructions:u', got, period)
+    check_mixed('instructions', got, period)
 
 
 @test(UP, ICOUNT, each=[event for event in EVENTS if event[0] != 'i'])
+@test(GENOA, each=[event for event in EVENTS
+                   if event in EVENTS_OF[GENOA] or event == 'cycles'])
 def samples_of_event(machine, event):
     """Counters of other events interrupt as exactly."""
     period = 11
     got = addresses((yield f'''
-        {PINNED} -e {event} -c {period} mixed
+        {PINNED} -e {perf_event(machine, event)} -c {period} mixed
         {ADDRESSES}'''))
     check_mixed(event, got, period)
 
 
-@test(UP, SMP)
+@test(UP, SMP, GENOA, GENOA_SMP)
 def samples_of_many_events(machine):
     """Counters do not disturb each other, even if they overflow together."""
     period = 23
-    # Four general counters, and the fixed one of instructions.
-    got = {'r01c4:u': [], 'branches:u': [], 'r81d0:u': [], 'r82d0:u': [],
-           'instructions:u': []}
+    # Intel has four general counters, and the fixed one of instructions.
+    names = {perf_event(machine, event): event for event in
+             ('conditional', 'branches', 'loads', 'stores', 'instructions')}
+    got = {name: [] for name in names}
     output = yield f'''
         {PINNED} -e {','.join(got)} -c {period} mixed
         perf script -i /tmp/data -F event,ip'''
     for event, address in re.findall(r'(\S+:u): +([0-9a-f]+)', output):
         got[event] += addresses(address)
-    for event, found in got.items():
-        check_mixed(event, found, period)
+    for name, found in got.items():
+        check_mixed(names[name], found, period)
 
 
 #

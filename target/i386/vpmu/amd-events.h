@@ -1,0 +1,47 @@
+/*
+ * x86 virtual PMU: AMD's CPU models, and which codes stand for which events
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef I386_VPMU_AMD_EVENTS_H
+#define I386_VPMU_AMD_EVENTS_H
+
+#include "vpmu-events.h"
+
+/**
+ * struct AmdRange - CPU models, in the order in which they are numbered
+ * @first: family << 8 | model of the first
+ * @last: of the last; 0 ends a list
+ */
+typedef struct AmdRange {
+    uint16_t first, last;
+} AmdRange;
+
+/**
+ * struct AmdModel - what is particular to a microarchitecture
+ * @vpmu: its name and codes
+ * @ranges: CPU models that are of this kind
+ * @select_ext: PERF_CTL has the upper bits of an event's number, and GuestOnly
+ *              and HostOnly
+ * @core_ext: there are six counters, with registers of their own
+ *            (PerfCtrExtCore)
+ * @global: there are PerfCntrGlobal* registers (PerfMonV2)
+ */
+typedef struct AmdModel {
+    X86VPmuModel vpmu;
+    const AmdRange *ranges;
+    bool select_ext;
+    bool core_ext;
+    bool global;
+} AmdModel;
+
+/**
+ * amd_model - what is known about a CPU model
+ * @signature: CPUID leaf 1, EAX
+ *
+ * Returns: never NULL.
+ */
+const AmdModel *amd_model(uint32_t signature);
+
+#endif /* I386_VPMU_AMD_EVENTS_H */

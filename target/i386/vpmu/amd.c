@@ -1,0 +1,298 @@
+/*
+ * x86 virtual PMU: AMD's core performance counters
+ *
+ * Registers as in AMD's Architecture Programmer's Manual, volume 2, "Core
+ * Performance Monitoring Counters": the four counters that there have been
+ * since the Athlon, the six of PerfCtrExtCore, of which the first four are
+ * these, and the global registers of PerfMonV2.  Which of them a CPU has, and
+ * which of the selector's bits, is told by its model and CPUID.
+ *
+ * Unlike Intel's, these registers ignore what cannot be written, and an
+ * interrupt leaves the local APIC's entry as it is.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "qapi/error.h"
+#include "amd-events.h"
+#include "vpmu-internal.h"
+
+#define NR_LEGACY 4
+#define NR_CORE   6
+
+/* Register numbers that cpu.h does not have. */
+#define MSR_K7_PERFEVTSEL0              0xc0010000
+#define MSR_K7_PERFCTR0                 0xc0010004
+#define MSR_PERF_CTL0                   0xc0010200
+#define MSR_PERF_CTR0                   0xc0010201
+#define MSR_PERF_CNTR_GLOBAL_STATUS     0xc0000300
+#define MSR_PERF_CNTR_GLOBAL_CTL        0xc0000301
+#define MSR_PERF_CNTR_GLOBAL_STATUS_CLR 0xc0000302
+#define MSR_PERF_CNTR_GLOBAL_STATUS_SET 0xc0000303
+
+/* PERF_CTLx, besides what X86_EVTSEL_* names */
+#define EVTSEL_VALID     (MAKE_64BIT_MASK(0, 32) & ~(1ull << 19 | 1ull << 21))
+#define EVTSEL_EVENT_EXT MAKE_64BIT_MASK(32, 4)
+#define EVTSEL_GUEST     (1ull << 40)
+#define EVTSEL_HOST      (1ull << 41)
+
+/* CPUID leaf 0x80000022 */
+#define LEAF_EXT_PERFMON 0x80000022
+
+static const AmdModel *model_of(const X86CPU *cpu)
+{
+    return amd_model(cpu->env.cpuid_version);
+}
+
+static uint64_t amd_features(X86CPU *cpu, FeatureWord w)
+{
+    switch (w) {
+    case FEAT_8000_0001_ECX:
+        return model_of(cpu)->core_ext ? CPUID_EXT3_PERFCORE : 0;
+    case FEAT_8000_0022_EAX:
+        return model_of(cpu)->global ? CPUID_8000_0022_EAX_PERFMON_V2 : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Whether there is a feature, and the user has left it. */
+static bool has_feature(X86CPU *cpu, FeatureWord w)
+{
+    return cpu->env.features[w] & amd_features(cpu, w);
+}
+
+/* PerfMonV2 extends PerfCtrExtCore. */
+static bool has_global_registers(X86CPU *cpu)
+{
+    return has_feature(cpu, FEAT_8000_0001_ECX)
+           && has_feature(cpu, FEAT_8000_0022_EAX);
+}
+
+static bool has_global(const X86VPmu *v)
+{
+    return v->version >= 2;
+}
+
+/*
+ * From registers to counters
+ */
+
+/*
+ * With either of HostOnly and GuestOnly, nothing is counted unless SVM is
+ * enabled; with both, both are counted.
+ */
+static PmuModes modes_by_svm(const X86VPmu *v, uint64_t evtsel)
+{
+    uint64_t side = evtsel & (EVTSEL_GUEST | EVTSEL_HOST);
+
+    if (side && !(v->cpu->env.efer & MSR_EFER_SVME)) {
+        return 0;
+    }
+    return side == EVTSEL_GUEST ? X86_VPMU_MODES_GUEST
+           : side == EVTSEL_HOST ? ~X86_VPMU_MODES_GUEST
+           : ~(PmuModes)0;
+}
+
+static uint32_t event_code(const X86VPmu *v, unsigned i)
+{
+    uint64_t evtsel = v->evtsel[i];
+
+    return X86_VPMU_CODE(extract64(evtsel, 32, 4) << 8
+                         | extract64(evtsel, 0, 8), extract64(evtsel, 8, 8));
+}
+
+static bool enabled(const X86VPmu *v, unsigned i)
+{
+    return (v->evtsel[i] & X86_EVTSEL_EN)
+           && (!has_global(v) || (v->global_ctrl >> i & 1));
+}
+
+/*
+ * Make the counters do what the registers say; in a transaction.
+ */
+
+static void update_counter(X86VPmu *v, unsigned i)
+{
+    uint64_t evtsel = v->evtsel[i];
+    PmuSelect select = x86_vpmu_gp_select(v, i, event_code(v, i),
+                                          modes_by_svm(v, evtsel));
+
+    pmu_select(v->pmu, i, &select);
+    pmu_set_alert(v->pmu, i, evtsel & X86_EVTSEL_INT);
+    pmu_run(v->pmu, i, enabled(v, i));
+}
+
+static void update_all(X86VPmu *v)
+{
+    for (unsigned i = 0; i < v->nr_gp; i++) {
+        update_counter(v, i);
+    }
+}
+
+static void amd_overflow(void *opaque, uint64_t counters)
+{
+    X86VPmu *v = opaque;
+    uint64_t interrupting = 0;
+
+    for (unsigned i = 0; i < v->nr_gp; i++) {
+        if (v->evtsel[i] & X86_EVTSEL_INT) {
+            interrupting |= 1ull << i;
+        }
+    }
+    if (has_global(v)) {
+        v->global_status |= counters;
+    }
+    if (counters & interrupting) {
+        x86_vpmu_raise_pmi(v, false);
+    }
+}
+
+/*
+ * The registers.
+ */
+
+static uint64_t evtsel_bits(const X86VPmu *v)
+{
+    return EVTSEL_VALID | (model_of(v->cpu)->select_ext
+                           ? EVTSEL_EVENT_EXT | EVTSEL_GUEST | EVTSEL_HOST
+                           : 0);
+}
+
+static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->evtsel[i] = val;
+    if (val & X86_EVTSEL_EN) {
+        x86_vpmu_report_uncounted(v->model, event_code(v, i));
+    }
+    update_counter(v, i);
+}
+
+static uint64_t global_bits(const X86VPmu *v)
+{
+    return MAKE_64BIT_MASK(0, v->nr_gp);
+}
+
+static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->global_ctrl = val;
+    update_all(v);
+}
+
+static void write_status_clear(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->global_status &= ~val;
+}
+
+static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->global_status |= val;
+}
+
+/* How many registers of a kind there are. */
+
+static unsigned count_core(const X86VPmu *v)
+{
+    return has_feature(v->cpu, FEAT_8000_0001_ECX) ? NR_CORE : 0;
+}
+
+static unsigned one_with_global(const X86VPmu *v)
+{
+    return has_global(v) ? 1 : 0;
+}
+
+static const X86VPmuMsr msrs[] = {
+    { MSR_K7_PERFEVTSEL0, NR_LEGACY, 1, x86_vpmu_count_gp,
+      evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
+    { MSR_K7_PERFCTR0, NR_LEGACY, 1, x86_vpmu_count_gp,
+      x86_vpmu_counter_bits, x86_vpmu_read_gp, x86_vpmu_write_gp },
+    { MSR_PERF_CTL0, NR_CORE, 2, count_core,
+      evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
+    { MSR_PERF_CTR0, NR_CORE, 2, count_core,
+      x86_vpmu_counter_bits, x86_vpmu_read_gp, x86_vpmu_write_gp },
+    { MSR_PERF_CNTR_GLOBAL_STATUS, 1, 1, one_with_global,
+      NULL, x86_vpmu_read_global_status, NULL },
+    { MSR_PERF_CNTR_GLOBAL_CTL, 1, 1, one_with_global,
+      global_bits, x86_vpmu_read_global_ctrl, write_global_ctrl },
+    { MSR_PERF_CNTR_GLOBAL_STATUS_CLR, 1, 1, one_with_global,
+      global_bits, x86_vpmu_read_zero, write_status_clear },
+    { MSR_PERF_CNTR_GLOBAL_STATUS_SET, 1, 1, one_with_global,
+      global_bits, x86_vpmu_read_zero, write_status_set },
+};
+
+static bool amd_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
+{
+    if (index >= v->nr_gp) {
+        return false;
+    }
+    *val = x86_vpmu_read_gp(v, index);
+    return true;
+}
+
+/* EBX: the number of core counters; there are no others. */
+static void amd_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
+                      uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
+{
+    if (leaf == LEAF_EXT_PERFMON && has_global(v)) {
+        *eax = CPUID_8000_0022_EAX_PERFMON_V2;
+        *ebx = v->nr_gp;
+    }
+}
+
+static void amd_reset(X86VPmu *v)
+{
+    memset(v->evtsel, 0, sizeof(v->evtsel));
+    v->global_ctrl = has_global(v) ? global_bits(v) : 0;
+    v->global_status = 0;
+}
+
+/*
+ * Properties
+ */
+
+static bool refuse_version(Error **errp)
+{
+    ERRP_GUARD();
+
+    error_setg(errp, "pmu-version is only for Intel CPUs");
+    error_append_hint(errp, "What AMD CPUs have follows their model; "
+                      "perfmon-v2=off and perfctr-core=off take it away.\n");
+    return false;
+}
+
+static bool amd_configure(X86CPU *cpu, Error **errp)
+{
+    X86VPmuProps *props = &cpu->vpmu_props;
+    uint32_t counters = has_feature(cpu, FEAT_8000_0001_ECX) ? NR_CORE
+                                                             : NR_LEGACY;
+
+    if (props->version != X86_VPMU_UNSET) {
+        return refuse_version(errp);
+    }
+    return x86_vpmu_take_number(&props->gp_counters, "pmu-gp-counters",
+                                counters, errp)
+           && x86_vpmu_take_number(&props->fixed_counters,
+                                   "pmu-fixed-counters", 0, errp);
+}
+
+static void amd_init(X86VPmu *v)
+{
+    v->version = has_global_registers(v->cpu) ? 2 : 1;
+    v->model = &model_of(v->cpu)->vpmu;
+}
+
+const X86VPmuOps amd_vpmu_ops = {
+    .features = amd_features,
+    .configure = amd_configure,
+    .init = amd_init,
+    .reset = amd_reset,
+    .cpuid = amd_cpuid,
+    .msrs = msrs,
+    .nr_msrs = ARRAY_SIZE(msrs),
+    .ignores_invalid = true,
+    .rdpmc = amd_rdpmc,
+    .overflow = amd_overflow,
+    .resume = update_all,
+};

@@ -1,0 +1,77 @@
+/*
+ * x86 virtual PMU: which codes stand for which events
+ *
+ * The codes differ between vendors and CPU models; how they are kept does
+ * not.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef I386_VPMU_EVENTS_H
+#define I386_VPMU_EVENTS_H
+
+#include "hw/pmu/pmu.h"
+
+/**
+ * X86_VPMU_CODE - an event select, of up to 12 bits, and a unit mask
+ */
+#define X86_VPMU_CODE(event, umask) ((uint32_t)(umask) << 12 | (event))
+
+/**
+ * X86_VPMU_NR_CODES - codes are below this number
+ */
+#define X86_VPMU_NR_CODES (1u << 20)
+
+/**
+ * struct X86VPmuEvent - a code and what it counts
+ * @code: X86_VPMU_CODE(); 0 ends a table
+ * @event: the event
+ */
+typedef struct X86VPmuEvent {
+    uint32_t code;
+    PmuEvent event;
+} X86VPmuEvent;
+
+/**
+ * struct X86VPmuModel - what is particular to some CPU models
+ * @name: of the microarchitecture
+ * @events: tables of their codes, ended by NULL; the first that has a code
+ *          says what it counts
+ */
+typedef struct X86VPmuModel {
+    const char *name;
+    const X86VPmuEvent *const *events;
+} X86VPmuModel;
+
+/**
+ * X86_VPMU_EVENTS - a value for X86VPmuModel.events
+ */
+#define X86_VPMU_EVENTS(...) \
+    ((const X86VPmuEvent *const[]) { __VA_ARGS__, NULL })
+
+/**
+ * x86_vpmu_event - what a code counts
+ * @model: on which CPU
+ * @code: X86_VPMU_CODE()
+ *
+ * Returns: the event, or PMU_EVENT_NONE.
+ */
+PmuEvent x86_vpmu_event(const X86VPmuModel *model, uint32_t code);
+
+/**
+ * x86_vpmu_report_uncounted - say that an event is not counted, if so
+ * @model: on which CPU
+ * @code: X86_VPMU_CODE(), of a counter that is being enabled
+ *
+ * Once for each code, whichever vCPU asks for it.
+ */
+void x86_vpmu_report_uncounted(const X86VPmuModel *model, uint32_t code);
+
+/**
+ * x86_vpmu_family, x86_vpmu_model_number - parts of a CPU's signature
+ * @signature: CPUID leaf 1, EAX
+ */
+unsigned x86_vpmu_family(uint32_t signature);
+unsigned x86_vpmu_model_number(uint32_t signature);
+
+#endif /* I386_VPMU_EVENTS_H */

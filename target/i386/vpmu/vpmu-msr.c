@@ -1,0 +1,140 @@
+/*
+ * x86 virtual PMU: registers and fields that all vendors have
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "qapi/error.h"
+#include "vpmu-internal.h"
+
+PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
+                             PmuModes modes)
+{
+    uint64_t evtsel = v->evtsel[i];
+
+    return (PmuSelect) {
+        .event = x86_vpmu_event(v->model, code),
+        .modes = modes & x86_vpmu_modes(evtsel & X86_EVTSEL_OS,
+                                        evtsel & X86_EVTSEL_USR),
+        .threshold = extract64(evtsel, X86_EVTSEL_CMASK, 8),
+        .invert = evtsel & X86_EVTSEL_INV,
+        .edge = evtsel & X86_EVTSEL_EDGE,
+    };
+}
+
+bool x86_vpmu_take_number(uint32_t *number, const char *property,
+                          uint32_t there, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (*number == X86_VPMU_UNSET) {
+        *number = there;
+    } else if (*number != there) {
+        error_setg(errp, "%s=%u is not possible with this PMU", property,
+                   *number);
+        error_append_hint(errp, "Allowed: %u.\n", there);
+        return false;
+    }
+    return true;
+}
+
+unsigned x86_vpmu_one(const X86VPmu *v)
+{
+    return 1;
+}
+
+unsigned x86_vpmu_count_gp(const X86VPmu *v)
+{
+    return v->nr_gp;
+}
+
+uint64_t x86_vpmu_counter_bits(const X86VPmu *v)
+{
+    return MAKE_64BIT_MASK(0, X86_VPMU_WIDTH);
+}
+
+uint64_t x86_vpmu_read_zero(X86VPmu *v, unsigned i)
+{
+    return 0;
+}
+
+uint64_t x86_vpmu_read_evtsel(X86VPmu *v, unsigned i)
+{
+    return v->evtsel[i];
+}
+
+uint64_t x86_vpmu_read_gp(X86VPmu *v, unsigned i)
+{
+    return pmu_read(v->pmu, i);
+}
+
+void x86_vpmu_write_gp(X86VPmu *v, unsigned i, uint64_t val)
+{
+    pmu_write(v->pmu, i, val);
+}
+
+uint64_t x86_vpmu_read_global_ctrl(X86VPmu *v, unsigned i)
+{
+    return v->global_ctrl;
+}
+
+uint64_t x86_vpmu_read_global_status(X86VPmu *v, unsigned i)
+{
+    return v->global_status;
+}
+
+static const X86VPmuMsr *find_msr(const X86VPmu *v, uint32_t msr,
+                                  unsigned *index)
+{
+    for (unsigned n = 0; n < v->ops->nr_msrs; n++) {
+        const X86VPmuMsr *m = &v->ops->msrs[n];
+        uint32_t offset = msr - m->first;
+
+        if (offset % m->step == 0 && offset / m->step < m->numbers) {
+            *index = offset / m->step;
+            return m;
+        }
+    }
+    return NULL;
+}
+
+X86VPmuAccess x86_vpmu_read_msr(X86VPmu *v, uint32_t msr, uint64_t *val)
+{
+    unsigned i;
+    const X86VPmuMsr *m = find_msr(v, msr, &i);
+
+    if (!m) {
+        return X86_VPMU_NOT_MINE;
+    }
+    if (i >= m->count(v)) {
+        return X86_VPMU_FAULT;
+    }
+    pmu_begin(v->pmu);
+    *val = m->read(v, i);
+    pmu_commit(v->pmu);
+    return X86_VPMU_DONE;
+}
+
+X86VPmuAccess x86_vpmu_write_msr(X86VPmu *v, uint32_t msr, uint64_t val)
+{
+    unsigned i;
+    const X86VPmuMsr *m = find_msr(v, msr, &i);
+    uint64_t writable;
+
+    if (!m) {
+        return X86_VPMU_NOT_MINE;
+    }
+    writable = m->writable ? m->writable(v) : 0;
+    if (i >= m->count(v)
+        || ((!m->write || (val & ~writable)) && !v->ops->ignores_invalid)) {
+        return X86_VPMU_FAULT;
+    }
+    if (m->write) {
+        pmu_begin(v->pmu);
+        m->write(v, i, val & writable);
+        pmu_commit(v->pmu);
+    }
+    return X86_VPMU_DONE;
+}

@@ -1,0 +1,644 @@
+/*
+ * QTest of the virtual PMU: AMD's registers, as the guest sees them
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "vpmu-test-x86.h"
+
+#define MODEL "EPYC-Genoa-v1"
+#define AMD MODEL ",pmu=on"
+
+#define NR_LEGACY 4
+#define NR_CORE   6
+
+enum {
+    MSR_GLOBAL_STATUS     = 0xc0000300,
+    MSR_GLOBAL_CTL        = 0xc0000301,
+    MSR_GLOBAL_STATUS_CLR = 0xc0000302,
+    MSR_GLOBAL_STATUS_SET = 0xc0000303,
+    MSR_LEGACY_EVTSEL0    = 0xc0010000,
+    MSR_LEGACY_CTR0       = 0xc0010004,
+    MSR_CTL0              = 0xc0010200,
+    MSR_CTR0              = 0xc0010201,
+};
+
+#define GLOBAL_ALL LOW_BITS(NR_CORE)
+
+#define GUEST_ONLY BIT64(40)
+#define HOST_ONLY  BIT64(41)
+#define EVTSEL_K8  (LOW_BITS(32) & ~(BIT64(19) | BIT64(21)))
+#define EVTSEL_K10 (EVTSEL_K8 | 0xfull << 32 | GUEST_ONLY | HOST_ONLY)
+
+#define EVENT_CYCLES   0x76
+#define EVENT_INSNS    0xc0
+#define EVENT_BRANCHES 0xc2
+#define EVENT_MISSES   0xc3
+
+/*
+ * What the guest is told, and which registers it finds
+ */
+
+/**
+ * struct Shape - what a CPU has
+ * @name: of the case
+ * @cpu: for -cpu
+ * @core: has six counters, and registers for them; otherwise four
+ * @global: has global registers
+ * @evtsel: bits of a register that selects events
+ */
+static const struct Shape {
+    const char *name, *cpu;
+    bool core, global;
+    uint64_t evtsel;
+} shapes[] = {
+    { "EPYC-Genoa", AMD, true, true, EVTSEL_K10 },
+    { "EPYC-Milan", "EPYC-Milan-v1,pmu=on", true, false, EVTSEL_K10 },
+    { "EPYC-Rome", "EPYC-Rome-v1,pmu=on", true, false, EVTSEL_K10 },
+    { "EPYC", "EPYC-v1,pmu=on", true, false, EVTSEL_K10 },
+    { "Opteron_G5", "Opteron_G5-v1,pmu=on", true, false, EVTSEL_K10 },
+    { "Opteron_G4", "Opteron_G4-v1,pmu=on", true, false, EVTSEL_K10 },
+    { "Opteron_G3", "Opteron_G3-v1,pmu=on", false, false, EVTSEL_K10 },
+    { "phenom", "phenom-v1,pmu=on", false, false, EVTSEL_K10 },
+    { "Opteron_G1", "Opteron_G1-v1,pmu=on", false, false, EVTSEL_K8 },
+    { "qemu64", "qemu64,pmu=on", false, false, EVTSEL_K8 },
+    { "max", "max,pmu=on", false, false, EVTSEL_K8 },
+    { "athlon", "athlon-v1,pmu=on", false, false, EVTSEL_K8 },
+    { "without-global", AMD ",perfmon-v2=off", true, false, EVTSEL_K10 },
+    { "without-core", AMD ",perfctr-core=off", false, false, EVTSEL_K10 },
+    { "newer", "EPYC-Milan-v1,pmu=on,family=26", true, true, EVTSEL_K10 },
+};
+
+static unsigned nr_counters(const struct Shape *s)
+{
+    return s->core ? NR_CORE : NR_LEGACY;
+}
+
+#define PERFCTR_CORE BIT64(23)
+#define PERFMON_V2   1
+#define OTHER_LEAFS  (BIT64(24) | BIT64(28) | BIT64(10)) /* NB, LLC, IBS */
+
+/* A leaf of CPUID, if there is one. */
+static void read_leaf(Machine *m, uint32_t leaf, uint32_t regs[4])
+{
+    uint32_t highest[4];
+
+    cpuid(m, leaf & 0x80000000, highest);
+    memset(regs, 0, 4 * sizeof(*regs));
+    if (highest[0] >= leaf) {
+        cpuid(m, leaf, regs);
+    }
+}
+
+static void test_cpuid(const void *data)
+{
+    const struct Shape *s = data;
+    Machine m = x86_start(s->cpu);
+    uint32_t regs[4];
+
+    read_leaf(&m, 0xa, regs);
+    g_assert_cmphex(regs[0] | regs[1] | regs[2] | regs[3], ==, 0);
+    cpuid(&m, 0x80000001, regs);
+    g_assert_cmpint(!!(regs[2] & PERFCTR_CORE), ==, s->core);
+    g_assert_cmphex(regs[2] & OTHER_LEAFS, ==, 0);
+    read_leaf(&m, 0x80000022, regs);
+    g_assert_cmphex(regs[0], ==, s->global ? PERFMON_V2 : 0);
+    g_assert_cmphex(regs[1], ==, s->global ? NR_CORE : 0);
+    stop(&m);
+}
+
+/* A register keeps these bits, and others are ignored. */
+static void check_register(Machine *m, bool exists, uint32_t msr,
+                           uint64_t keeps)
+{
+    uint64_t val;
+    unsigned bit;
+
+    g_test_message("register 0x%x", msr);
+    if (!exists) {
+        g_assert_false(try_rdmsr(m, msr, &val));
+        g_assert_false(try_wrmsr(m, msr, 0));
+        return;
+    }
+    for (bit = 0; bit < 64; bit++) {
+        wrmsr(m, msr, BIT64(bit));
+        assert_msr(m, msr, BIT64(bit) & keeps);
+    }
+    wrmsr(m, msr, UINT64_MAX);
+    assert_msr(m, msr, keeps);
+    wrmsr(m, msr, 0);
+    assert_msr(m, msr, 0);
+}
+
+static void test_registers(const void *data)
+{
+    const struct Shape *s = data;
+    Machine m = x86_start(s->cpu);
+    unsigned i;
+
+    for (i = 0; i < NR_LEGACY; i++) {
+        check_register(&m, true, MSR_LEGACY_EVTSEL0 + i, s->evtsel);
+        check_register(&m, true, MSR_LEGACY_CTR0 + i, LOW_BITS(48));
+    }
+    for (i = 0; i < NR_CORE; i++) {
+        check_register(&m, s->core, MSR_CTL0 + 2 * i, s->evtsel);
+        check_register(&m, s->core, MSR_CTR0 + 2 * i, LOW_BITS(48));
+    }
+    check_register(&m, s->global, MSR_GLOBAL_CTL, GLOBAL_ALL);
+    check_register(&m, s->global, MSR_GLOBAL_STATUS, 0);
+    check_register(&m, s->global, MSR_GLOBAL_STATUS_CLR, 0);
+    check_register(&m, s->global, MSR_GLOBAL_STATUS_SET, 0);
+    stop(&m);
+}
+
+static void test_rdpmc_index(const void *data)
+{
+    static const uint32_t never[] = {
+        NR_CORE, 10, 31, 0x10000, 0x40000000, 0x80000000, 0xc0000000,
+        UINT32_MAX,
+    };
+    const struct Shape *s = data;
+    Machine m = x86_start(s->cpu);
+    uint64_t val;
+    unsigned i;
+
+    for (i = 0; i < NR_CORE; i++) {
+        g_assert_cmpint(try_rdpmc(&m, i, 0, &val), ==, i < nr_counters(s));
+    }
+    for (i = 0; i < G_N_ELEMENTS(never); i++) {
+        g_assert_false(try_rdpmc(&m, never[i], 0, &val));
+    }
+    stop(&m);
+}
+
+/* The registers of the first four counters have two numbers each. */
+static void test_aliases(void)
+{
+    Machine m = x86_start(AMD);
+    unsigned i;
+
+    for (i = 0; i < NR_LEGACY; i++) {
+        wrmsr(&m, MSR_LEGACY_EVTSEL0 + i, EVENT_CYCLES + i);
+        assert_msr(&m, MSR_CTL0 + 2 * i, EVENT_CYCLES + i);
+        wrmsr(&m, MSR_CTR0 + 2 * i, 1000 + i);
+        assert_msr(&m, MSR_LEGACY_CTR0 + i, 1000 + i);
+    }
+    stop(&m);
+}
+
+/* Each counter counts, overflows and interrupts, with or without a status. */
+static void check_counter(Machine *m, uint32_t evtsel, uint32_t counter)
+{
+    wrmsr(m, counter, -10);
+    wrmsr(m, evtsel, EVENT_INSNS | EVTSEL_ALL | EVTSEL_INT);
+    count(m, PMU_TALLY_INSNS, USER, 9);
+    g_assert_false(take_nmi(m));
+    count(m, PMU_TALLY_INSNS, KERNEL, 3);
+    g_assert_true(take_nmi(m));
+    assert_msr(m, counter, 2);
+    wrmsr(m, evtsel, 0);
+    count(m, PMU_TALLY_INSNS, KERNEL, 3);
+    assert_msr(m, counter, 2);
+}
+
+static void test_counters(const void *data)
+{
+    const struct Shape *s = data;
+    Machine m = x86_start(s->cpu);
+    unsigned i;
+
+    set_lvt(&m, LVT_NMI);
+    for (i = 0; i < NR_LEGACY; i++) {
+        check_counter(&m, MSR_LEGACY_EVTSEL0 + i, MSR_LEGACY_CTR0 + i);
+    }
+    for (i = 0; s->core && i < NR_CORE; i++) {
+        check_counter(&m, MSR_CTL0 + 2 * i, MSR_CTR0 + 2 * i);
+    }
+    stop(&m);
+}
+
+/* Who does not ask for a PMU has none, whatever CPUID says. */
+static void test_not_asked_for(const void *data)
+{
+    Machine m = x86_start(data);
+    uint32_t regs[4];
+    uint64_t val;
+    unsigned i;
+
+    for (i = 0; i < NR_LEGACY; i++) {
+        wrmsr(&m, MSR_LEGACY_EVTSEL0 + i, UINT64_MAX);
+        assert_msr(&m, MSR_LEGACY_EVTSEL0 + i, 0);
+        wrmsr(&m, MSR_LEGACY_CTR0 + i, UINT64_MAX);
+        assert_msr(&m, MSR_LEGACY_CTR0 + i, 0);
+        g_assert_false(try_rdpmc(&m, i, 0, &val));
+    }
+    read_leaf(&m, 0x80000022, regs);
+    g_assert_cmphex(regs[0] | regs[1], ==, 0);
+    stop(&m);
+}
+
+/*
+ * Counting
+ */
+
+/* A counter counts if its own enable and, where there is one, the global. */
+static void test_enables(void)
+{
+    Machine m = x86_start(AMD);
+
+    wrmsr(&m, MSR_CTL0, EVENT_INSNS | EVTSEL_OS);
+    g_assert_cmphex(wanted(&m), ==, 0);
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_OS);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    wrmsr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL & ~1);
+    g_assert_cmphex(wanted(&m), ==, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
+    wrmsr(&m, MSR_GLOBAL_CTL, 1);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1000);
+    wrmsr(&m, MSR_CTL0, EVENT_INSNS | EVTSEL_OS);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10000);
+    assert_msr(&m, MSR_CTR0, 1010);
+    stop(&m);
+}
+
+/* What counts in mode n adds 1 << 4n: modes 2, 3, 6 and 7 are guests'. */
+#define IN_HOST  0x00110011
+#define IN_GUEST 0x11001100
+
+static const struct Side {
+    uint64_t filter;
+    bool svme;
+    uint64_t expected;
+} sides[] = {
+    { 0, false, IN_HOST | IN_GUEST },
+    { HOST_ONLY, false, 0 },
+    { GUEST_ONLY, false, 0 },
+    { HOST_ONLY | GUEST_ONLY, false, 0 },
+    { 0, true, IN_HOST | IN_GUEST },
+    { HOST_ONLY, true, IN_HOST },
+    { GUEST_ONLY, true, IN_GUEST },
+    { HOST_ONLY | GUEST_ONLY, true, IN_HOST | IN_GUEST },
+};
+
+static void test_host_and_guest(void)
+{
+    Machine m = x86_start(AMD);
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(sides); i++) {
+        write_efer(&m, sides[i].svme ? EFER_SVME : 0);
+        wrmsr(&m, MSR_CTR0, 0);
+        start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL | sides[i].filter);
+        count_in_all_modes(&m, PMU_TALLY_INSNS);
+        assert_msr(&m, MSR_CTR0, sides[i].expected);
+        start_gp(&m, 0, EVENT_INSNS | EVTSEL_USR | sides[i].filter);
+        count_in_all_modes(&m, PMU_TALLY_INSNS);
+        assert_msr(&m, MSR_CTR0, sides[i].expected
+                                 + (sides[i].expected & 0xf0f0f0f0));
+    }
+    stop(&m);
+}
+
+/* EFER.SVME starts and stops such a counter by itself. */
+static void test_svme_changes(void)
+{
+    Machine m = x86_start(AMD);
+
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL | HOST_ONLY);
+    start_gp(&m, 1, EVENT_INSNS | EVTSEL_ALL);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    write_efer(&m, EFER_SVME);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    count(&m, PMU_TALLY_INSNS, GUEST, 100);
+    init(&m);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1000);
+    assert_msr(&m, MSR_CTR0, 10);
+    assert_msr(&m, counter_msr(1), 1111);
+    stop(&m);
+}
+
+static const Event genoa_events[] = {
+    { 0, 0x76, T(CYCLES) },
+    { 1, 0xc0, T(INSNS) },
+    { 2, 0xc2, BRANCHES },
+    { 3, 0xc3, 0 },
+    { 4, 0xc4, NEAR_TAKEN | T(FAR_BRANCHES) },
+    { 5, 0xc5, 0 },
+    { 0, 0xc6, T(FAR_BRANCHES) },
+    { 0, 0xc8, T(RETURNS) },
+    { 0, 0xca, 0 },
+    { 0, 0xcc, T(INDIRECT_JUMPS) | T(INDIRECT_CALLS) },
+    { 0, 0xcf, 0 },
+    { 0, 0xd1, COND },
+    { 0, 0x0129, T(LOADS) },
+    { 0, 0x0229, T(STORES) },
+    { 0, 0x0429, 0 },
+    { 0, 0x2c, T(INTERRUPTS) },
+    { 0, 0xff45, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
+    { 0, 0xf045, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
+    { 0, 0xff85, T(ITLB_MISSES) },
+    { 5, 0x100000120, T(REF_CYCLES) },
+    { 0, 0x0120, 0 },
+    { 0, 0x1000000c0, 0 },
+    { 0, 0xfff, 0 },
+};
+
+static const Event milan_events[] = {
+    { 0, 0xd1, COND },
+    { 0, 0xcc, T(INDIRECT_JUMPS) | T(INDIRECT_CALLS) },
+    { 0, 0x100000120, 0 },
+};
+
+static const Event rome_events[] = {
+    { 0, 0xd1, COND },
+    { 0, 0x2c, T(INTERRUPTS) },
+    { 0, 0xcc, 0 },
+};
+
+static const Event epyc_events[] = {
+    { 3, 0xc0, T(INSNS) },
+    { 0, 0xd1, COND },
+    { 0, 0x0129, T(LOADS) },
+    { 0, 0x0085, T(ITLB_MISSES) },
+    { 0, 0x2c, 0 },
+};
+
+static const Event opteron_events[] = {
+    { 3, 0xc0, T(INSNS) },
+    { 0, 0x76, T(CYCLES) },
+    { 0, 0xc2, BRANCHES },
+    { 0, 0xc8, T(RETURNS) },
+    { 0, 0xcf, T(INTERRUPTS) },
+    { 0, 0xd1, 0 },
+    { 0, 0x0746, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
+    { 0, 0x0385, T(ITLB_MISSES) },
+};
+
+static const Event k8_events[] = {
+    { 0, 0xc8, T(RETURNS) },
+    { 0, 0x46, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
+    { 0, 0x85, T(ITLB_MISSES) },
+    { 0, 0x1000000c0, T(INSNS) }, /* the upper bits do not exist */
+};
+
+static const Event k7_events[] = {
+    { 0, 0xc0, T(INSNS) },
+    { 0, 0xc8, 0 },
+};
+
+static const EventTable event_tables[] = {
+    EVENT_TABLE(AMD, genoa_events),
+};
+
+/* Of CPUs without global registers. */
+static const EventTable older_event_tables[] = {
+    EVENT_TABLE("EPYC-Milan-v1,pmu=on", milan_events),
+    EVENT_TABLE("EPYC-Rome-v1,pmu=on", rome_events),
+    EVENT_TABLE("EPYC-v1,pmu=on", epyc_events),
+    EVENT_TABLE("Opteron_G4-v1,pmu=on", opteron_events),
+    EVENT_TABLE("Opteron_G3-v1,pmu=on", opteron_events),
+    EVENT_TABLE("qemu64,pmu=on", k8_events),
+    EVENT_TABLE("athlon-v1,pmu=on", k7_events),
+};
+
+/* Each tally grows by its own power of two. */
+static void check_event(Machine *m, const Event *e)
+{
+    PmuTally t;
+
+    g_test_message("event 0x%" PRIx64, e->code);
+    wrmsr(m, MSR_LEGACY_CTR0 + e->counter, 0);
+    wrmsr(m, MSR_LEGACY_EVTSEL0 + e->counter, e->code | EVTSEL_ALL);
+    for (t = 0; t < PMU_TALLY__MAX; t++) {
+        count(m, t, t % NR_MODES, BIT64(t));
+    }
+    wrmsr(m, MSR_LEGACY_EVTSEL0 + e->counter, 0);
+    assert_msr(m, MSR_LEGACY_CTR0 + e->counter, e->tallies);
+}
+
+static void test_older_events(void)
+{
+    unsigned i, j;
+
+    for (i = 0; i < G_N_ELEMENTS(older_event_tables); i++) {
+        const EventTable *table = &older_event_tables[i];
+        Machine m = x86_start(table->cpu);
+
+        g_test_message("%s", table->cpu);
+        for (j = 0; j < table->nr_events; j++) {
+            check_event(&m, &table->events[j]);
+        }
+        stop(&m);
+    }
+}
+
+/*
+ * Status
+ */
+
+/* INT clear: the status is set all the same. */
+static void test_status(void)
+{
+    Machine m = x86_start(AMD);
+
+    set_lvt(&m, LVT_NMI);
+    arm_gp(&m, 0, 10, 0);
+    arm_gp(&m, 5, 20, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 12);
+    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0));
+    count(&m, PMU_TALLY_INSNS, KERNEL, 12);
+    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0) | BIT64(5));
+    g_assert_false(take_nmi(&m));
+    wrmsr(&m, MSR_GLOBAL_STATUS, 0);
+    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0) | BIT64(5));
+    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, BIT64(0) | BIT64(1));
+    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(5));
+    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, UINT64_MAX);
+    assert_msr(&m, MSR_GLOBAL_STATUS, 0);
+    stop(&m);
+}
+
+/* Setting a bit is no overflow. */
+static void test_status_set(void)
+{
+    Machine m = x86_start(AMD);
+
+    set_lvt(&m, LVT_NMI);
+    arm_gp(&m, 0, 1000, EVTSEL_INT);
+    wrmsr(&m, MSR_GLOBAL_STATUS_SET, BIT64(0) | BIT64(63));
+    wrmsr(&m, MSR_GLOBAL_STATUS_SET, BIT64(4));
+    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0) | BIT64(4));
+    g_assert_false(take_nmi(&m));
+    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, BIT64(4));
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1000);
+    g_assert_true(take_nmi(&m));
+    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0));
+    stop(&m);
+}
+
+/*
+ * In the terms that architectures share
+ */
+
+static const Kept states[] = {
+    { MSR_LEGACY_EVTSEL0, 0 }, { MSR_LEGACY_EVTSEL0 + 1, 0 },
+    { MSR_LEGACY_EVTSEL0 + 2, 0 }, { MSR_LEGACY_EVTSEL0 + 3, 0 },
+    { MSR_LEGACY_CTR0, 0 }, { MSR_LEGACY_CTR0 + 1, 0 },
+    { MSR_LEGACY_CTR0 + 2, 0 }, { MSR_LEGACY_CTR0 + 3, 0 },
+    { MSR_CTL0, 0 }, { MSR_CTL0 + 2, 0 }, { MSR_CTL0 + 4, 0 },
+    { MSR_CTL0 + 6, 0 }, { MSR_CTL0 + 8, 0 }, { MSR_CTL0 + 10, 0 },
+    { MSR_CTR0, 0 }, { MSR_CTR0 + 2, 0 }, { MSR_CTR0 + 4, 0 },
+    { MSR_CTR0 + 6, 0 }, { MSR_CTR0 + 8, 0 }, { MSR_CTR0 + 10, 0 },
+    { MSR_GLOBAL_STATUS, 0 },
+    { MSR_GLOBAL_CTL, GLOBAL_ALL },
+};
+
+/* Nothing as it is after a reset, counting, and with an overflow pending. */
+static void keep_busy(Machine *m)
+{
+    set_lvt(m, VECTOR);
+    arm_gp(m, 0, 10, 0);
+    arm_gp(m, 1, 1000, EVTSEL_INT);
+    start_gp(m, 2, EVENT_BRANCHES | EVTSEL_OS);
+    wrmsr(m, counter_msr(3), 333);
+    start_gp(m, 3, EVENT_CYCLES | EVTSEL_USR);
+    wrmsr(m, counter_msr(4), 444);
+    start_gp(m, 4, EVENT_INSNS | EVTSEL_ALL | GUEST_ONLY);
+    wrmsr(m, counter_msr(5), 555);
+    start_gp(m, 5, 0x100000120 | EVTSEL_ALL);
+    wrmsr(m, MSR_GLOBAL_CTL, GLOBAL_ALL & ~BIT64(3));
+    count(m, PMU_TALLY_INSNS, KERNEL, 11);
+    count(m, PMU_TALLY_RETURNS, KERNEL, 77);
+}
+
+static const Mismatch mismatches[] = {
+    { "global", AMD, AMD ",perfmon-v2=off", "perfmon-v2" },
+    { "counters", AMD ",perfmon-v2=off", AMD ",perfctr-core=off",
+      "pmu-gp-counters" },
+    { "no-pmu", AMD, MODEL ",pmu=off", "pmu=on" },
+    { "vendor", "Skylake-Client-v1,pmu=on,pmu-version=1",
+      "Opteron_G3-v1,pmu=on", "vendor" },
+};
+
+static const Refusal refusals[] = {
+    { AMD ",pmu-version=2", "pmu-version is only for Intel CPUs",
+      "perfmon-v2=off" },
+    { AMD ",pmu-gp-counters=4", "pmu-gp-counters=4", "Allowed: 6" },
+    { "Opteron_G3-v1,pmu=on,pmu-gp-counters=6", "pmu-gp-counters=6",
+      "Allowed: 4" },
+    { AMD ",pmu-fixed-counters=3", "pmu-fixed-counters=3", "Allowed: 0" },
+    { AMD ",pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
+    { MODEL ",pmu-cpi=2000", "pmu-cpi needs", "pmu=on" },
+    { "max,pmu-gp-counters=4", "pmu-gp-counters needs", "pmu=on" },
+    { "Dhyana-v1,pmu=on,pmu-gp-counters=6", "no PMU for CPUs of this vendor",
+      "AMD" },
+};
+
+static void face_hotplug(Machine *m)
+{
+    qtest_qmp_device_add(m->qts, MODEL "-x86_64-cpu", "late",
+                         "{'core-id': 1, 'thread-id': 0, 'socket-id': 0}");
+}
+
+static void face_start(Machine *m)
+{
+    wrmsr(m, MSR_GLOBAL_CTL, GLOBAL_ALL);
+}
+
+static void face_stop(Machine *m)
+{
+    wrmsr(m, MSR_GLOBAL_CTL, 0);
+}
+
+static unsigned face_overflowed(Machine *m)
+{
+    return rdmsr(m, MSR_GLOBAL_STATUS);
+}
+
+static void face_rearm(Machine *m)
+{
+    wrmsr(m, MSR_GLOBAL_STATUS_CLR, rdmsr(m, MSR_GLOBAL_STATUS));
+    face_start(m);
+}
+
+static void add_cases(void)
+{
+    static const char *const not_asked_for[] = {
+        "max", "qemu64", "EPYC-v1", MODEL, "Opteron_G3-v1", "max,pmu=off",
+    };
+    unsigned i;
+
+    add_x86_cases();
+    for (i = 0; i < G_N_ELEMENTS(shapes); i++) {
+        const struct Shape *s = &shapes[i];
+
+        /* Without a real accelerator, "max" has every feature. */
+        if (!g_str_equal(s->name, "max")) {
+            add_data("cpuid", s->name, s, test_cpuid);
+        }
+        add_data("registers", s->name, s, test_registers);
+        add_data("rdpmc/index", s->name, s, test_rdpmc_index);
+        add_data("counters", s->name, s, test_counters);
+    }
+    for (i = 0; i < G_N_ELEMENTS(not_asked_for); i++) {
+        add_data("no-pmu/not-asked-for", not_asked_for[i], not_asked_for[i],
+                 test_not_asked_for);
+    }
+    add("aliases", test_aliases);
+    add("count/enables", test_enables);
+    add("count/host-and-guest", test_host_and_guest);
+    add("count/svme-changes", test_svme_changes);
+    add("count/older-events", test_older_events);
+    add("status/overflow", test_status);
+    add("status/set", test_status_set);
+}
+
+const X86Face amd_face = {
+    .evtsel = MSR_CTL0,
+    .counter = MSR_CTR0,
+    .step = 2,
+    .nr_counters = NR_CORE,
+    .status = MSR_GLOBAL_STATUS,
+    .face = {
+        .name = "amd",
+        .cpu = AMD,
+        .full_cpu = AMD,
+        .cpu_without = MODEL ",pmu=off",
+        .user = USER,
+        .kernel = KERNEL,
+        .user_modes = 0xaa,
+        .nr_modes = NR_MODES,
+        .width = 48,
+        .overflow_at = 0,
+        .interrupts_again = true,
+        .insns = EVENT_INSNS,
+        .cycles = EVENT_CYCLES,
+        .unknown = EVENT_MISSES,
+        .unknown_message = "event 0xc3, unit mask 0x00",
+        .event_tables = event_tables,
+        .nr_event_tables = G_N_ELEMENTS(event_tables),
+        .states = states,
+        .nr_states = G_N_ELEMENTS(states),
+        .mismatches = mismatches,
+        .nr_mismatches = G_N_ELEMENTS(mismatches),
+        .refusals = refusals,
+        .nr_refusals = G_N_ELEMENTS(refusals),
+
+        .add_cases = add_cases,
+        .args = x86_args,
+        .hotplug = face_hotplug,
+        .read_register = x86_read_register,
+        .write_register = x86_write_register,
+        .prepare = x86_prepare,
+        .select = x86_select,
+        .start = face_start,
+        .stop = face_stop,
+        .read = x86_read,
+        .write = x86_write,
+        .overflowed = face_overflowed,
+        .interrupted = take_nmi,
+        .rearm = face_rearm,
+        .keep_busy = keep_busy,
+    },
+};

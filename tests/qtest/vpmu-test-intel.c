@@ -1,0 +1,1006 @@
+/*
+ * QTest of the virtual PMU: Intel's registers, as the guest sees them
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "vpmu-test-x86.h"
+
+#define MODEL "Skylake-Client-v1"
+#define INTEL MODEL ",pmu=on"
+
+#define NR_GP 4
+#define NR_FIXED 3
+#define MAX_GP 8
+#define MAX_VERSION 5
+
+enum {
+    MSR_PERFCTR0       = 0xc1,
+    MSR_EVTSEL0        = 0x186,
+    MSR_MISC_ENABLE    = 0x1a0,
+    MSR_DEBUGCTL       = 0x1d9,
+    MSR_FIXED_CTR0     = 0x309,
+    MSR_PERF_CAP       = 0x345,
+    MSR_FIXED_CTR_CTRL = 0x38d,
+    MSR_STATUS         = 0x38e,
+    MSR_GLOBAL_CTRL    = 0x38f,
+    MSR_STATUS_RESET   = 0x390,
+    MSR_STATUS_SET     = 0x391,
+    MSR_INUSE          = 0x392,
+    MSR_A_PMC0         = 0x4c1,
+};
+
+#define EVENT_CYCLES   0x3c
+#define EVENT_INSNS    0xc0
+#define EVENT_BRANCHES 0xc4
+
+#define FIXED_OS  1
+#define FIXED_USR 2
+#define FIXED_PMI 8
+#define FIXED(counter, field) ((uint64_t)(field) << (4 * (counter)))
+
+#define GLOBAL_GP(counter)    BIT64(counter)
+#define GLOBAL_FIXED(counter) BIT64(32 + (counter))
+#define GLOBAL_ALL (LOW_BITS(NR_GP) | LOW_BITS(NR_FIXED) << 32)
+#define STATUS_LBR_FRZ   BIT64(58)
+#define STATUS_CTR_FRZ   BIT64(59)
+#define STATUS_OVF_BUF   BIT64(62)
+#define STATUS_COND_CHGD BIT64(63)
+#define INUSE_PMI        BIT64(63)
+
+#define DEBUGCTL_LBR_BTF       3
+#define DEBUGCTL_FREEZE_ON_PMI BIT64(12)
+#define DEBUGCTL_FREEZE_IN_SMM BIT64(14)
+
+#define PERF_CAP_FREEZE_IN_SMM BIT64(12)
+#define PERF_CAP_FULL_WIDTH    BIT64(13)
+
+#define RDPMC_FIXED 0x40000000u
+
+static Machine x86_start_version(unsigned version)
+{
+    g_autofree char *cpu = g_strdup_printf(INTEL ",pmu-version=%u", version);
+
+    return x86_start(cpu);
+}
+
+static void arm_fixed(Machine *m, unsigned i, uint64_t distance, uint64_t flags)
+{
+    wrmsr(m, MSR_FIXED_CTR_CTRL, 0);
+    wrmsr(m, MSR_FIXED_CTR0 + i, -distance);
+    wrmsr(m, MSR_FIXED_CTR_CTRL, FIXED(i, FIXED_OS | FIXED_USR | flags));
+    wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+}
+
+/*
+ * What the guest is told
+ */
+
+static const struct Leaf {
+    const char *name, *cpu;
+    uint32_t regs[4];
+} leaves[] = {
+    { "default", INTEL,                   { 0x07300402, 0x58, 0, 0x603 } },
+    { "v1", INTEL ",pmu-version=1",       { 0x07300401, 0x58, 0, 0 } },
+    { "v2", INTEL ",pmu-version=2",       { 0x07300402, 0x58, 0, 0x603 } },
+    { "v3", INTEL ",pmu-version=3",       { 0x07300403, 0x58, 0, 0x603 } },
+    { "v4", INTEL ",pmu-version=4",       { 0x07300404, 0x58, 0, 0x603 } },
+    { "v5", INTEL ",pmu-version=5",       { 0x07300405, 0x58, 7, 0x8603 } },
+    { "4-counters", INTEL ",pmu-gp-counters=4",
+                                          { 0x07300402, 0x58, 0, 0x603 } },
+    { "8-counters", INTEL ",pmu-gp-counters=8",
+                                          { 0x07300802, 0x58, 0, 0x603 } },
+    { "fixed-counters", INTEL ",pmu-fixed-counters=3",
+                                          { 0x07300402, 0x58, 0, 0x603 } },
+    { "max", "max,vendor=GenuineIntel,pmu=on",
+                                          { 0x07300402, 0x58, 0, 0x603 } },
+    { "Icelake-Server", "Icelake-Server-v1,pmu=on",
+                                          { 0x07300802, 0x58, 0, 0x603 } },
+    { "low-level", "pentium3,pmu=on",     { 0x07300402, 0x58, 0, 0x603 } },
+    { "off", MODEL ",pmu=off",            { 0, 0, 0, 0 } },
+};
+
+static void test_leaf(const void *data)
+{
+    const struct Leaf *leaf = data;
+    Machine m = x86_start(leaf->cpu);
+    uint32_t regs[4], basic[4];
+    unsigned i;
+
+    cpuid(&m, 0, basic);
+    cpuid(&m, 0xa, regs);
+    for (i = 0; i < 4; i++) {
+        g_assert_cmphex(regs[i], ==, leaf->regs[i]);
+    }
+    if (regs[0]) {
+        g_assert_cmphex(basic[0], >=, 0xa);
+    }
+    stop(&m);
+}
+
+#define PDCM       BIT64(15)
+#define DTES64     BIT64(2)
+#define DS         BIT64(21)
+#define ARCH_LBR   BIT64(19)
+
+/* Of PEBS, BTS and LBR there is nothing. */
+static void test_features(void)
+{
+    Machine m = x86_start(INTEL);
+    uint32_t regs[4];
+
+    cpuid(&m, 1, regs);
+    g_assert_cmphex(regs[2] & (PDCM | DTES64), ==, PDCM);
+    g_assert_cmphex(regs[3] & DS, ==, 0);
+    cpuid(&m, 7, regs);
+    g_assert_cmphex(regs[3] & ARCH_LBR, ==, 0);
+    assert_msr(&m, MSR_PERF_CAP, PERF_CAP_FULL_WIDTH | PERF_CAP_FREEZE_IN_SMM);
+    stop(&m);
+}
+
+/* Bit 7: counters; bits 11 and 12: no BTS, no PEBS.  All are read-only. */
+static void test_misc_enable(void)
+{
+    const uint64_t mask = BIT64(7) | BIT64(11) | BIT64(12);
+    Machine m = x86_start(INTEL);
+
+    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE) & mask, ==, mask);
+    wrmsr(&m, MSR_MISC_ENABLE, 1);
+    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE), ==, mask | 1);
+    stop(&m);
+    m = x86_start(MODEL ",pmu=off");
+    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE) & mask, ==, 0);
+    stop(&m);
+}
+
+/* Without PDCM there are neither PERF_CAPABILITIES nor what they announce. */
+static void test_without_pdcm(void)
+{
+    Machine m = x86_start(INTEL ",pdcm=off");
+    uint32_t regs[4];
+    uint64_t val;
+
+    cpuid(&m, 1, regs);
+    g_assert_cmphex(regs[2] & PDCM, ==, 0);
+    g_assert_false(try_rdmsr(&m, MSR_PERF_CAP, &val));
+    g_assert_false(try_rdmsr(&m, MSR_A_PMC0, &val));
+    g_assert_false(try_wrmsr(&m, MSR_A_PMC0, 0));
+    stop(&m);
+}
+
+/*
+ * Which registers there are, and which bits they have
+ */
+
+/**
+ * struct Register - a register as some versions have it
+ * @msr: its number
+ * @first: the first of these versions
+ * @last: the last of them
+ * @keeps: bits that can be written, and read back
+ * @takes: bits that can be written as 1 but are not read back; if there are
+ *         no bits of either kind, any write faults
+ */
+static const struct Register {
+    uint32_t msr;
+    unsigned first, last;
+    uint64_t keeps, takes;
+} registers[] = {
+    { MSR_EVTSEL0, 1, 2, LOW_BITS(32) & ~EVTSEL_ANY },
+    { MSR_EVTSEL0, 3, 4, LOW_BITS(32) },
+    { MSR_EVTSEL0, 5, 5, LOW_BITS(32) & ~EVTSEL_ANY },
+    { MSR_A_PMC0, 1, 5, LOW_BITS(48) },
+    { MSR_FIXED_CTR0, 2, 5, LOW_BITS(48), ~LOW_BITS(48) },
+    { MSR_FIXED_CTR0 + NR_FIXED, MAX_VERSION + 1 /* none has it */ },
+    { MSR_FIXED_CTR_CTRL, 2, 2, 0xbbb },
+    { MSR_FIXED_CTR_CTRL, 3, 4, 0xfff },
+    { MSR_FIXED_CTR_CTRL, 5, 5, 0xbbb },
+    { MSR_GLOBAL_CTRL, 2, 5, GLOBAL_ALL },
+    { MSR_STATUS, 2, 5 },
+    { MSR_STATUS_RESET, 2, 3, 0, GLOBAL_ALL | 3ull << 62 },
+    { MSR_STATUS_RESET, 4, 5, 0, GLOBAL_ALL | 0x3full << 58 },
+    { MSR_STATUS_SET, 4, 5, 0, GLOBAL_ALL | 0x1full << 58 },
+    { MSR_INUSE, 4, 5 },
+    { MSR_PERF_CAP, 1, 5 },
+    { MSR_DEBUGCTL, 1, 1, 0, DEBUGCTL_LBR_BTF },
+    { MSR_DEBUGCTL, 2, 5, DEBUGCTL_FREEZE_ON_PMI | DEBUGCTL_FREEZE_IN_SMM,
+      DEBUGCTL_LBR_BTF },
+};
+
+static bool has_register(unsigned version, uint32_t msr)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(registers); i++) {
+        if (registers[i].msr == msr && registers[i].first <= version
+            && version <= registers[i].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_bit(Machine *m, const struct Register *r, uint64_t bit)
+{
+    bool allowed = bit & (r->keeps | r->takes);
+
+    wrmsr(m, r->msr, 0);
+    g_assert_cmpint(try_wrmsr(m, r->msr, bit), ==, allowed);
+    assert_msr(m, r->msr, allowed ? bit & r->keeps : 0);
+}
+
+static void check_read_only(Machine *m, const struct Register *r)
+{
+    uint64_t val = rdmsr(m, r->msr);
+
+    g_assert_false(try_wrmsr(m, r->msr, val));
+    g_assert_false(try_wrmsr(m, r->msr, 0));
+    assert_msr(m, r->msr, val);
+}
+
+static void test_bits(const void *data)
+{
+    unsigned version = GPOINTER_TO_UINT(data);
+    Machine m = x86_start_version(version);
+    unsigned i, bit;
+
+    for (i = 0; i < G_N_ELEMENTS(registers); i++) {
+        const struct Register *r = &registers[i];
+
+        if (version < r->first || r->last < version) {
+            continue;
+        }
+        g_test_message("register 0x%x", r->msr);
+        if (!(r->keeps | r->takes)) {
+            check_read_only(&m, r);
+            continue;
+        }
+        for (bit = 0; bit < 64; bit++) {
+            check_bit(&m, r, BIT64(bit));
+        }
+        wrmsr(&m, r->msr, 0);
+    }
+    stop(&m);
+}
+
+static void test_absent(const void *data)
+{
+    unsigned version = GPOINTER_TO_UINT(data);
+    Machine m = x86_start_version(version);
+    uint64_t val;
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(registers); i++) {
+        if (!has_register(version, registers[i].msr)) {
+            g_test_message("register 0x%x", registers[i].msr);
+            g_assert_false(try_rdmsr(&m, registers[i].msr, &val));
+            g_assert_false(try_wrmsr(&m, registers[i].msr, 0));
+        }
+    }
+    stop(&m);
+}
+
+static void check_counter(Machine *m, unsigned i, bool exists)
+{
+    static const uint32_t first[] = { MSR_PERFCTR0, MSR_A_PMC0, MSR_EVTSEL0 };
+    uint64_t val;
+    unsigned j;
+
+    for (j = 0; j < G_N_ELEMENTS(first); j++) {
+        g_assert_cmpint(try_rdmsr(m, first[j] + i, &val), ==, exists);
+        g_assert_cmpint(try_wrmsr(m, first[j] + i, 1), ==, exists);
+    }
+    g_assert_cmpint(try_rdpmc(m, i, 0, &val), ==, exists);
+    g_assert_cmpint(try_wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_GP(i)), ==, exists);
+}
+
+static void test_number_of_counters(const void *data)
+{
+    unsigned n = GPOINTER_TO_UINT(data);
+    g_autofree char *cpu = g_strdup_printf(INTEL ",pmu-gp-counters=%u", n);
+    Machine m = x86_start(cpu);
+    unsigned i;
+
+    assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(n));
+    for (i = 0; i < MAX_GP; i++) {
+        check_counter(&m, i, i < n);
+    }
+    stop(&m);
+}
+
+static const struct Rdpmc {
+    uint32_t ecx;
+    unsigned first_version;
+} rdpmc_indices[] = {
+    { 0, 1 },
+    { NR_GP - 1, 1 },
+    { NR_GP, UINT_MAX },
+    { 0xffff, UINT_MAX },
+    { 0x10000, UINT_MAX },
+    { RDPMC_FIXED, 2 },
+    { RDPMC_FIXED + NR_FIXED - 1, 2 },
+    { RDPMC_FIXED + NR_FIXED, UINT_MAX },
+    { RDPMC_FIXED + 0x10000, UINT_MAX },
+    { 0x20000000, UINT_MAX },
+    { 0x60000000, UINT_MAX },
+    { 0x80000000, UINT_MAX },
+    { 0xc0000000, UINT_MAX },
+    { 0xffffffff, UINT_MAX },
+};
+
+static void test_rdpmc_index(const void *data)
+{
+    unsigned version = GPOINTER_TO_UINT(data);
+    Machine m = x86_start_version(version);
+    uint64_t val;
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(rdpmc_indices); i++) {
+        g_test_message("ECX 0x%x", rdpmc_indices[i].ecx);
+        g_assert_cmpint(try_rdpmc(&m, rdpmc_indices[i].ecx, 0, &val), ==,
+                        version >= rdpmc_indices[i].first_version);
+    }
+    stop(&m);
+}
+
+static void test_rdpmc_fixed(void)
+{
+    Machine m = x86_start(INTEL);
+    uint64_t val;
+    unsigned cpl;
+
+    for (cpl = 0; cpl < 4; cpl++) {
+        write_cr4(&m, 0);
+        g_assert_cmpint(try_rdpmc(&m, RDPMC_FIXED, cpl, &val), ==, cpl == 0);
+        write_cr4(&m, CR4_PCE);
+        g_assert_true(try_rdpmc(&m, RDPMC_FIXED, cpl, &val));
+    }
+    wrmsr(&m, MSR_FIXED_CTR0 + 2, 0xa5a5a5a5a5a5);
+    g_assert_cmphex(rdpmc(&m, RDPMC_FIXED + 2), ==, 0xa5a5a5a5a5a5);
+    stop(&m);
+}
+
+/*
+ * Reading, writing and counting
+ */
+
+static const struct Write {
+    uint64_t written, legacy;
+} writes[] = {
+    { 0, 0 },
+    { 1, 1 },
+    { 0x7fffffff, 0x7fffffff },
+    { 0x80000000, 0xffff80000000 },
+    { 0xffffffff, 0xffffffffffff },
+    { 0x123456789, 0x23456789 },
+    { 0x123480000000, 0xffff80000000 },
+    { 0xfffffffffffe, 0xfffffffffffe },
+};
+
+static void check_write(Machine *m, unsigned i, const struct Write *w)
+{
+    wrmsr(m, MSR_PERFCTR0 + i, w->written);
+    assert_msr(m, MSR_PERFCTR0 + i, w->legacy);
+    assert_msr(m, MSR_A_PMC0 + i, w->legacy);
+    wrmsr(m, MSR_A_PMC0 + i, w->written);
+    assert_msr(m, MSR_A_PMC0 + i, w->written);
+    assert_msr(m, MSR_PERFCTR0 + i, w->written);
+    wrmsr(m, MSR_PERFCTR0 + i, w->written | 0xa5a5ull << 48);
+    assert_msr(m, MSR_PERFCTR0 + i, w->legacy);
+}
+
+/* Counter 0 stands, counter 1 runs. */
+static void test_writes(void)
+{
+    Machine m = x86_start(INTEL);
+    unsigned i;
+
+    start_gp(&m, 1, EVENT_INSNS | EVTSEL_OS);
+    for (i = 0; i < G_N_ELEMENTS(writes); i++) {
+        count(&m, PMU_TALLY_INSNS, KERNEL, 3);
+        check_write(&m, 0, &writes[i]);
+        check_write(&m, 1, &writes[i]);
+        wrmsr(&m, MSR_FIXED_CTR0, writes[i].written);
+        assert_msr(&m, MSR_FIXED_CTR0, writes[i].written);
+    }
+    stop(&m);
+}
+
+static void test_fault_changes_nothing(void)
+{
+    Machine m = x86_start(INTEL);
+
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_OS);
+    wrmsr(&m, MSR_A_PMC0, 1000);
+    g_assert_false(try_wrmsr(&m, MSR_A_PMC0, BIT64(48)));
+    g_assert_false(try_wrmsr(&m, MSR_EVTSEL0, BIT64(32)));
+    g_assert_false(try_wrmsr(&m, MSR_GLOBAL_CTRL, BIT64(31)));
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    assert_msr(&m, MSR_A_PMC0, 1001);
+    assert_msr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS | EVTSEL_EN);
+    assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(NR_GP));
+    stop(&m);
+}
+
+static const uint64_t modes_by_filter[] = {
+    0, 0x10101010, 0x01010101, 0x11111111, /* none, USR, OS, both */
+};
+
+static void test_fixed_modes(void)
+{
+    Machine m = x86_start(INTEL);
+    unsigned i;
+
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    for (i = 0; i < 4; i++) {
+        wrmsr(&m, MSR_FIXED_CTR0, 0);
+        wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, (i & 1 ? FIXED_USR : 0)
+                                               | (i & 2 ? FIXED_OS : 0)));
+        count_in_all_modes(&m, PMU_TALLY_INSNS);
+        assert_msr(&m, MSR_FIXED_CTR0, modes_by_filter[i]);
+    }
+    stop(&m);
+}
+
+static void test_freeze_in_smm(void)
+{
+    Machine m = x86_start(INTEL);
+
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS | FIXED_USR));
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);
+    count_in_all_modes(&m, PMU_TALLY_INSNS);
+    assert_msr(&m, MSR_PERFCTR0, 0x1111);
+    assert_msr(&m, MSR_FIXED_CTR0, 0x1111);
+    wrmsr(&m, MSR_DEBUGCTL, 0);
+    count(&m, PMU_TALLY_INSNS, SMM, 1);
+    assert_msr(&m, MSR_PERFCTR0, 0x1112);
+    stop(&m);
+}
+
+static void test_fixed_events(void)
+{
+    static const PmuTally tallies[NR_FIXED] = {
+        PMU_TALLY_INSNS, PMU_TALLY_CYCLES, PMU_TALLY_REF_CYCLES,
+    };
+    Machine m = x86_start(INTEL);
+    unsigned i;
+
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, 0x333);
+    for (i = 0; i < NR_FIXED; i++) {
+        count(&m, tallies[i], USER, 10 + i);
+    }
+    for (i = 0; i < NR_FIXED; i++) {
+        assert_msr(&m, MSR_FIXED_CTR0 + i, 10 + i);
+    }
+    stop(&m);
+}
+
+static const Event skylake_events[] = {
+    { 0, 0x003c, T(CYCLES) },
+    { 0, 0x013c, T(REF_CYCLES) },
+    { 0, 0x00c0, T(INSNS) },
+    { 0, 0x00c4, BRANCHES },
+    { 0, 0x4f2e, 0 },
+    { 0, 0x412e, 0 },
+    { 0, 0x00c5, 0 },
+    { 0, 0xffff, 0 },
+    { 0, 0x01c4, COND },
+    { 0, 0x02c4, T(CALLS) | T(INDIRECT_CALLS) },
+    { 0, 0x08c4, T(RETURNS) },
+    { 0, 0x10c4, T(COND_NOT_TAKEN) },
+    { 0, 0x20c4, NEAR_TAKEN },
+    { 0, 0x40c4, T(FAR_BRANCHES) },
+    { 0, 0x11c4, 0 },
+    { 0, 0x81d0, T(LOADS) },
+    { 0, 0x82d0, T(STORES) },
+};
+
+static const Event icelake_events[] = {
+    { 0, 0x11c4, COND },
+    { 0, 0x01c4, T(COND_TAKEN) },
+    { 0, 0x20c4, NEAR_TAKEN },
+    { 0, 0x81d0, T(LOADS) },
+};
+
+static const Event sandybridge_events[] = {
+    { 0, 0x01c4, COND },
+    { 0, 0x81d0, T(LOADS) },
+};
+
+static const Event haswell_events[] = {
+    { 0, 0x82d0, T(STORES) },
+};
+
+static const Event sapphire_rapids_events[] = {
+    { 0, 0x11c4, COND },
+};
+
+static const Event architectural_events[] = {
+    { 0, 0x00c4, BRANCHES },
+    { 0, 0x01c4, 0 },
+};
+
+static const EventTable event_tables[] = {
+    EVENT_TABLE(INTEL, skylake_events),
+    EVENT_TABLE("Icelake-Server-v1,pmu=on", icelake_events),
+    EVENT_TABLE("SandyBridge-v1,pmu=on", sandybridge_events),
+    EVENT_TABLE("Haswell-v1,pmu=on", haswell_events),
+    EVENT_TABLE("SapphireRapids-v1,pmu=on", sapphire_rapids_events),
+    EVENT_TABLE("max,vendor=GenuineIntel,pmu=on", architectural_events),
+};
+
+/* A counter counts if its own enable and the global one are set. */
+static void test_enables(void)
+{
+    Machine m = x86_start(INTEL);
+
+    g_assert_cmphex(wanted(&m), ==, 0);
+    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS);
+    g_assert_cmphex(wanted(&m), ==, 0);
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_OS);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL & ~GLOBAL_GP(0));
+    g_assert_cmphex(wanted(&m), ==, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_GP(0));
+    g_assert_cmphex(wanted(&m), ==, T(INSNS));
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1000);
+    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10000);
+    assert_msr(&m, MSR_PERFCTR0, 1010);
+    stop(&m);
+}
+
+static void test_global_start_and_stop(void)
+{
+    Machine m = x86_start(INTEL);
+    unsigned i;
+
+    wrmsr(&m, MSR_GLOBAL_CTRL, 0);
+    for (i = 0; i < NR_GP; i++) {
+        start_gp(&m, i, EVENT_INSNS | EVTSEL_ALL);
+    }
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS | FIXED_USR));
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 12345);
+    wrmsr(&m, MSR_GLOBAL_CTRL, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    for (i = 0; i < NR_GP; i++) {
+        assert_msr(&m, MSR_PERFCTR0 + i, 12345);
+    }
+    assert_msr(&m, MSR_FIXED_CTR0, 12345);
+    stop(&m);
+}
+
+/* Version 1 has no global control: a counter's own enable is enough. */
+static void test_version_1_counts(void)
+{
+    Machine m = x86_start_version(1);
+
+    start_gp(&m, 3, EVENT_INSNS | EVTSEL_OS);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    assert_msr(&m, MSR_PERFCTR0 + 3, 10);
+    stop(&m);
+}
+
+/* A CPU that cannot be had is no reason to end. */
+static void test_hotplug_refused(void)
+{
+    Machine m = x86_start(INTEL " -smp 1,maxcpus=2,cores=2");
+    QDict *error = qtest_qmp_assert_failure_ref(
+        m.qts, "{'execute': 'device_add', 'arguments': {'driver': %s,"
+        " 'pmu-version': 9, 'core-id': 1, 'thread-id': 0, 'socket-id': 0}}",
+        MODEL "-x86_64-cpu");
+
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "pmu-version=9"));
+    qobject_unref(error);
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    assert_msr(&m, MSR_PERFCTR0, 10);
+    stop(&m);
+}
+
+/*
+ * Overflow, status and interrupt
+ */
+
+static void test_fixed_interrupt(void)
+{
+    Machine m = x86_start(INTEL);
+
+    set_lvt(&m, VECTOR);
+    arm_fixed(&m, 1, 1000, FIXED_PMI);
+    count(&m, PMU_TALLY_CYCLES, USER, 999);
+    g_assert_false(requested(&m, VECTOR));
+    count(&m, PMU_TALLY_CYCLES, KERNEL, 1);
+    g_assert_true(requested(&m, VECTOR));
+    assert_msr(&m, MSR_STATUS, GLOBAL_FIXED(1));
+    assert_msr(&m, MSR_FIXED_CTR0 + 1, 0);
+    stop(&m);
+}
+
+/* INT and PMI clear: the status is set all the same. */
+static void test_status_without_interrupt(void)
+{
+    Machine m = x86_start(INTEL);
+
+    set_lvt(&m, VECTOR);
+    arm_fixed(&m, 0, 15, 0);
+    arm_gp(&m, 1, 10, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 12);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(1));
+    count(&m, PMU_TALLY_INSNS, KERNEL, 12);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(1) | GLOBAL_FIXED(0));
+    assert_msr(&m, MSR_PERFCTR0 + 1, 14);
+    assert_msr(&m, MSR_FIXED_CTR0, 9);
+    g_assert_false(requested(&m, VECTOR));
+    assert_msr(&m, MSR_APIC_LVTPC, VECTOR);
+    stop(&m);
+}
+
+static void test_status_reset(void)
+{
+    Machine m = x86_start(INTEL);
+    unsigned i;
+
+    arm_fixed(&m, 0, 5, 0);
+    for (i = 0; i < NR_GP; i++) {
+        arm_gp(&m, i, 5, 0);
+    }
+    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
+    assert_msr(&m, MSR_STATUS, LOW_BITS(NR_GP) | GLOBAL_FIXED(0));
+    assert_msr(&m, MSR_STATUS_RESET, 0);
+    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(1) | GLOBAL_FIXED(1));
+    assert_msr(&m, MSR_STATUS, 0xd | GLOBAL_FIXED(0));
+    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_ALL | STATUS_OVF_BUF
+                                | STATUS_COND_CHGD);
+    assert_msr(&m, MSR_STATUS, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
+    assert_msr(&m, MSR_STATUS, 0);
+    stop(&m);
+}
+
+/* At the same event: one interrupt, two bits. */
+static void test_fixed_and_gp_at_once(void)
+{
+    Machine m = x86_start(INTEL);
+
+    set_lvt(&m, LVT_NMI);
+    arm_fixed(&m, 0, 20, FIXED_PMI);
+    arm_gp(&m, 0, 20, EVTSEL_INT);
+    arm_gp(&m, 1, 21, EVTSEL_INT);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 20);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0) | GLOBAL_FIXED(0));
+    g_assert_true(take_nmi(&m));
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    assert_msr(&m, MSR_STATUS, 3 | GLOBAL_FIXED(0));
+    g_assert_false(take_nmi(&m));
+    stop(&m);
+}
+
+static void test_version_1_interrupt(void)
+{
+    Machine m = x86_start_version(1);
+
+    set_lvt(&m, VECTOR);
+    arm_gp(&m, 0, 10, EVTSEL_INT);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 12);
+    g_assert_true(requested(&m, VECTOR));
+    assert_msr(&m, MSR_PERFCTR0, 2);
+    stop(&m);
+}
+
+/*
+ * Freezing
+ */
+
+static void arm_with_freeze(Machine *m)
+{
+    set_lvt(m, LVT_NMI);
+    arm_fixed(m, 0, 1000, FIXED_PMI);
+    arm_gp(m, 0, 10, EVTSEL_INT);
+    wrmsr(m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+    count(m, PMU_TALLY_INSNS, KERNEL, 100);
+    g_assert_true(take_nmi(m));
+    assert_msr(m, MSR_PERFCTR0, 0);
+    assert_msr(m, MSR_FIXED_CTR0, -990 & LOW_BITS(48));
+}
+
+/* Versions 2 and 3 clear the global enables. */
+static void test_freeze_by_enables(const void *data)
+{
+    Machine m = x86_start_version(GPOINTER_TO_UINT(data));
+
+    arm_with_freeze(&m);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
+    assert_msr(&m, MSR_GLOBAL_CTRL, 0);
+    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(0));
+    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
+    assert_msr(&m, MSR_PERFCTR0, 0);
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
+    assert_msr(&m, MSR_PERFCTR0, 5);
+    assert_msr(&m, MSR_FIXED_CTR0, -985 & LOW_BITS(48));
+    stop(&m);
+}
+
+/* Versions from 4 on set a bit in the status. */
+static void test_freeze_by_status(const void *data)
+{
+    Machine m = x86_start_version(GPOINTER_TO_UINT(data));
+
+    arm_with_freeze(&m);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0) | STATUS_CTR_FRZ);
+    assert_msr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(0));
+    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
+    assert_msr(&m, MSR_PERFCTR0, 0);
+    wrmsr(&m, MSR_STATUS_RESET, STATUS_CTR_FRZ);
+    assert_msr(&m, MSR_STATUS, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
+    assert_msr(&m, MSR_PERFCTR0, 5);
+    assert_msr(&m, MSR_FIXED_CTR0, -985 & LOW_BITS(48));
+    stop(&m);
+}
+
+/* Only an interrupt freezes. */
+static void test_no_freeze_without_interrupt(void)
+{
+    Machine m = x86_start(INTEL);
+
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+    arm_gp(&m, 0, 10, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
+    assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(NR_GP));
+    assert_msr(&m, MSR_PERFCTR0, 90);
+    stop(&m);
+}
+
+static void test_status_set(void)
+{
+    Machine m = x86_start_version(4);
+
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
+    wrmsr(&m, MSR_STATUS_SET, GLOBAL_GP(3) | STATUS_CTR_FRZ | STATUS_LBR_FRZ);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(3) | STATUS_CTR_FRZ | STATUS_LBR_FRZ);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    assert_msr(&m, MSR_PERFCTR0, 0);
+    wrmsr(&m, MSR_STATUS_RESET, STATUS_CTR_FRZ);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    assert_msr(&m, MSR_PERFCTR0, 10);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(3) | STATUS_LBR_FRZ);
+    stop(&m);
+}
+
+static void test_inuse(void)
+{
+    Machine m = x86_start_version(4);
+
+    assert_msr(&m, MSR_INUSE, 0);
+    wrmsr(&m, MSR_EVTSEL0 + 1, EVENT_INSNS);
+    assert_msr(&m, MSR_INUSE, GLOBAL_GP(1));
+    wrmsr(&m, MSR_EVTSEL0 + 2, EVTSEL_INT);
+    assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | INUSE_PMI);
+    wrmsr(&m, MSR_EVTSEL0 + 2, 0);
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_USR));
+    assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | GLOBAL_FIXED(2));
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_PMI));
+    assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | INUSE_PMI);
+    stop(&m);
+}
+
+/*
+ * Life
+ */
+
+/* All that a PMU of version 4 keeps, with its values after a reset. */
+static const Kept states[] = {
+    { MSR_PERFCTR0, 0 }, { MSR_PERFCTR0 + 1, 0 },
+    { MSR_PERFCTR0 + 2, 0 }, { MSR_PERFCTR0 + 3, 0 },
+    { MSR_EVTSEL0, 0 }, { MSR_EVTSEL0 + 1, 0 },
+    { MSR_EVTSEL0 + 2, 0 }, { MSR_EVTSEL0 + 3, 0 },
+    { MSR_FIXED_CTR0, 0 }, { MSR_FIXED_CTR0 + 1, 0 }, { MSR_FIXED_CTR0 + 2, 0 },
+    { MSR_FIXED_CTR_CTRL, 0 },
+    { MSR_STATUS, 0 },
+    { MSR_GLOBAL_CTRL, LOW_BITS(NR_GP) },
+    { MSR_INUSE, 0 },
+    { MSR_DEBUGCTL, 0 },
+};
+
+/* Nothing as it is after a reset, counting, and with an overflow pending. */
+static void keep_busy(Machine *m)
+{
+    set_lvt(m, VECTOR);
+    arm_fixed(m, 0, 5000, FIXED_PMI);
+    arm_gp(m, 0, 10, 0);
+    arm_gp(m, 1, 1000, EVTSEL_INT);
+    start_gp(m, 2, EVENT_BRANCHES | EVTSEL_OS);
+    start_gp(m, 3, EVENT_CYCLES | EVTSEL_USR);
+    wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_ALL & ~GLOBAL_GP(3));
+    wrmsr(m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);
+    count(m, PMU_TALLY_INSNS, KERNEL, 11);
+    count(m, PMU_TALLY_RETURNS, KERNEL, 77);
+}
+
+static const Mismatch mismatches[] = {
+    { "version", INTEL, INTEL ",pmu-version=4", "pmu-version" },
+    { "gp-counters", INTEL, INTEL ",pmu-gp-counters=8", "pmu-gp-counters" },
+    { "no-pmu", INTEL, MODEL ",pmu=off", "pmu=on" },
+};
+
+/*
+ * What cannot be had
+ */
+
+static const Refusal refusals[] = {
+    { INTEL ",pmu-version=0", "pmu-version=0", "Allowed: 1 to 5" },
+    { INTEL ",pmu-version=9", "pmu-version=9", "Allowed: 1 to 5" },
+    { INTEL ",pmu-gp-counters=0", "pmu-gp-counters=0", "Allowed: 4 or 8" },
+    { INTEL ",pmu-gp-counters=20", "pmu-gp-counters=20", "Allowed: 4 or 8" },
+    { INTEL ",pmu-fixed-counters=2", "pmu-fixed-counters=2", "Allowed: 3" },
+    { INTEL ",pmu-version=1,pmu-fixed-counters=3", "pmu-fixed-counters=3",
+      "Allowed: 0" },
+    { INTEL ",pmu-cycles=guess", "pmu-cycles=guess",
+      "Allowed: instructions or time" },
+    { INTEL ",pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
+    { INTEL ",pmu-cpi=999", "pmu-cpi=999", "Allowed: 1000 to" },
+    { INTEL ",pmu-cycles=time,pmu-frequency=1", "pmu-frequency=1",
+      "Allowed: 1000000 to" },
+    { INTEL ",pmu-frequency=1000000000", "pmu-frequency", "pmu-cycles=time" },
+    { INTEL ",pmu-cycles=time,pmu-cpi=1000", "pmu-cpi",
+      "pmu-cycles=instructions" },
+    { MODEL ",pmu=off,pmu-version=2", "pmu-version", "pmu=on" },
+    { MODEL ",pmu-gp-counters=4", "pmu-gp-counters", "pmu=on" },
+};
+
+/*
+ * In the terms that architectures share
+ */
+
+static void face_hotplug(Machine *m)
+{
+    qtest_qmp_device_add(m->qts, MODEL "-x86_64-cpu", "late",
+                         "{'core-id': 1, 'thread-id': 0, 'socket-id': 0}");
+}
+
+static void face_start(Machine *m)
+{
+    wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+}
+
+static void face_stop(Machine *m)
+{
+    wrmsr(m, MSR_GLOBAL_CTRL, 0);
+}
+
+static void face_freeze_on_overflow(Machine *m)
+{
+    wrmsr(m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+}
+
+static unsigned face_overflowed(Machine *m)
+{
+    return rdmsr(m, MSR_STATUS) & LOW_BITS(NR_GP);
+}
+
+static void face_rearm(Machine *m)
+{
+    wrmsr(m, MSR_STATUS_RESET, rdmsr(m, MSR_STATUS));
+    wrmsr(m, MSR_APIC_LVTPC, LVT_NMI);
+    face_start(m);
+}
+
+static void add_registers(void)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(leaves); i++) {
+        add_data("cpuid", leaves[i].name, &leaves[i], test_leaf);
+    }
+    add("features", test_features);
+    add("misc-enable", test_misc_enable);
+    add("without-pdcm", test_without_pdcm);
+    for (i = 1; i <= MAX_VERSION; i++) {
+        add_number("bits", i, test_bits);
+        add_number("absent", i, test_absent);
+        add_number("rdpmc/index", i, test_rdpmc_index);
+    }
+    add_number("counters", 4, test_number_of_counters);
+    add_number("counters", 8, test_number_of_counters);
+    add("rdpmc/fixed", test_rdpmc_fixed);
+    add("write/values", test_writes);
+    add("write/fault-changes-nothing", test_fault_changes_nothing);
+}
+
+static void add_counting(void)
+{
+    add("count/fixed-modes", test_fixed_modes);
+    add("count/freeze-in-smm", test_freeze_in_smm);
+    add("count/fixed-events", test_fixed_events);
+    add("count/enables", test_enables);
+    add("count/global-start-and-stop", test_global_start_and_stop);
+    add("count/version-1", test_version_1_counts);
+    add("hotplug/refused", test_hotplug_refused);
+}
+
+static void add_overflow(void)
+{
+    unsigned i;
+
+    add("overflow/fixed-interrupt", test_fixed_interrupt);
+    add("overflow/status-without-interrupt", test_status_without_interrupt);
+    add("overflow/status-reset", test_status_reset);
+    add("overflow/fixed-and-gp-at-once", test_fixed_and_gp_at_once);
+    add("overflow/version-1", test_version_1_interrupt);
+    for (i = 2; i <= MAX_VERSION; i++) {
+        add_number("freeze/version", i, i < 4 ? test_freeze_by_enables
+                                              : test_freeze_by_status);
+    }
+    add("freeze/not-without-interrupt", test_no_freeze_without_interrupt);
+    add("status-set", test_status_set);
+    add("inuse", test_inuse);
+}
+
+static void add_cases(void)
+{
+    add_x86_cases();
+    add_registers();
+    add_counting();
+    add_overflow();
+}
+
+const X86Face intel_face = {
+    .evtsel = MSR_EVTSEL0,
+    .counter = MSR_A_PMC0,
+    .step = 1,
+    .nr_counters = NR_GP,
+    .status = MSR_STATUS,
+    .masks_lvt = true,
+    .face = {
+        .name = "intel",
+        .cpu = INTEL,
+        .full_cpu = INTEL ",pmu-version=4",
+        .cpu_without = MODEL ",pmu=off",
+        .user = USER,
+        .kernel = KERNEL,
+        .user_modes = 0xaa,
+        .nr_modes = NR_MODES,
+        .width = 48,
+        .overflow_at = 0,
+        .insns = EVENT_INSNS,
+        .cycles = EVENT_CYCLES,
+        .unknown = 0x412e,
+        .unknown_message = "event 0x2e, unit mask 0x41",
+        .event_tables = event_tables,
+        .nr_event_tables = G_N_ELEMENTS(event_tables),
+        .states = states,
+        .nr_states = G_N_ELEMENTS(states),
+        .mismatches = mismatches,
+        .nr_mismatches = G_N_ELEMENTS(mismatches),
+        .refusals = refusals,
+        .nr_refusals = G_N_ELEMENTS(refusals),
+
+        .add_cases = add_cases,
+        .args = x86_args,
+        .hotplug = face_hotplug,
+        .read_register = x86_read_register,
+        .write_register = x86_write_register,
+        .prepare = x86_prepare,
+        .select = x86_select,
+        .start = face_start,
+        .stop = face_stop,
+        .freeze_on_overflow = face_freeze_on_overflow,
+        .read = x86_read,
+        .write = x86_write,
+        .overflowed = face_overflowed,
+        .interrupted = take_nmi,
+        .rearm = face_rearm,
+        .keep_busy = keep_busy,
+    },
+};

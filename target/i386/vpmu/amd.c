@@ -16,6 +16,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "qapi/error.h"
+#include "system/kvm.h"
 #include "amd-events.h"
 #include "vpmu-internal.h"
 
@@ -58,10 +59,17 @@ static uint64_t amd_features(X86CPU *cpu, FeatureWord w)
     }
 }
 
-/* Whether there is a feature, and the user has left it. */
+/*
+ * Whether there is a feature, and the user has left it.  Under KVM the host
+ * decides, whatever model the guest sees.
+ */
 static bool has_feature(X86CPU *cpu, FeatureWord w)
 {
-    return cpu->env.features[w] & amd_features(cpu, w);
+    uint64_t bits = !kvm_enabled() ? amd_features(cpu, w)
+                    : w == FEAT_8000_0001_ECX ? CPUID_EXT3_PERFCORE
+                    : CPUID_8000_0022_EAX_PERFMON_V2;
+
+    return cpu->env.features[w] & bits;
 }
 
 /* PerfMonV2 extends PerfCtrExtCore. */
@@ -222,6 +230,27 @@ static const X86VPmuMsr msrs[] = {
       global_bits, x86_vpmu_read_zero, write_status_set },
 };
 
+/* The legacy registers are names of the others, where there are others. */
+static unsigned count_legacy(const X86VPmu *v)
+{
+    return count_core(v) ? 0 : NR_LEGACY;
+}
+
+static const X86VPmuStateMsr state[] = {
+    { MSR_K7_PERFCTR0, 1, count_legacy, false,
+      x86_vpmu_read_gp, x86_vpmu_write_gp },
+    { MSR_PERF_CTR0, 2, count_core, false,
+      x86_vpmu_read_gp, x86_vpmu_write_gp },
+    { MSR_PERF_CNTR_GLOBAL_STATUS, 1, one_with_global, false,
+      x86_vpmu_read_global_status, x86_vpmu_load_global_status },
+    { MSR_K7_PERFEVTSEL0, 1, count_legacy, true,
+      x86_vpmu_read_evtsel, x86_vpmu_load_evtsel },
+    { MSR_PERF_CTL0, 2, count_core, true,
+      x86_vpmu_read_evtsel, x86_vpmu_load_evtsel },
+    { MSR_PERF_CNTR_GLOBAL_CTL, 1, one_with_global, true,
+      x86_vpmu_read_global_ctrl, x86_vpmu_load_global_ctrl },
+};
+
 static bool amd_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
 {
     if (index >= v->nr_gp) {
@@ -291,6 +320,8 @@ const X86VPmuOps amd_vpmu_ops = {
     .cpuid = amd_cpuid,
     .msrs = msrs,
     .nr_msrs = ARRAY_SIZE(msrs),
+    .state = state,
+    .nr_state = ARRAY_SIZE(state),
     .ignores_invalid = true,
     .rdpmc = amd_rdpmc,
     .overflow = amd_overflow,

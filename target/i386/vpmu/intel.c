@@ -15,9 +15,6 @@
 #include "intel-events.h"
 #include "vpmu-internal.h"
 
-/* With that of IA32_FIXED_CTR3, which counts slots on CPUs that know them. */
-#define FIXED_NUMBERS 4
-
 /* Register numbers that cpu.h does not have. */
 #define MSR_IA32_DEBUGCTL                 0x1d9
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
@@ -135,7 +132,7 @@ static const IntelVersion versions[] = {
     },
 };
 
-#define MAX_VERSION     (ARRAY_SIZE(versions) - 1)
+#define MAX_VERSION     X86_VPMU_MAX_INTEL_VERSION
 #define DEFAULT_VERSION 2
 
 static const IntelVersion *version_of(const X86VPmu *v)
@@ -480,7 +477,7 @@ static const X86VPmuMsr msrs[] = {
       x86_vpmu_counter_bits, x86_vpmu_read_gp, x86_vpmu_write_gp },
     { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
       evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
-    { MSR_CORE_PERF_FIXED_CTR0, FIXED_NUMBERS, 1, count_fixed,
+    { MSR_CORE_PERF_FIXED_CTR0, X86_VPMU_MAX_FIXED, 1, count_fixed,
       any_bits, read_fixed, write_fixed },
     { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, 1, one_with_global,
       fixed_ctrl_bits, read_fixed_ctrl, write_fixed_ctrl },
@@ -498,6 +495,26 @@ static const X86VPmuMsr msrs[] = {
       NULL, read_perf_capabilities, NULL },
     { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
       debugctl_bits, read_debugctl, write_debugctl },
+};
+
+static void load_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->fixed_ctrl = val;
+}
+
+static const X86VPmuStateMsr state[] = {
+    { MSR_CORE_PERF_FIXED_CTR0, 1, count_fixed, false,
+      read_fixed, write_fixed },
+    { MSR_P6_PERFCTR0, 1, x86_vpmu_count_gp, false,
+      x86_vpmu_read_gp, x86_vpmu_write_gp },
+    { MSR_CORE_PERF_GLOBAL_STATUS, 1, one_with_global, false,
+      x86_vpmu_read_global_status, x86_vpmu_load_global_status },
+    { MSR_P6_EVNTSEL0, 1, x86_vpmu_count_gp, true,
+      x86_vpmu_read_evtsel, x86_vpmu_load_evtsel },
+    { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, one_with_global, true,
+      read_fixed_ctrl, load_fixed_ctrl },
+    { MSR_CORE_PERF_GLOBAL_CTRL, 1, one_with_global, true,
+      x86_vpmu_read_global_ctrl, x86_vpmu_load_global_ctrl },
 };
 
 static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
@@ -584,7 +601,7 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
     props->version = version_or_default(cpu);
     if (props->version < 1 || props->version > MAX_VERSION) {
         error_setg(errp, "pmu-version=%u is not supported", props->version);
-        error_append_hint(errp, "Allowed: 1 to %zu.\n", MAX_VERSION);
+        error_append_hint(errp, "Allowed: 1 to %u.\n", MAX_VERSION);
         return false;
     }
     if (props->gp_counters == X86_VPMU_UNSET) {
@@ -615,6 +632,9 @@ const X86VPmuOps intel_vpmu_ops = {
     .misc_enable = intel_misc_enable,
     .msrs = msrs,
     .nr_msrs = ARRAY_SIZE(msrs),
+    .state = state,
+    .nr_state = ARRAY_SIZE(state),
+    .in_stock_stream = true,
     .rdpmc = intel_rdpmc,
     .overflow = intel_overflow,
     .resume = update_all,

@@ -8,12 +8,19 @@
 #define I386_VPMU_INTERNAL_H
 
 #include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-host.h"
 #include "hw/pmu/pmu-manual.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "vpmu.h"
 #include "vpmu-events.h"
 
 #define X86_VPMU_MAX_GP 8
+
+/* With that of IA32_FIXED_CTR3, which counts slots on CPUs that know them. */
+#define X86_VPMU_MAX_FIXED 4
+
+/* The latest version of Intel's architecture whose registers are known. */
+#define X86_VPMU_MAX_INTEL_VERSION 5
 
 /* The width of all counters. */
 #define X86_VPMU_WIDTH 48
@@ -63,6 +70,25 @@ typedef struct X86VPmuMsr {
 } X86VPmuMsr;
 
 /**
+ * struct X86VPmuStateMsr - a range of registers that KVM keeps
+ * @first: the number of the first
+ * @step: from one to the next
+ * @count: how many there are
+ * @starts: writing one can start a counter
+ * @read: what a register holds
+ * @load: what the kernel says it holds; the counters follow in @resume of
+ *        X86VPmuOps
+ */
+typedef struct X86VPmuStateMsr {
+    uint32_t first;
+    unsigned step;
+    unsigned (*count)(const X86VPmu *v);
+    bool starts;
+    uint64_t (*read)(X86VPmu *v, unsigned i);
+    void (*load)(X86VPmu *v, unsigned i, uint64_t val);
+} X86VPmuStateMsr;
+
+/**
  * struct X86VPmuOps - a vendor's register file
  * @features: as x86_vpmu_features()
  * @configure: as x86_vpmu_configure(); only what depends on the vendor
@@ -72,6 +98,11 @@ typedef struct X86VPmuMsr {
  * @misc_enable: as x86_vpmu_misc_enable(); NULL if there is nothing to add
  * @msrs: the registers
  * @nr_msrs: how many ranges there are
+ * @state: those that KVM keeps, in the order in which they are written: what
+ *         can start counters comes last
+ * @nr_state: how many ranges these are
+ * @in_stock_stream: the stream of QEMU without this PMU has the state under
+ *                   KVM already, see x86_vpmu_pre_save()
  * @ignores_invalid: writing to a read-only register or to reserved bits is
  *                   ignored; otherwise it faults
  * @rdpmc: as x86_vpmu_rdpmc()
@@ -89,6 +120,9 @@ typedef struct X86VPmuOps {
     uint64_t (*misc_enable)(X86VPmu *v, uint64_t val);
     const X86VPmuMsr *msrs;
     unsigned nr_msrs;
+    const X86VPmuStateMsr *state;
+    unsigned nr_state;
+    bool in_stock_stream;
     bool ignores_invalid;
     bool (*rdpmc)(X86VPmu *v, uint32_t index, uint64_t *val);
     PmuOverflowFn *overflow;
@@ -96,13 +130,26 @@ typedef struct X86VPmuOps {
 } X86VPmuOps;
 
 /**
+ * enum X86VPmuEngine - who counts
+ */
+typedef enum X86VPmuEngine {
+    X86_VPMU_TCG,
+    X86_VPMU_QTEST,
+    X86_VPMU_KVM,
+} X86VPmuEngine;
+
+/**
  * struct X86VPmu - the PMU of one CPU
  * @cpu: the CPU
  * @ops: its vendor's register file
  * @pmu: its counters: general-purpose ones, then fixed ones
  * @tcg: what drives them, under TCG
- * @manual: or what drives them under qtest
+ * @manual: or what drives them otherwise: qtest; and nothing, under KVM
+ * @host: what the host says of the vCPU, under KVM
+ * @hidden: of the registers that KVM should keep, those it does not; bit n is
+ *          the n-th in the order of X86VPmuOps.state
  * @stopped: called when the machine starts and stops
+ * @engine: of enum X86VPmuEngine; a state does not go from one to another
  * @vendor: the CPU's, as CPUID has it in EBX
  * @version: of the architecture of the registers; AMD's are 2 with the global
  *           ones and 1 without
@@ -121,7 +168,10 @@ struct X86VPmu {
     Pmu *pmu;
     PmuTcg *tcg;
     PmuManual *manual;
+    PmuHost *host;
+    uint64_t hidden;
     VMChangeStateEntry *stopped;
+    uint32_t engine;
     uint32_t vendor;
     uint32_t version;
     uint32_t nr_gp;
@@ -186,6 +236,13 @@ uint64_t x86_vpmu_read_gp(X86VPmu *v, unsigned i);
 void x86_vpmu_write_gp(X86VPmu *v, unsigned i, uint64_t val);
 uint64_t x86_vpmu_read_global_ctrl(X86VPmu *v, unsigned i);
 uint64_t x86_vpmu_read_global_status(X86VPmu *v, unsigned i);
+
+/*
+ * For tables of state: how it is loaded where vendors do not differ.
+ */
+void x86_vpmu_load_evtsel(X86VPmu *v, unsigned i, uint64_t val);
+void x86_vpmu_load_global_ctrl(X86VPmu *v, unsigned i, uint64_t val);
+void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val);
 
 /**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt

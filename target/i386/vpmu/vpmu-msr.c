@@ -85,6 +85,21 @@ uint64_t x86_vpmu_read_global_status(X86VPmu *v, unsigned i)
     return v->global_status;
 }
 
+void x86_vpmu_load_evtsel(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->evtsel[i] = val;
+}
+
+void x86_vpmu_load_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->global_ctrl = val;
+}
+
+void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->global_status = val;
+}
+
 static const X86VPmuMsr *find_msr(const X86VPmu *v, uint32_t msr,
                                   unsigned *index)
 {

@@ -24,7 +24,8 @@ typedef struct X86VPmu X86VPmu;
  * @version: of Intel's architectural performance monitoring; AMD has none
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
- * @cycles: what a cycle is
+ * @cycles: what a cycle is, under TCG
+ * @host_perf: keep the host's accounts of the vCPU, under KVM
  *
  * After realize, numbers that were not given hold what is used instead.
  */
@@ -33,6 +34,7 @@ typedef struct X86VPmuProps {
     uint32_t gp_counters;
     uint32_t fixed_counters;
     PmuCycleProps cycles;
+    bool host_perf;
 } X86VPmuProps;
 
 /**
@@ -45,6 +47,7 @@ typedef struct X86VPmuProps {
                        X86_VPMU_UNSET),                                    \
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \
                        X86_VPMU_UNSET),                                    \
+    DEFINE_PROP_BOOL("pmu-host-perf", _state, _field.host_perf, false),    \
     DEFINE_PMU_CYCLE_PROPERTIES(_state, _field.cycles)
 
 #endif /* I386_VPMU_PROPS_H */

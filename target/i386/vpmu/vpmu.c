@@ -8,10 +8,12 @@
 #include "qemu/main-loop.h"
 #include "qapi/error.h"
 #include "hw/i386/apic.h"
+#include "system/kvm.h"
 #include "system/qtest.h"
 #include "system/runstate.h"
 #include "system/tcg.h"
 #include "vpmu-internal.h"
+#include "vpmu-kvm.h"
 #include "trace.h"
 
 /*
@@ -26,19 +28,26 @@ static bool wants_pmu(const X86CPU *cpu)
            && (cpu->pmu_asked_for || !IS_AMD_CPU(&cpu->env));
 }
 
+static bool is_emulated(void)
+{
+    return tcg_enabled() || qtest_enabled();
+}
+
 /* The register file that a CPU would have; NULL if there is none for it. */
 static const X86VPmuOps *ops_for(X86CPU *cpu)
 {
-    if (!wants_pmu(cpu) || !(tcg_enabled() || qtest_enabled())) {
+    if (is_emulated() ? !wants_pmu(cpu)
+                      : !kvm_enabled() || !x86_vpmu_kvm_has_pmu(cpu)) {
         return NULL;
     }
     return IS_INTEL_CPU(&cpu->env) ? &intel_vpmu_ops
            : IS_AMD_CPU(&cpu->env) ? &amd_vpmu_ops : NULL;
 }
 
+/* KVM tells by itself what it has. */
 uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
 {
-    const X86VPmuOps *ops = ops_for(cpu);
+    const X86VPmuOps *ops = is_emulated() ? ops_for(cpu) : NULL;
 
     return ops ? ops->features(cpu, w) : 0;
 }
@@ -53,6 +62,7 @@ static const char *given_property(const X86VPmuProps *props)
     return props->version != X86_VPMU_UNSET ? "pmu-version"
            : props->gp_counters != X86_VPMU_UNSET ? "pmu-gp-counters"
            : props->fixed_counters != X86_VPMU_UNSET ? "pmu-fixed-counters"
+           : props->host_perf ? "pmu-host-perf"
            : pmu_cycles_given(&props->cycles);
 }
 
@@ -60,10 +70,10 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
 {
     ERRP_GUARD();
 
-    if (!(tcg_enabled() || qtest_enabled())) {
-        error_setg(errp, "%s is only for the PMU that TCG emulates", given);
-        error_append_hint(errp, "Use -accel tcg, or leave the property out: "
-                          "the host's PMU decides.\n");
+    if (!is_emulated() && !kvm_enabled()) {
+        error_setg(errp, "%s is only for PMUs under TCG and KVM", given);
+        error_append_hint(errp, "Use -accel tcg or -accel kvm, or leave the "
+                          "property out.\n");
     } else if (!wants_pmu(cpu)) {
         error_setg(errp, "%s needs a CPU with a PMU", given);
         error_append_hint(errp, "Add pmu=on.\n");
@@ -76,13 +86,41 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
     return false;
 }
 
+static bool configure_kvm(X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    const char *cycles = pmu_cycles_given(&cpu->vpmu_props.cycles);
+
+    if (cycles) {
+        error_setg(errp, "%s is only for the PMU that TCG emulates", cycles);
+        error_append_hint(errp, "Use -accel tcg, or leave the property out: "
+                          "the host's PMU counts.\n");
+        return false;
+    }
+    return x86_vpmu_kvm_configure(cpu, errp);
+}
+
 bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
 {
-    const X86VPmuOps *ops = ops_for(cpu);
+    ERRP_GUARD();
+    const X86VPmuOps *ops;
     const char *given = given_property(&cpu->vpmu_props);
 
+    if (kvm_enabled() && !configure_kvm(cpu, errp)) {
+        return false;
+    }
+    ops = ops_for(cpu);
     if (!ops) {
         return !given || refuse_properties(cpu, given, errp);
+    }
+    if (kvm_enabled()) {
+        return true;
+    }
+    if (cpu->vpmu_props.host_perf) {
+        error_setg(errp, "pmu-host-perf is only for KVM");
+        error_append_hint(errp, "Under TCG, the guest's own counters are "
+                          "exact.\n");
+        return false;
     }
     return ops->configure(cpu, errp)
            && pmu_cycles_configure(&cpu->vpmu_props.cycles, errp);
@@ -135,6 +173,8 @@ void x86_vpmu_create(X86CPU *cpu)
     v = g_new0(X86VPmu, 1);
     v->cpu = cpu;
     v->ops = ops;
+    v->engine = tcg_enabled() ? X86_VPMU_TCG
+                : kvm_enabled() ? X86_VPMU_KVM : X86_VPMU_QTEST;
     v->vendor = cpu->env.cpuid_vendor1;
     v->nr_gp = cpu->vpmu_props.gp_counters;
     v->nr_fixed = cpu->vpmu_props.fixed_counters;
@@ -153,8 +193,13 @@ void x86_vpmu_destroy(X86CPU *cpu)
         cpu->vpmu = NULL;
         CPU(cpu)->pmu = NULL;
         qemu_del_vm_change_state_handler(v->stopped);
+        if (kvm_enabled()) {
+            pmu_host_free(v->host);
+        }
         pmu_free(v->pmu);
-        pmu_tcg_free(v->tcg);
+        if (tcg_enabled()) {
+            pmu_tcg_free(v->tcg);
+        }
         g_free(v->manual);
         g_free(v);
     }
@@ -188,6 +233,10 @@ void x86_vpmu_svme_changed(X86CPU *cpu)
 void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                     uint32_t *ecx, uint32_t *edx)
 {
+    if (kvm_enabled()) {
+        x86_vpmu_kvm_cpuid(cpu, leaf, eax, ebx, ecx, edx);
+        return;
+    }
     *eax = *ebx = *ecx = *edx = 0;
     cpu->vpmu->ops->cpuid(cpu->vpmu, leaf, eax, ebx, ecx, edx);
 }
@@ -199,6 +248,21 @@ uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
     return v && v->ops->misc_enable ? v->ops->misc_enable(v, val) : val;
 }
 
+/* What is read is the count before the instruction that reads it. */
+static void before_insn(X86CPU *cpu)
+{
+    if (tcg_enabled()) {
+        pmu_tcg_before_insn(CPU(cpu));
+    }
+}
+
+static void after_insn(X86CPU *cpu)
+{
+    if (tcg_enabled()) {
+        pmu_tcg_after_insn(CPU(cpu));
+    }
+}
+
 X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
 {
     X86VPmu *v = cpu->vpmu;
@@ -207,9 +271,9 @@ X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
     if (!v) {
         return X86_VPMU_NOT_MINE;
     }
-    pmu_tcg_before_insn(CPU(cpu));
+    before_insn(cpu);
     result = x86_vpmu_read_msr(v, msr, val);
-    pmu_tcg_after_insn(CPU(cpu));
+    after_insn(cpu);
     if (result == X86_VPMU_DONE) {
         trace_x86_vpmu_rdmsr(CPU(cpu)->cpu_index, msr, *val);
     }
@@ -237,9 +301,9 @@ bool x86_vpmu_rdpmc(X86CPU *cpu, uint32_t index, uint64_t *val)
     if (!v) {
         return false;
     }
-    pmu_tcg_before_insn(CPU(cpu));
+    before_insn(cpu);
     valid = v->ops->rdpmc(v, index, val);
-    pmu_tcg_after_insn(CPU(cpu));
+    after_insn(cpu);
     if (valid) {
         trace_x86_vpmu_rdpmc(CPU(cpu)->cpu_index, index, *val);
     }

@@ -7,8 +7,8 @@
  * nothing is counted here.
  *
  * A CPU has a virtual PMU (X86CPU.vpmu) if it was created with pmu=on, under
- * TCG or qtest, and its vendor has a register file.  Other accelerators bring
- * a PMU of their own and none of this applies to them; every function below
+ * TCG or qtest, and its vendor has a register file.  Under KVM the kernel has
+ * the PMU, and X86CPU.vpmu its state; see vpmu-kvm.h.  Every function below
  * does nothing for a CPU without a virtual PMU.
  *
  * Threads: as for struct Pmu, the vCPU's own thread, or any that holds the
@@ -33,7 +33,7 @@ static inline bool x86_vpmu_rdpmc_allowed(const CPUX86State *env)
            || !(env->cr[0] & CR0_PE_MASK);
 }
 
-#if defined(CONFIG_TCG) && !defined(CONFIG_USER_ONLY)
+#if (defined(CONFIG_TCG) || defined(CONFIG_KVM)) && !defined(CONFIG_USER_ONLY)
 
 /*
  * Modes, as hw/pmu numbers them: a sum of these.
@@ -151,6 +151,30 @@ X86VPmuAccess x86_vpmu_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val);
 bool x86_vpmu_rdpmc(X86CPU *cpu, uint32_t index, uint64_t *val);
 
 /**
+ * x86_vpmu_pre_save - prepare a CPU's state for being saved
+ * @cpu: the CPU, whose registers are known
+ */
+void x86_vpmu_pre_save(X86CPU *cpu);
+
+/**
+ * x86_vpmu_pre_load - prepare a CPU for a state that may tell nothing of a PMU
+ * @cpu: the CPU
+ */
+void x86_vpmu_pre_load(X86CPU *cpu);
+
+/**
+ * x86_vpmu_post_load - take what was loaded
+ * @cpu: the CPU
+ * @errp: why this CPU cannot go on with it
+ *
+ * A stream of QEMU's without this PMU is taken as well: under TCG its guests
+ * have found none, and under KVM it has the registers of Intel's.
+ *
+ * Returns: false with @errp set if the guest would lose counts.
+ */
+bool x86_vpmu_post_load(X86CPU *cpu, Error **errp);
+
+/**
  * vmstate_x86_vpmu - a subsection of the CPU's state, for CPUs that have one
  */
 extern const VMStateDescription vmstate_x86_vpmu;
@@ -177,6 +201,19 @@ static inline void x86_vpmu_destroy(X86CPU *cpu)
 
 static inline void x86_vpmu_reset(X86CPU *cpu)
 {
+}
+
+static inline void x86_vpmu_pre_save(X86CPU *cpu)
+{
+}
+
+static inline void x86_vpmu_pre_load(X86CPU *cpu)
+{
+}
+
+static inline bool x86_vpmu_post_load(X86CPU *cpu, Error **errp)
+{
+    return true;
 }
 
 static inline void x86_vpmu_svme_changed(X86CPU *cpu)

@@ -1,0 +1,306 @@
+/*
+ * Performance monitoring unit: what the host's PMU says about a vCPU
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include "qapi/error.h"
+#include "qemu/error-report.h"
+#include "qemu/timer.h"
+#include "hw/pmu/pmu-host.h"
+#include "trace.h"
+
+#define PERIOD_MS 1000
+#define WARNING_PERIOD_MS (60 * 1000)
+
+/* A vCPU that ran for less between two looks may have had nothing to count. */
+#define BUSY_NS (20 * SCALE_MS)
+
+enum { LEADER, MEMBER, NR_EVENTS };
+
+static const uint64_t events[NR_EVENTS] = {
+    [LEADER] = PERF_COUNT_HW_INSTRUCTIONS,
+    [MEMBER] = PERF_COUNT_HW_CPU_CYCLES,
+};
+
+/**
+ * struct PmuHost - the accounts of a vCPU
+ * @cpu: the vCPU
+ * @fds: a group of perf events for each scope
+ * @pmu: the guest's counters, if they are watched
+ * @sync: as given to pmu_host_watch()
+ * @timer: when to look again
+ * @look_pending: the vCPU has been asked to look and has not yet
+ * @before: the guest's counters at the last look
+ * @cpu_time: how long the vCPU's thread had run by then, in ns
+ * @warned_at: when the user was last told of a loss, in ms; 0 if never
+ * @lost: as in PmuHostReport
+ * @losses: as in PmuHostReport
+ */
+struct PmuHost {
+    CPUState *cpu;
+    int fds[PMU_HOST__SCOPES][NR_EVENTS];
+    Pmu *pmu;
+    void (*sync)(CPUState *cpu);
+    QEMUTimer *timer;
+    bool look_pending;
+    PmuCounter before[PMU_MAX_COUNTERS];
+    uint64_t cpu_time;
+    int64_t warned_at;
+    uint64_t lost;
+    uint64_t losses;
+};
+
+/*
+ * Accounts
+ */
+
+static int open_event(uint64_t config, PmuHostScope scope, int group)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_HARDWARE,
+        .size = sizeof(attr),
+        .config = config,
+        .exclude_host = scope == PMU_HOST_GUEST,
+        .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED
+                       | PERF_FORMAT_TOTAL_TIME_RUNNING,
+    };
+
+    return syscall(SYS_perf_event_open, &attr, 0, -1, group,
+                   PERF_FLAG_FD_CLOEXEC);
+}
+
+static const char *remedy(int error)
+{
+    switch (error) {
+    case EACCES:
+    case EPERM:
+        return "Set kernel.perf_event_paranoid to 1 or less, or give QEMU "
+               "CAP_PERFMON; a container or a seccomp filter may have to "
+               "allow perf_event_open, too.\n";
+    case ENOSYS:
+        return "The host's kernel, or a seccomp filter, does not offer "
+               "perf_event_open.\n";
+    case ENOENT:
+    case ENODEV:
+        return "The host has no PMU that perf can use.\n";
+    case EOPNOTSUPP:
+    case EBUSY:
+        return "The host's PMU does not count guests apart, or a guest with a "
+               "mediated PMU has it for itself (kvm's parameter "
+               "enable_mediated_pmu).\n";
+    case EMFILE:
+    case ENFILE:
+        return "Raise the limit of open files.\n";
+    default:
+        return "The machine runs on without.\n";
+    }
+}
+
+static bool open_account(PmuHost *host, PmuHostScope scope)
+{
+    int *fds = host->fds[scope];
+
+    for (int i = LEADER; i < NR_EVENTS; i++) {
+        fds[i] = open_event(events[i], scope, i == LEADER ? -1 : fds[LEADER]);
+        if (fds[i] < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PmuHost *pmu_host_new(CPUState *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    PmuHost *host = g_new0(PmuHost, 1);
+
+    host->cpu = cpu;
+    memset(host->fds, -1, sizeof(host->fds));
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        if (!open_account(host, scope)) {
+            int error = errno;
+
+            error_setg_errno(errp, error, "The host does not count what "
+                             "vCPU %d executes", cpu->cpu_index);
+            error_append_hint(errp, "%s", remedy(error));
+            pmu_host_free(host);
+            return NULL;
+        }
+    }
+    return host;
+}
+
+void pmu_host_free(PmuHost *host)
+{
+    if (!host) {
+        return;
+    }
+    timer_free(host->timer);
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        for (int i = 0; i < NR_EVENTS; i++) {
+            if (host->fds[scope][i] >= 0) {
+                close(host->fds[scope][i]);
+            }
+        }
+    }
+    g_free(host);
+}
+
+static void read_account(const PmuHost *host, PmuHostScope scope,
+                         PmuHostAccount *account)
+{
+    /* The layout that read_format asks for; perf_event_open(2). */
+    struct {
+        uint64_t nr;
+        uint64_t enabled;
+        uint64_t running;
+        uint64_t values[NR_EVENTS];
+    } group = {};
+
+    *account = (PmuHostAccount) {};
+    if (read(host->fds[scope][LEADER], &group, sizeof(group))
+        == sizeof(group)) {
+        account->insns = group.values[LEADER];
+        account->cycles = group.values[MEMBER];
+        account->enabled_ns = group.enabled;
+        account->running_ns = group.running;
+    }
+}
+
+void pmu_host_report(PmuHost *host, PmuHostReport *report)
+{
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        read_account(host, scope, &report->accounts[scope]);
+    }
+    report->lost = host->lost;
+    report->losses = host->losses;
+}
+
+/*
+ * The watch
+ */
+
+/* Whether a counter moves as long as its CPU executes anything. */
+static bool always_moves(const Pmu *pmu, const PmuCounter *c)
+{
+    return c->running
+           && (c->select.event == PMU_EVENT_CYCLES
+               || c->select.event == PMU_EVENT_INSNS)
+           && c->select.threshold <= 1
+           && !c->select.edge
+           && c->select.modes == MAKE_64BIT_MASK(0, pmu->nr_modes);
+}
+
+static bool has_stood_still(const Pmu *pmu, const PmuCounter *before,
+                            const PmuCounter *now)
+{
+    return always_moves(pmu, before) && always_moves(pmu, now)
+           && before->select.event == now->select.event
+           && before->value == now->value;
+}
+
+static uint64_t find_lost(const PmuHost *host)
+{
+    const Pmu *pmu = host->pmu;
+    uint64_t lost = 0;
+
+    for (unsigned i = 0; i < pmu->nr_counters; i++) {
+        if (has_stood_still(pmu, &host->before[i], &pmu->counters[i])) {
+            lost |= 1ull << i;
+        }
+    }
+    return lost;
+}
+
+static void warn(PmuHost *host)
+{
+    int64_t now = qemu_clock_get_ms(QEMU_CLOCK_REALTIME);
+
+    if (host->warned_at && now - host->warned_at < WARNING_PERIOD_MS) {
+        return;
+    }
+    host->warned_at = now;
+    warn_report("The host has taken performance counters away from vCPU %d "
+                "(counters 0x%" PRIx64 "): what its guest reads there is too "
+                "low", host->cpu->cpu_index, host->lost);
+    error_printf("End what counts on the host (perf with -a, -C or events "
+                 "marked D; kernel.nmi_watchdog=1), or give the guest fewer "
+                 "counters.\n");
+}
+
+static void judge(PmuHost *host)
+{
+    uint64_t lost = find_lost(host);
+
+    if (lost & ~host->lost) {
+        host->losses++;
+        host->lost = lost;
+        warn(host);
+    }
+    host->lost = lost;
+}
+
+static uint64_t thread_cpu_time(void)
+{
+    struct timespec t = {};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * NANOSECONDS_PER_SECOND + t.tv_nsec;
+}
+
+static void trace_accounts(PmuHost *host)
+{
+    PmuHostReport r;
+
+    pmu_host_report(host, &r);
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        const PmuHostAccount *a = &r.accounts[scope];
+
+        trace_pmu_host_account(host->cpu->cpu_index,
+                               scope == PMU_HOST_GUEST ? "guest" : "all",
+                               a->insns, a->cycles, a->enabled_ns,
+                               a->running_ns);
+    }
+    trace_pmu_host_lost(host->cpu->cpu_index, r.lost, r.losses);
+}
+
+/* In the vCPU's thread, with the big lock. */
+static void look(CPUState *cpu, run_on_cpu_data data)
+{
+    PmuHost *host = data.host_ptr;
+    uint64_t cpu_time = thread_cpu_time();
+
+    host->look_pending = false;
+    host->sync(cpu);
+    /* A shorter look is left to the next one, which then sees it whole. */
+    if (cpu_time - host->cpu_time >= BUSY_NS) {
+        judge(host);
+        memcpy(host->before, host->pmu->counters, sizeof(host->before));
+        host->cpu_time = cpu_time;
+    }
+    trace_accounts(host);
+}
+
+static void look_again(void *opaque)
+{
+    PmuHost *host = opaque;
+
+    if (!host->look_pending && !cpu_is_stopped(host->cpu)) {
+        host->look_pending = true;
+        async_run_on_cpu(host->cpu, look, RUN_ON_CPU_HOST_PTR(host));
+    }
+    timer_mod(host->timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PERIOD_MS);
+}
+
+void pmu_host_watch(PmuHost *host, Pmu *pmu, void (*sync)(CPUState *cpu))
+{
+    host->pmu = pmu;
+    host->sync = sync;
+    host->timer = timer_new_ms(QEMU_CLOCK_REALTIME, look_again, host);
+    timer_mod(host->timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PERIOD_MS);
+}

@@ -1,0 +1,107 @@
+/*
+ * Performance monitoring unit: what the host's PMU says about a vCPU
+ *
+ * Under KVM the kernel counts for the guest, with perf events of its own.
+ * Beside these, QEMU opens some on the vCPU's thread and keeps two accounts:
+ * what the guest itself executed, and what was executed on its behalf, the
+ * host's kernel and QEMU included.  The literature calls these accountings
+ * "CPU switch" and "domain switch".
+ *
+ * The kernel does not tell when the host takes the hardware away from a
+ * guest's counter: the counter stands still while the guest believes it to
+ * count.  A watch compares what should have moved with what did.
+ *
+ * Threads: the vCPU's own, but for what says otherwise.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_HOST_H
+#define HW_PMU_PMU_HOST_H
+
+#include "hw/core/cpu.h"
+#include "hw/pmu/pmu.h"
+
+/**
+ * enum PmuHostScope - whose events an account holds
+ * @PMU_HOST_GUEST: those of the guest alone
+ * @PMU_HOST_ALL: those of the vCPU's thread: guest, kernel and QEMU
+ */
+typedef enum PmuHostScope {
+    PMU_HOST_GUEST,
+    PMU_HOST_ALL,
+    PMU_HOST__SCOPES
+} PmuHostScope;
+
+/**
+ * struct PmuHostAccount - one account, since it was opened
+ * @insns: instructions retired
+ * @cycles: core cycles
+ * @enabled_ns: for how long the vCPU's thread has run
+ * @running_ns: for how much of that the host's PMU counted; where it is less,
+ *              the numbers are of that part alone
+ */
+typedef struct PmuHostAccount {
+    uint64_t insns;
+    uint64_t cycles;
+    uint64_t enabled_ns;
+    uint64_t running_ns;
+} PmuHostAccount;
+
+/**
+ * struct PmuHostReport - what is known about a vCPU
+ * @accounts: by PmuHostScope
+ * @lost: the guest's counters that do not have the hardware, as of the last
+ *        look; bit n for counter n of the guest's Pmu
+ * @losses: how often a counter was found to have lost it
+ */
+typedef struct PmuHostReport {
+    PmuHostAccount accounts[PMU_HOST__SCOPES];
+    uint64_t lost;
+    uint64_t losses;
+} PmuHostReport;
+
+typedef struct PmuHost PmuHost;
+
+/**
+ * pmu_host_new - open the accounts of the calling thread
+ * @cpu: its vCPU
+ * @errp: why the host does not let us, and what would help
+ *
+ * Returns: NULL with @errp set if there are none; the vCPU can run without.
+ */
+PmuHost *pmu_host_new(CPUState *cpu, Error **errp);
+
+/**
+ * pmu_host_free - close the accounts
+ * @host: the accounts or NULL
+ *
+ * With the big lock held, once the vCPU's thread has left its loop.
+ */
+void pmu_host_free(PmuHost *host);
+
+/**
+ * pmu_host_watch - look now and then whether the guest's counters move
+ * @host: the accounts
+ * @pmu: the guest's counters
+ * @sync: brings @pmu up to date with what the kernel has; called in the
+ *        vCPU's thread with the big lock held
+ *
+ * With the big lock held.  Once a second of the host's time the vCPU is asked
+ * to compare: a counter of cycles or instructions in all modes that was
+ * running at both looks, while the vCPU executed in between, must have moved.
+ * The first loss, and then at most one a minute, is reported to the user with
+ * what would help; each is traced.
+ */
+void pmu_host_watch(PmuHost *host, Pmu *pmu, void (*sync)(CPUState *cpu));
+
+/**
+ * pmu_host_report - what is known
+ * @host: the accounts
+ * @report: filled in
+ *
+ * From any thread that holds the big lock.
+ */
+void pmu_host_report(PmuHost *host, PmuHostReport *report);
+
+#endif /* HW_PMU_PMU_HOST_H */

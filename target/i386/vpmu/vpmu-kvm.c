@@ -1,0 +1,351 @@
+/*
+ * x86 virtual PMU: under KVM
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include <linux/kvm.h>
+#include "qapi/error.h"
+#include "qemu/error-report.h"
+#include "system/hw_accel.h"
+#include "system/kvm.h"
+#include "hw/pmu/pmu-host.h"
+#include "kvm/kvm_i386.h"
+#include "vpmu-internal.h"
+#include "vpmu-kvm.h"
+#include "trace.h"
+
+#define ENABLE_PMU "/sys/module/kvm/parameters/enable_pmu"
+
+/**
+ * struct X86VPmuShape - how much there is of a PMU
+ * @version: as in struct X86VPmu
+ * @nr_gp: general-purpose counters
+ * @nr_fixed: fixed-function counters
+ */
+typedef struct X86VPmuShape {
+    uint32_t version;
+    uint32_t nr_gp;
+    uint32_t nr_fixed;
+} X86VPmuShape;
+
+/*
+ * Capability
+ */
+
+/* Kernels without the parameter always have a PMU for guests. */
+static bool enabled_in_module(void)
+{
+    g_autofree char *value = NULL;
+
+    return !g_file_get_contents(ENABLE_PMU, &value, NULL, NULL)
+           || value[0] != 'N';
+}
+
+static uint32_t host_leaf(uint32_t leaf, int reg)
+{
+    return kvm_arch_get_supported_cpuid(kvm_state, leaf, 0, reg);
+}
+
+/* How much the host has. */
+static X86VPmuShape intel_shape(void)
+{
+    uint32_t eax = host_leaf(0xa, R_EAX);
+    uint32_t edx = host_leaf(0xa, R_EDX);
+    uint32_t version = extract32(eax, 0, 8);
+
+    return (X86VPmuShape) {
+        .version = MIN(version, X86_VPMU_MAX_INTEL_VERSION),
+        .nr_gp = MIN(extract32(eax, 8, 8), X86_VPMU_MAX_GP),
+        .nr_fixed = version < 2 ? 0 : MIN(extract32(edx, 0, 5),
+                                          X86_VPMU_MAX_FIXED),
+    };
+}
+
+static bool host_has_pmu(X86CPU *cpu)
+{
+    return enabled_in_module()
+           && (!IS_INTEL_CPU(&cpu->env) || intel_shape().version > 0);
+}
+
+bool x86_vpmu_kvm_has_pmu(X86CPU *cpu)
+{
+    bool wanted = cpu->enable_pmu
+                  || (IS_AMD_CPU(&cpu->env) && !cpu->pmu_asked_for);
+
+    return wanted && host_has_pmu(cpu);
+}
+
+/*
+ * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
+ * any more once there is a vCPU.
+ */
+static bool settle_for_machine(X86CPU *cpu, Error **errp)
+{
+    static enum { UNSETTLED, DISABLED, ENABLED } settled;
+    bool off = cpu->pmu_asked_for && !cpu->enable_pmu;
+
+    if (settled == DISABLED && cpu->enable_pmu) {
+        error_setg(errp, "pmu=on is not possible: another CPU of this machine "
+                   "has pmu=off, and KVM has one PMU for all or for none");
+        return false;
+    }
+    if (settled == UNSETTLED) {
+        off = off && kvm_vm_enable_cap(kvm_state, KVM_CAP_PMU_CAPABILITY, 0,
+                                       KVM_PMU_CAP_DISABLE) == 0;
+        settled = off ? DISABLED : ENABLED;
+        trace_x86_vpmu_kvm_settled(!off);
+    }
+    return true;
+}
+
+static bool refuse_pmu(Error **errp)
+{
+    ERRP_GUARD();
+
+    error_setg(errp, "pmu=on is not possible: the host's KVM has no PMU for "
+               "guests");
+    error_append_hint(errp, "The kvm module's parameter enable_pmu must be Y "
+                      "(" ENABLE_PMU "), and perf must have hardware events "
+                      "on the host.  KVM has none on hybrid CPUs.\n");
+    return false;
+}
+
+/* Settle one size: what was asked for, if the host has as much. */
+static bool settle_size(uint32_t *size, const char *property, uint32_t most,
+                        Error **errp)
+{
+    ERRP_GUARD();
+
+    if (*size == X86_VPMU_UNSET) {
+        *size = most;
+    } else if (*size > most) {
+        error_setg(errp, "%s=%u is more than the host's KVM has", property,
+                   *size);
+        error_append_hint(errp, "Allowed: up to %u.\n", most);
+        return false;
+    }
+    return true;
+}
+
+static bool settle_shape(X86CPU *cpu, Error **errp)
+{
+    X86VPmuProps *props = &cpu->vpmu_props;
+    X86VPmuShape host;
+
+    /* What AMD CPUs have follows from their features. */
+    if (!IS_INTEL_CPU(&cpu->env)) {
+        return !IS_AMD_CPU(&cpu->env) || amd_vpmu_ops.configure(cpu, errp);
+    }
+    host = intel_shape();
+    return settle_size(&props->version, "pmu-version", host.version, errp)
+           && settle_size(&props->gp_counters, "pmu-gp-counters", host.nr_gp,
+                          errp)
+           && settle_size(&props->fixed_counters, "pmu-fixed-counters",
+                          props->version < 2 ? 0 : host.nr_fixed, errp);
+}
+
+bool x86_vpmu_kvm_configure(X86CPU *cpu, Error **errp)
+{
+    if (cpu->enable_pmu && !host_has_pmu(cpu)) {
+        if (cpu->pmu_asked_for) {
+            return refuse_pmu(errp);
+        }
+        cpu->enable_pmu = false;
+    }
+    return settle_for_machine(cpu, errp)
+           && (!x86_vpmu_kvm_has_pmu(cpu) || settle_shape(cpu, errp));
+}
+
+/* The host's leaf, with what was settled in it. */
+void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
+                        uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
+{
+    const X86VPmu *v = cpu->vpmu;
+
+    *eax = *ebx = *ecx = *edx = 0;
+    if (leaf != 0xa || !IS_INTEL_CPU(&cpu->env)) {
+        return;
+    }
+    *eax = deposit32(host_leaf(leaf, R_EAX), 0, 8, v->version);
+    *eax = deposit32(*eax, 8, 8, v->nr_gp);
+    *ebx = host_leaf(leaf, R_EBX);
+    *ecx = host_leaf(leaf, R_ECX) & MAKE_64BIT_MASK(0, v->nr_fixed);
+    *edx = deposit32(host_leaf(leaf, R_EDX), 0, 5, v->nr_fixed);
+}
+
+/*
+ * State
+ */
+
+/* What starts counters is written twice. */
+#define MAX_STATE   64
+#define MAX_ENTRIES (2 * MAX_STATE)
+
+/* What KVM_GET_MSRS and KVM_SET_MSRS want. */
+typedef struct MsrBuffer {
+    struct kvm_msrs head;
+    struct kvm_msr_entry entries[MAX_ENTRIES];
+} MsrBuffer;
+
+/* What to do with a register; @n is its number in the order of all. */
+typedef void StateFn(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
+                     unsigned n, MsrBuffer *buf);
+
+static void for_all_state(X86VPmu *v, StateFn *fn, MsrBuffer *buf)
+{
+    unsigned n = 0;
+
+    for (unsigned r = 0; r < v->ops->nr_state; r++) {
+        const X86VPmuStateMsr *m = &v->ops->state[r];
+
+        for (unsigned i = 0; i < m->count(v); i++, n++) {
+            if (!(v->hidden >> n & 1)) {
+                fn(v, m, i, n, buf);
+            }
+        }
+    }
+    assert(n <= MAX_STATE);
+}
+
+static void add_entry(MsrBuffer *buf, const X86VPmuStateMsr *m, unsigned i,
+                      uint64_t val)
+{
+    buf->entries[buf->head.nmsrs++] = (struct kvm_msr_entry) {
+        .index = m->first + i * m->step,
+        .data = val,
+    };
+}
+
+/* The kernel stops at the first register that it refuses. */
+static bool transfer(X86VPmu *v, int request, MsrBuffer *buf, Error **errp)
+{
+    int done = kvm_vcpu_ioctl(CPU(v->cpu), request, buf);
+    const struct kvm_msr_entry *refused;
+
+    if (done < 0) {
+        error_setg_errno(errp, -done, "KVM does not transfer the PMU's "
+                         "registers");
+        return false;
+    }
+    if (done < buf->head.nmsrs) {
+        refused = &buf->entries[done];
+        error_setg(errp, "KVM does not let the PMU's register 0x%" PRIx32
+                   " be %s (0x%" PRIx64 ")", (uint32_t)refused->index,
+                   request == KVM_SET_MSRS ? "set" : "read",
+                   (uint64_t)refused->data);
+        return false;
+    }
+    return true;
+}
+
+/*
+ * A hypervisor that is a guest itself may have a PMU some of whose registers
+ * its own hypervisor hides.
+ */
+static void find_hidden(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
+                        unsigned n, MsrBuffer *unused)
+{
+    MsrBuffer buf = {};
+
+    add_entry(&buf, m, i, 0);
+    if (!transfer(v, KVM_GET_MSRS, &buf, NULL)) {
+        v->hidden |= 1ull << n;
+        warn_report("The host's KVM hides the PMU's register 0x%" PRIx32
+                    " of vCPU %d, which CPUID promises; the guest may not be "
+                    "able to use its PMU", buf.entries[0].index,
+                    CPU(v->cpu)->cpu_index);
+    }
+}
+
+static void add_for_get(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
+                        unsigned n, MsrBuffer *buf)
+{
+    add_entry(buf, m, i, 0);
+}
+
+static void add_for_stop(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
+                         unsigned n, MsrBuffer *buf)
+{
+    if (m->starts) {
+        add_entry(buf, m, i, 0);
+    }
+}
+
+static void add_for_put(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
+                        unsigned n, MsrBuffer *buf)
+{
+    add_entry(buf, m, i, m->read(v, i));
+}
+
+/* The registers come in the order in which they were asked for. */
+static void load_next(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
+                      unsigned n, MsrBuffer *buf)
+{
+    m->load(v, i, buf->entries[buf->head.nmsrs++].data);
+}
+
+bool x86_vpmu_kvm_get(X86CPU *cpu, Error **errp)
+{
+    X86VPmu *v = cpu->vpmu;
+    MsrBuffer buf = {};
+
+    if (!v) {
+        return true;
+    }
+    for_all_state(v, add_for_get, &buf);
+    if (!transfer(v, KVM_GET_MSRS, &buf, errp)) {
+        return false;
+    }
+    buf.head.nmsrs = 0;
+    pmu_begin(v->pmu);
+    for_all_state(v, load_next, &buf);
+    v->ops->resume(v);
+    pmu_commit(v->pmu);
+    trace_x86_vpmu_kvm_get(CPU(cpu)->cpu_index, buf.head.nmsrs);
+    return true;
+}
+
+bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp)
+{
+    X86VPmu *v = cpu->vpmu;
+    MsrBuffer buf = {};
+
+    if (!v) {
+        return true;
+    }
+    for_all_state(v, add_for_stop, &buf);
+    for_all_state(v, add_for_put, &buf);
+    trace_x86_vpmu_kvm_put(CPU(cpu)->cpu_index, buf.head.nmsrs);
+    return transfer(v, KVM_SET_MSRS, &buf, errp);
+}
+
+/*
+ * What the host says
+ */
+
+static void watch_host(X86VPmu *v)
+{
+    Error *err = NULL;
+
+    v->host = pmu_host_new(CPU(v->cpu), &err);
+    if (v->host) {
+        pmu_host_watch(v->host, v->pmu, cpu_synchronize_state);
+    } else {
+        warn_report_err_once(err);
+    }
+}
+
+void x86_vpmu_kvm_attach(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    if (!v) {
+        return;
+    }
+    for_all_state(v, find_hidden, NULL);
+    if (cpu->vpmu_props.host_perf) {
+        watch_host(v);
+    }
+}

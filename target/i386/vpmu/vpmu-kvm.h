@@ -1,0 +1,78 @@
+/*
+ * x86 virtual PMU: under KVM
+ *
+ * The kernel counts: it emulates the registers and RDPMC, and raises the
+ * interrupt.  What is here lies around that: what the kernel can give, which
+ * is what the guest is told; the registers' state, which is reset, saved and
+ * loaded through the same struct X86VPmu as under TCG; and what the host's
+ * PMU says about the vCPU.  The counters of the Pmu stand still: they hold
+ * what was last read from the kernel.
+ *
+ * The shape of the PMU (version, numbers of counters) is each vCPU's own.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef I386_VPMU_KVM_H
+#define I386_VPMU_KVM_H
+
+#include "cpu.h"
+
+/**
+ * x86_vpmu_kvm_configure - settle what PMU the guest gets
+ * @cpu: the CPU, being realized; before any vCPU of the machine exists, for
+ *       the first CPU
+ * @errp: what the host cannot give, and what helps
+ *
+ * Fills in the properties that were not given.  With pmu=off the kernel's
+ * PMU is disabled, if the kernel can (KVM_CAP_PMU_CAPABILITY).  Where pmu=on
+ * comes from the CPU model and not from the user, and the host has no PMU for
+ * guests, the guest has none.
+ *
+ * Returns: false with @errp set if what was asked for cannot be had.
+ */
+bool x86_vpmu_kvm_configure(X86CPU *cpu, Error **errp);
+
+/**
+ * x86_vpmu_kvm_has_pmu - whether the kernel has a PMU for a CPU
+ * @cpu: the CPU, configured
+ *
+ * Intel's is told of by CPUID, which follows pmu=on.  AMD CPUs cannot say
+ * that they have none: the kernel has one unless pmu=off was asked for.
+ */
+bool x86_vpmu_kvm_has_pmu(X86CPU *cpu);
+
+/**
+ * x86_vpmu_kvm_cpuid - as x86_vpmu_cpuid(), under KVM
+ */
+void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
+                        uint32_t *ebx, uint32_t *ecx, uint32_t *edx);
+
+/**
+ * x86_vpmu_kvm_attach - get to know the kernel's PMU of a new vCPU
+ * @cpu: the CPU, whose CPUID the kernel has been told; in its thread, with
+ *       the big lock
+ *
+ * Registers that the kernel ought to have and refuses to read are left out
+ * from now on, with a warning.
+ */
+void x86_vpmu_kvm_attach(X86CPU *cpu);
+
+/**
+ * x86_vpmu_kvm_get - read the registers from the kernel
+ * @cpu: the CPU; in its thread, or stopped
+ * @errp: which register could not be read
+ */
+bool x86_vpmu_kvm_get(X86CPU *cpu, Error **errp);
+
+/**
+ * x86_vpmu_kvm_put - write the registers to the kernel
+ * @cpu: the CPU; in its thread, or stopped
+ * @errp: which register could not be written
+ *
+ * No counter starts before all of them, and what they are to count, are
+ * written.
+ */
+bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp);
+
+#endif /* I386_VPMU_KVM_H */

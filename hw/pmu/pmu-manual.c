@@ -14,6 +14,13 @@ static uint64_t manual_tally(void *engine, PmuTally tally, unsigned mode)
     return m->tallies[tally][mode];
 }
 
+static PmuTallies manual_timed(void *engine)
+{
+    const PmuManual *m = engine;
+
+    return m->timed;
+}
+
 static void manual_plan(void *engine, PmuTallies wanted,
                         const PmuBudgets budgets)
 {
@@ -28,20 +35,23 @@ static void manual_plan(void *engine, PmuTallies wanted,
 const PmuEngineOps pmu_manual_ops = {
     .name = "manual",
     .tally = manual_tally,
+    .timed = manual_timed,
     .plan = manual_plan,
 };
 
 void pmu_manual_count(Pmu *pmu, PmuTally tally, unsigned mode, uint64_t count)
 {
     PmuManual *m = pmu->engine;
+    bool timed = m->timed >> tally & 1;
+    uint64_t *used = &m->used[tally][timed ? 0 : mode];
 
     while (count > 0) {
         bool wanted = m->wanted & (1u << tally);
-        uint64_t left = m->budgets[tally][mode] - m->used[tally][mode];
+        uint64_t left = m->budgets[tally][mode] - *used;
         uint64_t step = wanted ? MIN(count, left) : count;
 
         m->tallies[tally][mode] += step;
-        m->used[tally][mode] += step;
+        *used += step;
         count -= step;
         if (wanted && step == left) {
             pmu_fold(pmu);

@@ -309,6 +309,13 @@ static void adapt_flags(PmuTcg *e)
     }
 }
 
+static PmuTallies tcg_timed(void *engine)
+{
+    const PmuTcg *e = engine;
+
+    return e->model.from_clock ? CYCLE_TALLIES : 0;
+}
+
 static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
 {
     PmuTcg *e = engine;
@@ -344,6 +351,7 @@ const PmuEngineOps pmu_tcg_ops = {
     .name = "tcg",
     .sync = tcg_sync,
     .tally = tcg_tally,
+    .timed = tcg_timed,
     .plan = tcg_plan,
 };
 

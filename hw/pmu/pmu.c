@@ -253,26 +253,35 @@ static uint64_t *busiest_budget(Pmu *pmu, const PmuCounter *c)
     return &pmu->budgets[t][m];
 }
 
+/* Whether all that a counter adds up goes by one after the other. */
+static bool grows_in_turn(const Pmu *pmu, const PmuCounter *c)
+{
+    return pmu->ops->timed && __builtin_popcount(c->plus) == 1
+           && !(c->plus & ~pmu->ops->timed(pmu->engine));
+}
+
 /*
  * Share what a counter may still grow by among the tallies and modes that it
  * spans.  Whichever uses up its share first, the sum must not have passed the
  * overflow: the shares, less one event each, stay below the distance.  What
  * grew most last time gets nearly all of it; when that is used up, or
- * something else takes over, the next fold shares out anew.
+ * something else takes over, the next fold shares out anew.  What grows in turn
+ * needs no shares.
  */
 static void share_out(Pmu *pmu, const PmuCounter *c)
 {
     uint64_t distance = counter_distance(c) ?: PMU_NO_DEADLINE;
     unsigned others = __builtin_popcount(c->plus)
                       * __builtin_popcount(c->select.modes) - 1;
-    uint64_t share = others ? MAX(1, distance / 8 / others) : distance;
+    uint64_t share = !others || grows_in_turn(pmu, c)
+                     ? distance : MAX(1, distance / 8 / others);
     uint64_t *busiest = busiest_budget(pmu, c);
     unsigned t, m;
 
     FOR_EACH_IN_SET(t, c->plus) {
         FOR_EACH_IN_SET(m, c->select.modes) {
             uint64_t *budget = &pmu->budgets[t][m];
-            uint64_t part = budget == busiest
+            uint64_t part = budget == busiest && share < distance
                             ? distance - others * (share - 1) : share;
 
             *budget = MIN(*budget, part);

@@ -30,10 +30,16 @@ static void rig_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
     pmu_manual_ops.plan(engine, wanted, budgets);
 }
 
+static PmuTallies rig_timed(void *engine)
+{
+    return pmu_manual_ops.timed(engine);
+}
+
 /* The manual engine, but strict about what the model may ask and tell it. */
 static const PmuEngineOps rig_ops = {
     .name = "rig",
     .tally = rig_tally,
+    .timed = rig_timed,
     .plan = rig_plan,
 };
 

@@ -119,6 +119,28 @@ static void test_shares_after_a_change(Rig *rig)
 }
 
 /* A fold that nobody needs costs nothing but time. */
+/* What goes by in one mode at a time is shared by none. */
+static void test_timed(Rig *rig)
+{
+    uint64_t plans;
+    unsigned m;
+
+    rig->engine.timed = WANTED(CYCLES);
+    rig_start(rig, 0, PMU_EVENT_CYCLES, ALL_MODES);
+    rig_arm(rig, 0, 1000);
+    plans = rig->engine.plans;
+    for (m = 0; m < rig->pmu->nr_modes; m++) {
+        g_assert_cmpuint(rig->engine.budgets[PMU_TALLY_CYCLES][m], ==, 1000);
+    }
+    for (m = 0; m < rig->pmu->nr_modes; m++) {
+        rig_count(rig, PMU_TALLY_CYCLES, m, 124);
+    }
+    g_assert_cmpuint(rig->engine.plans, ==, plans);
+    rig_count(rig, PMU_TALLY_CYCLES, 0, 8);
+    rig_assert_overflow(rig, 0, BIT64(0), 1000);
+    g_assert_cmpuint(rig->engine.plans, ==, plans + 1);
+}
+
 static void test_folding_early(Rig *rig)
 {
     unsigned i;
@@ -240,6 +262,7 @@ int main(int argc, char *argv[])
     rig_add("/pmu/engine/deadline-of-one-mode", test_deadline_of_one_mode);
     rig_add("/pmu/engine/shares", test_shares);
     rig_add("/pmu/engine/shares-after-a-change", test_shares_after_a_change);
+    rig_add("/pmu/engine/timed", test_timed);
     rig_add("/pmu/engine/folding-early", test_folding_early);
     rig_add("/pmu/engine/taken-back", test_taken_back);
     rig_add("/pmu/engine/standing-still", test_standing_still);

@@ -107,6 +107,9 @@ typedef uint64_t PmuBudgets[PMU_TALLY__MAX][PMU_MAX_MODES];
  *         calls (the model then waits until it has been made up for).
  *         Defined only for tallies that the last @plan wanted; others may
  *         stand still.
+ * @timed: the tallies that grow with time, whatever is executed, and thus in
+ *         one mode at a time: the budget of one is for all its modes together.
+ *         May be NULL if there are none.
  * @plan: the model has folded.  @wanted are the tallies that are read from
  *        now on.  The engine must call pmu_fold() when any tally has grown
  *        by its budget since this call: not later than the event after which
@@ -116,6 +119,7 @@ typedef struct PmuEngineOps {
     const char *name;
     void (*sync)(void *engine);
     uint64_t (*tally)(void *engine, PmuTally tally, unsigned mode);
+    PmuTallies (*timed)(void *engine);
     void (*plan)(void *engine, PmuTallies wanted, const PmuBudgets budgets);
 } PmuEngineOps;
 

@@ -17,6 +17,7 @@
  * @budgets: what the model allowed at its last plan
  * @used: what has been used of that
  * @wanted: which tallies the model reads
+ * @timed: those that grow with time, as tests have it
  * @plans: how often the model has planned
  */
 typedef struct PmuManual {
@@ -24,6 +25,7 @@ typedef struct PmuManual {
     PmuBudgets budgets;
     uint64_t used[PMU_TALLY__MAX][PMU_MAX_MODES];
     PmuTallies wanted;
+    PmuTallies timed;
     uint64_t plans;
 } PmuManual;
 

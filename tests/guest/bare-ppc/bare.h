@@ -306,4 +306,11 @@ int memcmp(const void *a, const void *b, size_t size);
 size_t strlen(const char *s);
 bool streq(const char *a, const char *b);
 
+/**
+ * random - the next number of a sequence that is always the same
+ * seed_random - begin another one
+ */
+uint64_t random(void);
+void seed_random(uint64_t seed);
+
 #endif /* BARE_PPC_H */

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "layout.h"
+#include "regs.inc"
 
     .machine power10
 
@@ -105,9 +106,7 @@ run:
     std r0, 8(r1)
     stdu r1, -512(r1)
     std r2, 24(r1)
-    .irp n, 14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    std \n, 64+8*\n(r1)
-    .endr
+    gprs std, 14, r1
     load_address r7, run_stack
     std r1, 0(r7)
     mtspr SPR_HSRR0, r5
@@ -139,9 +138,7 @@ run_exit:
     load_address r5, run_stack
     ld r1, 0(r5)
     ld r2, 24(r1)
-    .irp n, 14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    ld \n, 64+8*\n(r1)
-    .endr
+    gprs ld, 14, r1
     addi r1, r1, 512
     ld r0, 8(r1)
     mtcr r0
@@ -179,51 +176,14 @@ run_stack:
 .macro save_regs srr0, srr1
     load_address r1, trap_stack + STACK_SIZE - REGS_SIZE
     std r0, REGS_VECTOR(r1)
-    .irp n, 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25
-    std \n, REGS_GPR+8*\n(r1)
-    .endr
-    .irp n, 26,27,28,29,30,31
-    std \n, REGS_GPR+8*\n(r1)
-    .endr
+    gprs std, 2, r1
     mfsprg r3, 0
     std r3, REGS_GPR+8*1(r1)
     mfsprg r3, 1
     std r3, REGS_GPR(r1)
     mfsprg r3, 2
     std r3, REGS_LR(r1)
-    mfspr r3, \srr0
-    std r3, REGS_NIP(r1)
-    mfspr r3, \srr1
-    std r3, REGS_MSR(r1)
-    mfcr r3
-    std r3, REGS_CR(r1)
-    mfctr r3
-    std r3, REGS_CTR(r1)
-    mfxer r3
-    std r3, REGS_XER(r1)
-.endm
-
-.macro restore_regs srr0, srr1
-    ld r3, REGS_NIP(r1)
-    mtspr \srr0, r3
-    ld r3, REGS_MSR(r1)
-    mtspr \srr1, r3
-    ld r3, REGS_CR(r1)
-    mtcr r3
-    ld r3, REGS_CTR(r1)
-    mtctr r3
-    ld r3, REGS_XER(r1)
-    mtxer r3
-    ld r3, REGS_LR(r1)
-    mtlr r3
-    ld r0, REGS_GPR(r1)
-    .irp n, 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25
-    ld \n, REGS_GPR+8*\n(r1)
-    .endr
-    .irp n, 26,27,28,29,30,31
-    ld \n, REGS_GPR+8*\n(r1)
-    .endr
-    ld r1, REGS_GPR+8*1(r1)
+    save_special r1, \srr0, \srr1
 .endm
 
 call_trap:

@@ -18,9 +18,7 @@
 #define SPR_PMC2        788
 #define SPR_PMC3        789
 #define SPR_PMC4        790
-#define SPR_PMC5        791
 #define SPR_PMC6        792
-#define SPR_SIAR        796
 #define SPR_SDAR        797
 #define SPR_MMCR1       798
 

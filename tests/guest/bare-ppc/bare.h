@@ -195,8 +195,13 @@ typedef uint64_t code_fn(uint64_t arg);
 #define RUN_HV_OVERHEAD    7
 #define RUN_OVERHEAD       (RUN_STATE_OVERHEAD + RUN_HV_OVERHEAD)
 
-/* What "sc" with CALL_NOTHING in r0 takes in privileged state. */
+/*
+ * What "sc" with CALL_NOTHING in r0 takes in privileged state: the branch at
+ * the vector, two instructions of the first and three of the second label.
+ */
 #define NOTHING_INSNS   6
+LABEL(syscall_vector);
+LABEL(nothing_vector);
 
 /**
  * run - call a function while counters count

@@ -145,7 +145,10 @@ run_exit:
     ld r0, 16(r1)
     mtlr r0
     blr
-1:  cmpdi cr7, r0, CALL_NOTHING
+1:
+    .globl nothing_vector
+nothing_vector:
+    cmpdi cr7, r0, CALL_NOTHING
     bne cr7, 1f
     rfid
 1:  cmpdi cr7, r0, CALL_RESUME

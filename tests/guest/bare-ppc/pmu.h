@@ -100,6 +100,29 @@ void pmu_reset(void);
 uint64_t read_pmc(unsigned pmc);
 void write_pmc(unsigned pmc, uint64_t value);
 
+/* ---- What freezes --------------------------------------------------- */
+
+/**
+ * struct state - what freeze bits look at
+ */
+struct state {
+    bool hv, problem, pmm, run;
+};
+
+/**
+ * frozen_by_mmcr0 - whether a counter stands still in a state
+ * @bits: of MMCR0
+ * @pmc: the counter
+ * @s: the state
+ */
+bool frozen_by_mmcr0(uint64_t bits, unsigned pmc, struct state s);
+
+/* The same for bit @n of a counter's nine in MMCR2. */
+bool frozen_by_mmcr2(unsigned n, struct state s);
+
+/* The same for all of both registers. */
+bool frozen(uint64_t mmcr0, uint64_t mmcr2, unsigned pmc, struct state s);
+
 /* ---- Counts --------------------------------------------------------- */
 
 /**

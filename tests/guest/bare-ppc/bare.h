@@ -237,6 +237,14 @@ uint64_t count_steps(uint64_t msr, code_fn *fn, uint64_t arg);
 #define MAX_TRACE 4096
 extern uint64_t step_trace[MAX_TRACE];
 
+/* ---- The other processor -------------------------------------------- */
+
+/*
+ * What the second processor is to do next, where there is one; NULL when it
+ * has done it.  It is in real mode and takes no interrupts.
+ */
+extern void (*volatile work)(void);
+
 /* ---- Interrupts ----------------------------------------------------- */
 
 struct regs {

@@ -77,7 +77,11 @@ _start:
 
     .text
 
+/* All processors begin here; what is not the first waits for work. */
 boot:
+    mfspr r4, SPR_PIR
+    cmpdi r4, 0
+    bne wait_for_work
     mr r31, r3
     load_address r4, bss_begin
     load_address r5, bss_end
@@ -92,6 +96,31 @@ boot:
     mr r3, r31
     bl main
 2:  b 2b
+
+/* work is in .data: the first processor clears .bss meanwhile. */
+wait_for_work:
+    load_address r1, second_stack + STACK_SIZE - 64
+    lis r2, .TOC.@ha
+    addi r2, r2, .TOC.@l
+    load_address r31, work
+1:  or r27, r27, r27        /* yield */
+    ld r12, 0(r31)
+    cmpdi r12, 0
+    beq 1b
+    isync
+    mtctr r12
+    bctrl
+    lwsync
+    li r12, 0
+    std r12, 0(r31)
+    b 1b
+
+    .data
+    .balign 8
+    .globl work
+work:
+    .quad 0
+    .text
 
 /*
  * uint64_t run(uint64_t mmcr0, uint64_t msr, code_fn *fn, uint64_t arg)
@@ -166,6 +195,8 @@ nothing_vector:
 stack:
     .space STACK_SIZE
 trap_stack:
+    .space STACK_SIZE
+second_stack:
     .space STACK_SIZE
     .globl run_mmcr0
 run_mmcr0:

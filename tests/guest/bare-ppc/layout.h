@@ -54,4 +54,6 @@
 #define SPR_MMCR0       795
 #define SPR_SIAR        796
 
+#define SPR_PIR         1023
+
 #endif /* BARE_PPC_LAYOUT_H */

@@ -2,26 +2,9 @@
 """perf stat: programs whose counts are known by construction."""
 
 from harness import expectations, require, require_equal, test
-from machines import ICELAKE, ICOUNT, INTEL_MAX, ONE_INSN, SINGLE, SMP, UP
-
-# What the programs call an event, and perf.
-EVENTS = {
-    'instructions': 'instructions:u',
-    'branches': 'branches:u',
-    'conditional': 'r01c4:u',
-    'not_taken': 'r10c4:u',
-    'taken': 'r20c4:u',
-    'calls': 'r02c4:u',
-    'returns': 'r08c4:u',
-    'far': 'r40c4:u',
-    'loads': 'r81d0:u',
-    'stores': 'r82d0:u',
-}
-EVENTS_OF = {ICELAKE: {**EVENTS, 'conditional': 'r11c4:u'}}
-
-# No more than 4 at a time, so that all are counted all the time; instructions
-# have a counter of their own.
-TOGETHER = 4
+from machines import (EVENTS, EVENTS_OF, ICELAKE, ICOUNT, INTEL_MAX, ONE_INSN,
+                      ON_POWER8, POWER8, POWER10, POWERNV9, POWERNV10,
+                      PROGRAMS, QUICK, SINGLE, SMP, TOGETHER, UP)
 
 
 def parse(output):
@@ -61,16 +44,9 @@ def check_counts(machine, program, output):
     require(not wrong, '; '.join(wrong))
 
 
-PROGRAMS = ['loop', 'calls', 'faults', 'strings', 'syscalls', 'signals',
-            'special', 'fork', 'exec', 'threads', 'smc', 'pages', 'affinity']
-
-
-# What does not take long even with a block for each instruction.
-QUICK = ['calls', 'strings', 'special', 'fork', 'exec', 'threads', 'smc',
-         'affinity']
-
-
-@test(UP, SMP, SINGLE, ICOUNT, ICELAKE, each=PROGRAMS)
+@test(UP, SMP, SINGLE, ICOUNT, ICELAKE, POWER10, POWERNV9, POWERNV10,
+      each=PROGRAMS)
+@test(POWER8, each=ON_POWER8)
 @test(ONE_INSN, each=QUICK)
 def counts_of(machine, program):
     """Every event that a program states."""

@@ -195,8 +195,13 @@ typedef uint64_t code_fn(uint64_t arg);
 #define RUN_HV_OVERHEAD    7
 #define RUN_OVERHEAD       (RUN_STATE_OVERHEAD + RUN_HV_OVERHEAD)
 
-/* What "sc" with CALL_NOTHING in r0 takes in privileged state. */
+/*
+ * What "sc" with CALL_NOTHING in r0 takes in privileged state: the branch at
+ * the vector, two instructions of the first and three of the second label.
+ */
 #define NOTHING_INSNS   6
+LABEL(syscall_vector);
+LABEL(nothing_vector);
 
 /**
  * run - call a function while counters count
@@ -231,6 +236,14 @@ uint64_t count_steps(uint64_t msr, code_fn *fn, uint64_t arg);
 
 #define MAX_TRACE 4096
 extern uint64_t step_trace[MAX_TRACE];
+
+/* ---- The other processor -------------------------------------------- */
+
+/*
+ * What the second processor is to do next, where there is one; NULL when it
+ * has done it.  It is in real mode and takes no interrupts.
+ */
+extern void (*volatile work)(void);
 
 /* ---- Interrupts ----------------------------------------------------- */
 
@@ -305,5 +318,12 @@ void *memset(void *to, int byte, size_t size);
 int memcmp(const void *a, const void *b, size_t size);
 size_t strlen(const char *s);
 bool streq(const char *a, const char *b);
+
+/**
+ * random - the next number of a sequence that is always the same
+ * seed_random - begin another one
+ */
+uint64_t random(void);
+void seed_random(uint64_t seed);
 
 #endif /* BARE_PPC_H */

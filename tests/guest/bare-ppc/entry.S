@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "layout.h"
+#include "regs.inc"
 
     .machine power10
 
@@ -76,7 +77,11 @@ _start:
 
     .text
 
+/* All processors begin here; what is not the first waits for work. */
 boot:
+    mfspr r4, SPR_PIR
+    cmpdi r4, 0
+    bne wait_for_work
     mr r31, r3
     load_address r4, bss_begin
     load_address r5, bss_end
@@ -92,6 +97,31 @@ boot:
     bl main
 2:  b 2b
 
+/* work is in .data: the first processor clears .bss meanwhile. */
+wait_for_work:
+    load_address r1, second_stack + STACK_SIZE - 64
+    lis r2, .TOC.@ha
+    addi r2, r2, .TOC.@l
+    load_address r31, work
+1:  or r27, r27, r27        /* yield */
+    ld r12, 0(r31)
+    cmpdi r12, 0
+    beq 1b
+    isync
+    mtctr r12
+    bctrl
+    lwsync
+    li r12, 0
+    std r12, 0(r31)
+    b 1b
+
+    .data
+    .balign 8
+    .globl work
+work:
+    .quad 0
+    .text
+
 /*
  * uint64_t run(uint64_t mmcr0, uint64_t msr, code_fn *fn, uint64_t arg)
  *
@@ -105,9 +135,7 @@ run:
     std r0, 8(r1)
     stdu r1, -512(r1)
     std r2, 24(r1)
-    .irp n, 14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    std \n, 64+8*\n(r1)
-    .endr
+    gprs std, 14, r1
     load_address r7, run_stack
     std r1, 0(r7)
     mtspr SPR_HSRR0, r5
@@ -139,16 +167,17 @@ run_exit:
     load_address r5, run_stack
     ld r1, 0(r5)
     ld r2, 24(r1)
-    .irp n, 14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    ld \n, 64+8*\n(r1)
-    .endr
+    gprs ld, 14, r1
     addi r1, r1, 512
     ld r0, 8(r1)
     mtcr r0
     ld r0, 16(r1)
     mtlr r0
     blr
-1:  cmpdi cr7, r0, CALL_NOTHING
+1:
+    .globl nothing_vector
+nothing_vector:
+    cmpdi cr7, r0, CALL_NOTHING
     bne cr7, 1f
     rfid
 1:  cmpdi cr7, r0, CALL_RESUME
@@ -167,6 +196,8 @@ stack:
     .space STACK_SIZE
 trap_stack:
     .space STACK_SIZE
+second_stack:
+    .space STACK_SIZE
     .globl run_mmcr0
 run_mmcr0:
     .space 8
@@ -179,51 +210,14 @@ run_stack:
 .macro save_regs srr0, srr1
     load_address r1, trap_stack + STACK_SIZE - REGS_SIZE
     std r0, REGS_VECTOR(r1)
-    .irp n, 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25
-    std \n, REGS_GPR+8*\n(r1)
-    .endr
-    .irp n, 26,27,28,29,30,31
-    std \n, REGS_GPR+8*\n(r1)
-    .endr
+    gprs std, 2, r1
     mfsprg r3, 0
     std r3, REGS_GPR+8*1(r1)
     mfsprg r3, 1
     std r3, REGS_GPR(r1)
     mfsprg r3, 2
     std r3, REGS_LR(r1)
-    mfspr r3, \srr0
-    std r3, REGS_NIP(r1)
-    mfspr r3, \srr1
-    std r3, REGS_MSR(r1)
-    mfcr r3
-    std r3, REGS_CR(r1)
-    mfctr r3
-    std r3, REGS_CTR(r1)
-    mfxer r3
-    std r3, REGS_XER(r1)
-.endm
-
-.macro restore_regs srr0, srr1
-    ld r3, REGS_NIP(r1)
-    mtspr \srr0, r3
-    ld r3, REGS_MSR(r1)
-    mtspr \srr1, r3
-    ld r3, REGS_CR(r1)
-    mtcr r3
-    ld r3, REGS_CTR(r1)
-    mtctr r3
-    ld r3, REGS_XER(r1)
-    mtxer r3
-    ld r3, REGS_LR(r1)
-    mtlr r3
-    ld r0, REGS_GPR(r1)
-    .irp n, 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25
-    ld \n, REGS_GPR+8*\n(r1)
-    .endr
-    .irp n, 26,27,28,29,30,31
-    ld \n, REGS_GPR+8*\n(r1)
-    .endr
-    ld r1, REGS_GPR+8*1(r1)
+    save_special r1, \srr0, \srr1
 .endm
 
 call_trap:

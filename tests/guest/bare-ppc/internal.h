@@ -24,7 +24,6 @@ void main(const void *fdt) __attribute__((noreturn));
 /* What the linker collects: see kernel.ld. */
 extern const struct test tests_begin[], tests_end[];
 
-LABEL(syscall_vector);
 void stop_machine(void) __attribute__((noreturn));
 
 /* Everything but the PMU as a test expects it; the first time and later. */

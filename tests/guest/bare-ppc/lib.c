@@ -24,6 +24,8 @@ _Static_assert(sizeof(struct regs) <= REGS_SIZE, "layout.h");
 #define ROOT_BITS       13
 #define LEVEL_BITS      9
 #define PARTITIONS      4
+#define FIRST_LPID      1
+#define LPCR_BASE       (LPCR_HR | LPCR_UPRT | LPCR_LD)
 
 /* Size of a tree of 52 bits, as partition and process tables have it. */
 #define RADIX_TREE_52   (BIT(1) | 5 << 5)
@@ -49,10 +51,10 @@ static void init_memory(void)
         partitions[i][0] = PARTITION_RADIX | tree;
         partitions[i][1] = (uint64_t)processes;
     }
-    mtspr(SPR_LPCR, LPCR_HR | LPCR_UPRT | LPCR_LD);
+    mtspr(SPR_LPCR, LPCR_BASE);
     mtspr(SPR_PTCR, (uint64_t)partitions);
     mtspr(SPR_PIDR, 0);
-    mtspr(SPR_LPIDR, 1);
+    mtspr(SPR_LPIDR, FIRST_LPID);
     asm volatile("ptesync\n\tisync" : : : "memory");
 }
 
@@ -187,6 +189,9 @@ void reset_machine(void)
 {
     write_msr(STATE_HV);
     reset_vectors();
+    seed_random(1);
+    mtspr(SPR_LPCR, LPCR_BASE);
+    mtspr(SPR_LPIDR, FIRST_LPID);
     mtspr(SPR_DECR, FAR_AWAY);
     mtspr(SPR_HDEC, FAR_AWAY);
     mtspr(SPR_HFSCR, -1ull >> 8);
@@ -243,4 +248,17 @@ size_t strlen(const char *s)
 bool streq(const char *a, const char *b)
 {
     return strlen(a) == strlen(b) && !memcmp(a, b, strlen(a));
+}
+
+static uint64_t random_state;
+
+void seed_random(uint64_t seed)
+{
+    random_state = seed;
+}
+
+uint64_t random(void)
+{
+    random_state = random_state * 6364136223846793005 + 1442695040888963407;
+    return random_state >> 33;
 }

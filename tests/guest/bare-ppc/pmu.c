@@ -64,6 +64,61 @@ void write_pmc(unsigned pmc, uint64_t value)
     }
 }
 
+/* ---- What freezes --------------------------------------------------- */
+
+/* Power ISA 3.1B, book III, MMCR0. */
+bool frozen_by_mmcr0(uint64_t bits, unsigned pmc, struct state s)
+{
+    bool fcp = bits & MMCR0_FCP, fcpc = bits & MMCR0_FCPC;
+
+    if (pmc >= 5 && !s.run && !(bits & MMCR0_CC56RUN)) {
+        return true;
+    }
+    if (s.problem && ((fcpc && fcp == s.hv) || (fcp && !fcpc))) {
+        return true;
+    }
+    return (bits & MMCR0_FC)
+           || (bits & MMCR0_FCS && !s.hv && !s.problem)
+           || (bits & MMCR0_FCH && s.hv && !s.problem)
+           || (bits & MMCR0_FCM1 && s.pmm)
+           || (bits & MMCR0_FCM0 && !s.pmm)
+           || (bits & MMCR0_FC14 && pmc <= 4)
+           || (bits & MMCR0_FC56 && pmc >= 5)
+           || (bits & MMCR0_FC14WAIT && pmc <= 4 && !s.run);
+}
+
+bool frozen_by_mmcr2(unsigned n, struct state s)
+{
+    switch (n) {
+    case 0:
+        return !s.hv && !s.problem;
+    case 1:
+        return s.problem;
+    case 2:
+        return s.problem && s.hv;
+    case 3:
+        return s.pmm;
+    case 4:
+        return !s.pmm;
+    case 5:
+        return !s.run;
+    case 6:
+        return s.hv && !s.problem;
+    default:
+        return false;
+    }
+}
+
+bool frozen(uint64_t mmcr0, uint64_t mmcr2, unsigned pmc, struct state s)
+{
+    for (unsigned n = 0; n <= 6; n++) {
+        if (mmcr2 & MMCR2_BIT(pmc, n) && frozen_by_mmcr2(n, s)) {
+            return true;
+        }
+    }
+    return frozen_by_mmcr0(mmcr0, pmc, s);
+}
+
 /* ---- Counts --------------------------------------------------------- */
 
 struct counts measure(uint64_t msr, code_fn *fn, uint64_t arg)

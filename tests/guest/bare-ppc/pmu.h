@@ -18,9 +18,7 @@
 #define SPR_PMC2        788
 #define SPR_PMC3        789
 #define SPR_PMC4        790
-#define SPR_PMC5        791
 #define SPR_PMC6        792
-#define SPR_SIAR        796
 #define SPR_SDAR        797
 #define SPR_MMCR1       798
 
@@ -103,6 +101,29 @@ void pmu_reset(void);
 
 uint64_t read_pmc(unsigned pmc);
 void write_pmc(unsigned pmc, uint64_t value);
+
+/* ---- What freezes --------------------------------------------------- */
+
+/**
+ * struct state - what freeze bits look at
+ */
+struct state {
+    bool hv, problem, pmm, run;
+};
+
+/**
+ * frozen_by_mmcr0 - whether a counter stands still in a state
+ * @bits: of MMCR0
+ * @pmc: the counter
+ * @s: the state
+ */
+bool frozen_by_mmcr0(uint64_t bits, unsigned pmc, struct state s);
+
+/* The same for bit @n of a counter's nine in MMCR2. */
+bool frozen_by_mmcr2(unsigned n, struct state s);
+
+/* The same for all of both registers. */
+bool frozen(uint64_t mmcr0, uint64_t mmcr2, unsigned pmc, struct state s);
 
 /* ---- Counts --------------------------------------------------------- */
 

@@ -15,57 +15,6 @@ CODE("freeze_line:\n"           /* LINE */
      "    blr\n");
 code_fn freeze_line;
 
-/**
- * struct state - what freeze bits look at
- */
-struct state {
-    bool hv, problem, pmm, run;
-};
-
-/* Power ISA 3.1B, book III, MMCR0; one bit, or FCP with FCPC, at a time. */
-static bool frozen_by_mmcr0(uint64_t bits, unsigned pmc, struct state s)
-{
-    bool fcp = bits & MMCR0_FCP, fcpc = bits & MMCR0_FCPC;
-
-    if (pmc >= 5 && !s.run && !(bits & MMCR0_CC56RUN)) {
-        return true;
-    }
-    if (s.problem && ((fcpc && fcp == s.hv) || (fcp && !fcpc))) {
-        return true;
-    }
-    return (bits & MMCR0_FC)
-           || (bits & MMCR0_FCS && !s.hv && !s.problem)
-           || (bits & MMCR0_FCH && s.hv && !s.problem)
-           || (bits & MMCR0_FCM1 && s.pmm)
-           || (bits & MMCR0_FCM0 && !s.pmm)
-           || (bits & MMCR0_FC14 && pmc <= 4)
-           || (bits & MMCR0_FC56 && pmc >= 5)
-           || (bits & MMCR0_FC14WAIT && pmc <= 4 && !s.run);
-}
-
-/* The bits of MMCR2 by their number within a counter's nine. */
-static bool frozen_by_mmcr2(unsigned n, struct state s)
-{
-    switch (n) {
-    case 0:
-        return !s.hv && !s.problem;
-    case 1:
-        return s.problem;
-    case 2:
-        return s.problem && s.hv;
-    case 3:
-        return s.pmm;
-    case 4:
-        return !s.pmm;
-    case 5:
-        return !s.run;
-    case 6:
-        return s.hv && !s.problem;
-    default:
-        return false;
-    }
-}
-
 static const uint64_t privilege[] = {
     STATE_HV, STATE_PRIV, STATE_PROBLEM, STATE_HV_PROBLEM,
 };

@@ -25,7 +25,10 @@ guest_setup()
 # open meanwhile, as opening a port throws away what has come.
 wait_for_test()
 {
-    exec 3< /dev/ttyS1
+    local port=/dev/ttyS1
+
+    [ ! -d /proc/device-tree ] || port=/dev/hvc1
+    exec 3< $port
     stty raw -echo <&3
     echo '@@@ ready'
     read -r _ <&3
@@ -36,8 +39,8 @@ wait_for_test()
 complaints()
 {
     dmesg | grep -E -e 'perfevents: |Broken (BIOS|PMU)|irq loop|PMU:? stuck' \
-        -e 'unknown reason|unknown NMI|Dazed|hard LOCKUP' \
-        -e 'unchecked MSR|general protection|\] (WARNING|BUG|Oops):' || :
+        -e 'unknown reason|unknown NMI|Dazed|hard LOCKUP|find PMC that' \
+        -e 'unchecked MSR|general protection|\] (WARNING: CPU|BUG:|Oops:)' || :
 }
 
 # announce N PROGRAM: say "@@@ begin" as soon as so many of it run.

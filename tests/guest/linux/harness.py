@@ -13,8 +13,9 @@ A test is one of two kinds:
 
   All tests of a machine run in one boot of it, in the order of the modules;
   `each` makes several of one.  The script has the functions of guest.sh and
-  the programs of programs/, which state in symbols what they count, see
-  program.inc.  Machines are in machines.py.
+  the programs of programs/, or programs-ppc64/, which state in symbols what
+  they count, see program.inc.  Machines are in machines_ARCH.py, with what
+  else depends on the architecture.
 * `@scenario` marks a function that starts guests itself, and asserts.
 
 No test may depend on how fast the host is, or on how long something takes.
@@ -39,14 +40,37 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
 BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build'))
-PROGRAMS = BUILD / 'tests' / 'guest' / 'linux'
+ARCH = os.environ.get('ARCH', 'x86_64')
 
 # The default of guest-run, with what TCG lacks left out to avoid warnings.
 LEFT_OUT = '-pcid,-tsc-deadline,-hle,-rtm,-invpcid,-xsavec'
 SKYLAKE = f'Skylake-Client-v1,pmu=on,{LEFT_OUT}'
 
-# On a busy host Linux may find that the timer does not work, and panic.
-APPEND = 'no_timer_check'
+
+class Architecture:
+    """What depends on the guest's."""
+
+    def __init__(self, suffix, cpu, append='', tools='', flags=()):
+        self.directory = HERE / f'programs{suffix}'
+        self.sources = sorted({*self.directory.glob('*.[cS]'),
+                               HERE / 'programs' / 'tally.c'})
+        self.programs = BUILD / 'tests' / 'guest' / f'linux{suffix}'
+        self.cpu = cpu
+        self.append = append
+        self.tools = tools
+        self.flags = list(flags)
+
+
+GUEST = {
+    # On a busy host Linux may find that the timer does not work, and panic.
+    'x86_64': Architecture('', SKYLAKE, append='no_timer_check'),
+    'ppc64': Architecture('-ppc64', 'POWER9', tools='powerpc64le-linux-gnu-',
+                          flags=['-mcpu=power9']),
+}[ARCH]
+PROGRAMS = GUEST.programs
+
+# An address anywhere in the kernel.
+KERNEL = -1
 
 # What one script may take, the kernel and the leaving of a guest, and all that
 # a scenario does with one.
@@ -76,9 +100,9 @@ def require_equal(got, want, what):
 def build_programs():
     """Compile what has changed; return the names of all programs."""
     PROGRAMS.mkdir(parents=True, exist_ok=True)
-    shared = (HERE / 'programs' / 'program.inc').stat().st_mtime
+    shared = (GUEST.directory / 'program.inc').stat().st_mtime
     names = []
-    for source in sorted((HERE / 'programs').glob('*.[cS]')):
+    for source in GUEST.sources:
         target = PROGRAMS / source.stem
         names.append(source.stem)
         changed = max(shared, source.stat().st_mtime)
@@ -88,15 +112,16 @@ def build_programs():
             flags = ['-nostdlib', '-Wl,--no-warn-rwx-segments']
         else:
             flags = ['-O2', '-Wall', '-pthread']
-        subprocess.run(['gcc', '-static', *flags, '-o', target, source],
-                       check=True)
+        subprocess.run([f'{GUEST.tools}gcc', '-static', *GUEST.flags, *flags,
+                        '-o', target, source], check=True)
     return names
 
 
 @functools.lru_cache
 def symbols(program):
     """The symbols of a program, by name."""
-    lines = subprocess.run(['nm', PROGRAMS / program], check=True, text=True,
+    lines = subprocess.run([f'{GUEST.tools}nm', PROGRAMS / program],
+                           check=True, text=True,
                            capture_output=True).stdout.splitlines()
     found = (line.split() for line in lines)
     return {words[2]: int(words[0], 16) for words in found if len(words) == 3}
@@ -116,10 +141,11 @@ def expectations(program):
 class Machine:
     """A way to start QEMU."""
 
-    def __init__(self, name, cpu=SKYLAKE, smp=1, accel='tcg', append='',
-                 extra=(), monitor=(), setup='', slowness=1):
+    def __init__(self, name, cpu=GUEST.cpu, smp=1, accel='tcg', append='',
+                 extra=(), monitor=(), setup='', slowness=1, machine=None):
         self.name = name
-        self.cpu = cpu
+        self.machine = machine          # if none: guest-run's own
+        self.cpu = cpu                  # if none: the machine's own
         self.smp = smp
         self.accel = accel
         self.append = append
@@ -201,7 +227,7 @@ class Guest:
 
     def __init__(self, directory, machine, job, programs=(), adds=(),
                  monitored=False, extra=(), verbose=False,
-                 seconds=SCENARIO_SECONDS):
+                 seconds=SCENARIO_SECONDS, qemu=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
         self.errors_path = self.directory / 'errors'
         self.monitor_path = self.directory / 'qmp'
@@ -212,11 +238,13 @@ class Guest:
         if monitored:
             extra += ['-qmp', f'unix:{self.monitor_path},server=on,wait=off',
                       '-serial', f'unix:{self.port_path},server=on,wait=off']
-        command = [ROOT / 'scripts' / 'guest-run', '--arch', 'x86_64',
-                   '--timeout', str(seconds),
-                   '--cpu', machine.cpu, '--smp', str(machine.smp),
+        command = [ROOT / 'scripts' / 'guest-run', '--arch', ARCH,
+                   '--timeout', str(seconds), '--smp', str(machine.smp),
                    '--accel', machine.accel,
-                   '--append', f'{APPEND} {machine.append}']
+                   '--append', f'{GUEST.append} {machine.append}']
+        for option, value in (('--machine', machine.machine),
+                              ('--cpu', machine.cpu), ('--qemu', qemu)):
+            command += [option, value] if value else []
         command += [f'--extra={word}' for word in extra]
         for source, path in adds:
             command += ['--add', f'{source}:{path}']
@@ -331,10 +359,14 @@ SCENARIOS = []
 
 
 def test(*machines, each=((),)):
-    """A test on each of the machines, and for each of some arguments."""
+    """A test on each of the machines, and for each of some arguments.
+
+    A machine that is None is another architecture's.
+    """
     def register(function):
         name = function.__name__
-        for machine, arguments in itertools.product(machines, each):
+        for machine, arguments in itertools.product(
+                filter(None, machines), each):
             if not isinstance(arguments, tuple):
                 arguments = (arguments,)
             label = '/'.join([name, *map(str, arguments)])
@@ -347,6 +379,16 @@ def scenario(function):
     """A function of a directory that starts guests itself."""
     SCENARIOS.append((function.__name__, function))
     return function
+
+
+def only(architecture):
+    """A test or scenario that only one of them has; above its other marks."""
+    def keep(function):
+        if architecture != ARCH:
+            TESTS[:] = [one for one in TESTS if one[1] is not function]
+            SCENARIOS[:] = [one for one in SCENARIOS if one[1] is not function]
+        return function
+    return keep
 
 
 class Results:
@@ -367,7 +409,7 @@ class Results:
             self.failed += 1
             print(f"not ok {label} # {' '.join(str(why).split())}", flush=True)
             for line in log:
-                print(f'    {line}', flush=True)
+                print(f'    {line[:500]}', flush=True)
 
 
 def job_of(machine):

@@ -3,37 +3,11 @@
 
 import re
 
-from harness import expectations, require, require_equal, test
-from machines import (EPYC, GENOA, GENOA_SMP, ICELAKE, ICOUNT, INTEL_MAX,
-                      ONE_INSN, OPTERON, SINGLE, SMP, UP)
-
-# What the programs call an event, and perf.
-EVENTS = {
-    'instructions': 'instructions:u',
-    'branches': 'branches:u',
-    'conditional': 'r01c4:u',
-    'not_taken': 'r10c4:u',
-    'taken': 'r20c4:u',
-    'calls': 'r02c4:u',
-    'returns': 'r08c4:u',
-    'far': 'r40c4:u',
-    'loads': 'r81d0:u',
-    'stores': 'r82d0:u',
-}
-K10 = {
-    'instructions': 'instructions:u',
-    'branches': 'branches:u',
-    'returns': 'rc8:u',
-    'far': 'rc6:u',
-}
-ZEN = {**K10, 'conditional': 'rd1:u', 'loads': 'r129:u', 'stores': 'r229:u'}
-EVENTS_OF = {ICELAKE: {**EVENTS, 'conditional': 'r11c4:u'},
-             GENOA: ZEN, GENOA_SMP: ZEN, EPYC: ZEN, OPTERON: K10}
-
-# No more than that at a time, so that all are counted all the time, beside
-# instructions, which have a counter of their own on Intel's, and the watchdog.
-TOGETHER = 4
-TOGETHER_ON = {OPTERON: 2}
+from harness import expectations, only, require, require_equal, test
+from machines import (EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
+                      ICOUNT, INTEL_MAX, ONE_INSN, ON_OPTERON, ON_POWER8,
+                      OPTERON, POWER8, POWER10, POWER11, POWERNV9, POWERNV10,
+                      PROGRAMS, QUICK, SINGLE, SMP, TOGETHER, TOGETHER_ON, UP)
 
 
 def perf_event(machine, name):
@@ -79,20 +53,10 @@ def check_counts(machine, program, output):
     require(not wrong, '; '.join(wrong))
 
 
-PROGRAMS = ['loop', 'calls', 'faults', 'strings', 'syscalls', 'signals',
-            'special', 'fork', 'exec', 'threads', 'smc', 'pages', 'affinity']
-
-
-# What executes no instruction that is younger than an Opteron.
-OLD = [program for program in PROGRAMS if program != 'special']
-
-# What does not take long even with a block for each instruction.
-QUICK = ['calls', 'strings', 'special', 'fork', 'exec', 'threads', 'smc',
-         'affinity']
-
-
-@test(UP, SMP, SINGLE, ICOUNT, ICELAKE, GENOA, GENOA_SMP, EPYC, each=PROGRAMS)
-@test(OPTERON, each=OLD)
+@test(UP, SMP, SINGLE, ICOUNT, ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10,
+      POWER11, POWERNV9, POWERNV10, each=PROGRAMS)
+@test(OPTERON, each=ON_OPTERON)
+@test(POWER8, each=ON_POWER8)
 @test(ONE_INSN, each=QUICK)
 def counts_of(machine, program):
     """Every event that a program states."""
@@ -111,6 +75,7 @@ DRIVERS = {
 SHAPES = {UP: (2, 4), GENOA: (2, 6), EPYC: (0, 6), OPTERON: (0, 4)}
 
 
+@only('x86_64')
 @test(*DRIVERS)
 def driver(machine):
     """Linux finds the PMU, of its version and with all its counters."""

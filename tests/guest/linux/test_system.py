@@ -4,10 +4,12 @@ counters, the watchdog, and a machine without a PMU."""
 
 import re
 
-from harness import expectations, require, require_equal, test
-from machines import (CLOCK, CPI_2, EPYC, FREQUENCY, GENOA, GENOA_SMP, ICELAKE,
-                      ICOUNT, MAX, OFF, OPTERON, QEMU64, SINGLE, SMP, UP)
-from test_counting import EVENTS, parse, perf_event
+from harness import expectations, only, require, require_equal, test
+from machines import (ALL_COUNTERS, CLOCK, COUNTERS, CPI_2, EPYC, EVENTS,
+                      FREQUENCY, GENOA, GENOA_SMP, ICELAKE, ICOUNT, IN_MODES,
+                      IN_TURNS, MAX, OF_LOOP, OFF, OPTERON, POWER8, POWER10,
+                      POWERNV9, POWERNV10, QEMU64, SINGLE, SMP, UP)
+from test_counting import parse, perf_event
 
 PERF = 'COUNT='         # where a machine has another program, too
 
@@ -21,8 +23,8 @@ def one_each(output):
 # Modes
 #
 
-@test(UP, SMP, SINGLE, ICOUNT, CPI_2, CLOCK, GENOA, GENOA_SMP,
-      each=['instructions', 'cycles', 'branches'])
+@test(UP, SMP, SINGLE, ICOUNT, CPI_2, CLOCK, GENOA, GENOA_SMP, POWER8,
+      POWER10, POWERNV9, POWERNV10, each=IN_MODES)
 def modes_add_up(machine, event):
     """What is counted in user mode and in the kernel is all there is.
 
@@ -65,6 +67,7 @@ def cycles_per_instruction(machine):
                       f'cycles{mode}')
 
 
+@only('x86_64')
 @test(UP, CPI_2, GENOA)
 def reference_cycles(machine):
     """They pass at the rate of the others."""
@@ -109,12 +112,11 @@ def by_cpu(output):
 @test(UP, SMP, SINGLE, GENOA_SMP)
 def all_cpus(machine):
     """perf stat -a counts what runs on a CPU there, and all of it."""
-    conditional = perf_event(machine, 'conditional')
-    counts = by_cpu((yield count_all_cpus(f'instructions:u,{conditional}',
-                                          'taskset 1 loop')))
+    names = [perf_event(machine, 'instructions'),
+             perf_event(machine, OF_LOOP)]
+    counts = by_cpu((yield count_all_cpus(','.join(names), 'taskset 1 loop')))
     stated = expectations('loop')
-    for event, want in (('instructions:u', stated['instructions']),
-                        (conditional, stated['conditional'])):
+    for event, want in zip(names, (stated['instructions'], stated[OF_LOOP])):
         require_equal(len(counts[event]), machine.smp, 'CPUs')
         for cpu, count in enumerate(counts[event]):
             # perf itself runs somewhere, too, and is much shorter.
@@ -126,30 +128,30 @@ def all_cpus(machine):
 @test(UP, SMP, GENOA_SMP)
 def all_cpus_add_up(machine):
     """The modes of a group on each CPU."""
-    counts = by_cpu((yield count_all_cpus('{branches:u,branches:k,branches}',
+    event = IN_MODES[-1]
+    counts = by_cpu((yield count_all_cpus(f'{{{event}:u,{event}:k,{event}}}',
                                           'syscalls')))
-    require_equal(len(counts['branches']), machine.smp, 'CPUs')
-    require_equal(list(map(sum, zip(counts['branches:u'],
-                                    counts['branches:k']))),
-                  counts['branches'], 'the modes together')
+    require_equal(len(counts[event]), machine.smp, 'CPUs')
+    require_equal(list(map(sum, zip(counts[f'{event}:u'],
+                                    counts[f'{event}:k']))),
+                  counts[event], 'the modes together')
 
 
 @test(SMP, GENOA_SMP)
 def cpu_goes_and_comes(machine):
     """A CPU that was off counts again, and so does the watchdog on it."""
-    conditional = perf_event(machine, 'conditional')
+    other = perf_event(machine, OF_LOOP)
     output = yield f'''
         for state in 0 1; do
             echo $state > /sys/devices/system/cpu/cpu1/online
         done
         COUNT='taskset 2 perf stat'
-        count '{{cycles,instructions}},instructions:u,{conditional}' loop'''
+        count '{{cycles,instructions}},instructions:u,{other}' loop'''
     counts = one_each(output)
     want = expectations('loop')
     require_equal(counts['instructions:u'], want['instructions'],
                   'instructions')
-    require_equal(counts[conditional], want['conditional'],
-                  'conditional branches')
+    require_equal(counts[other], want[OF_LOOP], OF_LOOP)
     require_equal(counts['cycles'], counts['instructions'], 'cycles')
 
 
@@ -157,9 +159,6 @@ def cpu_goes_and_comes(machine):
 # More events than counters
 #
 
-# On Intel's, instructions and cycles have counters of their own; on AMD's, the
-# watchdog takes one of all.
-COUNTERS = {ICELAKE: 8, GENOA: 5, EPYC: 5, OPTERON: 3}
 MANY = 20
 
 
@@ -182,7 +181,7 @@ def multiplexed_counts(machine):
     The events are the same one, so that their sum is known whatever turns
     Linux gives them.
     """
-    event = 'branches:u'
+    event = perf_event(machine, IN_TURNS)
     output = yield f'''
         perf stat --no-scale -x , -o /tmp/stat \\
             -e {','.join([event] * MANY)} long
@@ -192,8 +191,8 @@ def multiplexed_counts(machine):
     require(max(shares) < 100, 'nothing takes turns')
     require(all(count for _, count, _ in counts), 'some had no turn')
     require_equal(sum(count for _, count, _ in counts),
-                  COUNTERS.get(machine, 4) * expectations('long')['branches'],
-                  'sum of all')
+                  COUNTERS.get(machine, ALL_COUNTERS)
+                  * expectations('long')[IN_TURNS], 'sum of all')
 
 
 @test(ICOUNT)
@@ -215,6 +214,7 @@ def multiplexed_scaled(machine):
 # The watchdog
 #
 
+@only('x86_64')
 @test(UP, SMP, GENOA, GENOA_SMP, EPYC, OPTERON)
 def watchdog(machine):
     """Its counter overflows, and perf's do, in each other's presence."""
@@ -256,6 +256,7 @@ NO_DRIVER = {
 }
 
 
+@only('x86_64')
 @test(OFF, MAX, QEMU64)
 def no_pmu(machine):
     """Linux knows that there is none, and perf says so."""

@@ -21,6 +21,7 @@ again:
         .balign 4
 value:  .skip 4
 
+        expect before, 1
         expect steps, next_step
         expect instructions, 1 + N * next_step + QUIT
         expect branches, N + 1

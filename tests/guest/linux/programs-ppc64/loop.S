@@ -10,12 +10,11 @@
 _start: lis 4,N>>16
         ori 4,4,N&0xffff
         mtctr 4
-        .globl step_first, step_last
-step_first:
-1:      nop
-step_last:
-        bdnz 1b
+1:      step nop
+        step bdnz 1b
         quit
+        expect before, 3
+        expect steps, next_step
         expect instructions, 3+2*N+QUIT
         expect branches, N
         expect taken, N-1

@@ -1,0 +1,155 @@
+/*
+ * Suite smp: two processors, or two threads of one, count for themselves
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+/* 3 a turn, 2 beside. */
+CODE("smp_loop:\n"
+     "    mtctr r3\n"
+     "1:  nop\n"
+     "    nop\n"
+     "    bdnz 1b\n"
+     "    blr\n");
+code_fn smp_loop;
+
+#define LOOP_INSNS(turns) (3 * (turns) + 2)
+
+/**
+ * struct job - what the second processor counts
+ * @mmcr0: while it does
+ * @pmc5: of which its counter starts
+ * @turns: of the loop
+ * @count, @cycles, @siar, @after: what it has then
+ */
+static struct {
+    uint64_t mmcr0, pmc5, turns;
+    uint64_t count, cycles, siar, after;
+} job;
+
+/* As run() does, without leaving the hypervisor's state. */
+CODE("smp_count:\n"             /* r3: turns, r4: MMCR0, r5: to freeze */
+     "    mflr r6\n"
+     "    mtspr 795, r4\n"
+     "    bl smp_loop\n"
+     "    mtspr 795, r5\n"
+     "    mtlr r6\n"
+     "    blr\n");
+uint64_t smp_count(uint64_t turns, uint64_t mmcr0, uint64_t frozen);
+
+#define OWN_INSNS 2             /* the call, and the write that stops */
+
+static void begin(void)
+{
+    mtspr(SPR_CTRL_WRITE, 1);
+    mtspr(SPR_MMCR0, MMCR0_FC);
+    mtspr(SPR_PMC5, job.pmc5);
+    mtspr(SPR_PMC6, 0);
+}
+
+static void count(void)
+{
+    begin();
+    smp_count(job.turns, job.mmcr0, MMCR0_FC);
+    job.count = mfspr(SPR_PMC5);
+    job.cycles = mfspr(SPR_PMC6);
+}
+
+/* The same until the counter overflows, which freezes it. */
+static void overflow(void)
+{
+    begin();
+    mtspr(SPR_MMCR0, job.mmcr0);
+    smp_loop(job.turns);
+    job.after = mfspr(SPR_MMCR0);
+    job.siar = mfspr(SPR_SIAR);
+    mtspr(SPR_MMCR0, MMCR0_FC);
+    job.count = mfspr(SPR_PMC5);
+    job.cycles = mfspr(SPR_PMC6);
+}
+
+static void give(void (*fn)(void))
+{
+    asm volatile("lwsync" : : : "memory");
+    work = fn;
+}
+
+/* However long it takes where both share a thread of the host. */
+static void await(void)
+{
+    while (work) {
+        asm volatile("or 27, 27, 27" : : : "memory");   /* yield */
+    }
+    asm volatile("isync" : : : "memory");
+}
+
+TEST(smp, counts)
+{
+    for (unsigned trial = 0; trial < 100; trial++) {
+        uint64_t turns = 1 + random() % 5000;
+        struct counts c;
+
+        job.turns = 1 + random() % 5000;
+        job.mmcr0 = 0;
+        job.pmc5 = 0;
+        give(count);
+        c = measure(STATE_PROBLEM, smp_loop, turns);
+        await();
+        expect_counts("loop", c, 0, 0, LOOP_INSNS(turns));
+        expect(job.count, LOOP_INSNS(job.turns) + OWN_INSNS,
+               "trial %u: instructions of the other", trial);
+        expect(job.cycles, job.count, "trial %u: cycles of the other", trial);
+    }
+}
+
+/* One is frozen in every way while the other counts. */
+TEST(smp, registers)
+{
+    static const uint64_t bits[] = {
+        MMCR0_FC, MMCR0_FCH, MMCR0_FC56, MMCR0_FCM0,
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(bits); i++) {
+        job.turns = 100;
+        job.mmcr0 = bits[i];
+        job.pmc5 = 5;
+        give(count);
+        expect_counts("loop", measure(STATE_HV, smp_loop, 1000),
+                      LOOP_INSNS(1000), 0, 0);
+        await();
+        expect(job.count, 5, "%lx: instructions of the other", bits[i]);
+    }
+}
+
+/* Both overflow; each has its own alerts only. */
+TEST(smp, alerts)
+{
+    const uint64_t armed = MMCR0_ALERT | MMCR0_FCECE;
+
+    for (unsigned period = 1; period <= 300; period++) {
+        uint64_t turns = 200, n = 7 * period % 300 + 1;
+
+        /* From the second instruction of the loop on. */
+        job.turns = 200;
+        job.mmcr0 = armed;
+        job.pmc5 = PMC_NEGATIVE - n - 100;
+        write_pmc(5, PMC_NEGATIVE - period);
+        sample();
+        give(overflow);
+        run(armed | MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, smp_loop, turns);
+        await();
+        expect(sample_count, 1, "%u: alerts", period);
+        expect(samples[0].siar,
+               (uint64_t)smp_loop
+               + (period == 1 ? 0 : 4 + 4 * ((period - 2) % 3)),
+               "%u: SIAR", period);
+        expect(job.count, PMC_NEGATIVE, "%u: PMC5 of the other", period);
+        expect(job.cycles, n + 100, "%u: PMC6 of the other", period);
+        expect(job.after & (MMCR0_FC | MMCR0_PMAO), MMCR0_FC | MMCR0_PMAO,
+               "%u: MMCR0 of the other", period);
+        expect(job.siar >= (uint64_t)smp_loop
+               && job.siar < (uint64_t)smp_loop + 16, true,
+               "%u: SIAR of the other", period);
+    }
+}

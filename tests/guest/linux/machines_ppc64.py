@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The machines of Power on which tests run."""
+
+from harness import Machine, symbols
+
+# Perf is Debian's on the first of these; on those that only compare models or
+# ways of execution, a small program counts, which takes less time.
+OURS = 'COUNT=tally'
+UP = Machine('POWER9')
+SMP = Machine('POWER9 smp', smp=2)
+POWER8 = Machine('POWER8', cpu='POWER8')
+POWER10 = Machine('POWER10', cpu='POWER10')
+POWER11 = Machine('POWER11', cpu='POWER11', setup=OURS)
+POWERNV9 = Machine('powernv9', machine='powernv9', cpu=None, setup=OURS)
+POWERNV10 = Machine('powernv10', machine='powernv10', cpu=None, setup=OURS)
+
+SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS)
+ICOUNT = Machine('icount', extra=['-icount', 'shift=2'], setup=OURS)
+ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
+                   setup=OURS, slowness=4)
+
+# Other cycles.
+CPI_2 = Machine('cpi=2', cpu='POWER9,pmu-cpi=2000')
+FREQUENCY = 1000000000
+CLOCK = Machine('clock',
+                cpu=f'POWER9,pmu-cycles=time,pmu-frequency={FREQUENCY}')
+
+OFF = Machine('pmu=off', cpu='POWER9,pmu=off')
+
+# Those of x86-64.
+ICELAKE = INTEL_MAX = MAX = QEMU64 = None
+GENOA = GENOA_SMP = EPYC = OPTERON = None
+
+#
+# Events
+#
+
+# What the programs call an event, and perf.
+EVENTS = {
+    'instructions': 'instructions:u',
+    'branches': 'r4d05e:u',
+    'taken': 'r200fa:u',
+    'loads': 'r4003e:u',
+    'stores': 'r200f0:u',
+    'failed': 'r1e058:u',
+    # Where programs do not state how many.
+    'finished': 'r10068:u',
+}
+EVENTS_OF = {
+    POWER8: {**EVENTS, 'branches': 'r40060:u', 'loads': 'r1002e:u',
+             'stores': 'r20016:u'},
+}
+SINCE_POWER10 = {**EVENTS, 'branches': 'r2f04a:u'}
+EVENTS_OF.update(dict.fromkeys([POWER10, POWER11, POWERNV10], SINCE_POWER10))
+
+# Most have one counter only; instructions have one of their own.
+TOGETHER = 1
+TOGETHER_ON = {}
+
+# What can be counted in three modes at the same time.
+IN_MODES = ['instructions', 'cycles']
+
+# An event that takes turns with itself, and in how many counters.
+IN_TURNS = 'taken'
+COUNTERS = {}
+ALL_COUNTERS = 1
+
+# Something else that `loop` does.
+OF_LOOP = 'taken'
+
+# What is counted of `long`; the kernel's beside it is replayed, too.
+OF_LONG = ['instructions', 'branches', 'taken']
+REPLAYED = ['instructions:u,instructions:k,r4003e', 'r4d05e,r200fa']
+
+#
+# Programs
+#
+
+PROGRAMS = ['loop', 'branches', 'faults', 'memory', 'syscalls', 'traps',
+            'vectored', 'mixed']
+
+# What does not take long even with a block for each instruction.
+QUICK = ['branches', 'memory', 'syscalls', 'traps', 'vectored', 'mixed']
+
+# What an Opteron can execute.
+ON_OPTERON = []
+
+# What POWER8 can execute.
+ON_POWER8 = ['loop', 'branches', 'faults', 'syscalls', 'traps']
+
+
+def loop_address(index):
+    """The address of the instruction that follows so many of `loop`."""
+    names = symbols('loop')
+    return names[f"step_{(index - names['expect_before']) % 2}"]
+
+
+# The steps of `mixed` that are, or do, something; None is for all.
+TAKEN = {4, 5, 8, 19, 22, 23, 24, 29}
+STEPS = {
+    'finished': TAKEN | {10, 25},
+    'taken': TAKEN,
+    'loads': {3, 11, 26},
+    'stores': {2, 12, 14},
+    'cycles': None,
+    'instructions': None,
+}
+
+SAMPLED_TOGETHER = ['finished', 'taken', 'loads', 'instructions']
+

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The machines of x86-64 on which tests run."""
+
+from harness import LEFT_OUT, SKYLAKE, Machine, symbols
+
+# Perf is Debian's on these two; on those that only compare ways of execution,
+# a small program counts, which takes less time.
+UP = Machine('up')
+SMP = Machine('smp', smp=2)
+
+OURS = 'COUNT=tally'
+SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS)
+ICOUNT = Machine('icount', extra=['-icount', 'shift=0'], setup=OURS)
+ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
+                   setup=OURS, slowness=4)
+
+# Another microarchitecture, with other codes and 8 counters.
+ICELAKE = Machine('icelake', setup=OURS, cpu=(
+    f'Icelake-Server-v5,pmu=on,{LEFT_OUT},-avx512f,-avx512dq,-avx512ifma,'
+    '-avx512cd,-avx512bw,-avx512vl,-avx512vbmi,-avx512vbmi2,-gfni,'
+    '-vpclmulqdq,-avx512vnni,-avx512bitalg,-avx512-vpopcntdq,-spec-ctrl,'
+    '-arch-capabilities,-ssbd,-xsaves'))
+
+# AMD's: with global registers, with six counters but without these, and with
+# the four that there always were.
+GENOA = Machine('genoa', cpu=(
+    'EPYC-Genoa-v1,pmu=on,-pcid,-invpcid,-avx512f,-avx512dq,-avx512ifma,'
+    '-avx512cd,-avx512bw,-avx512vl,-avx512vbmi,-avx512vbmi2,-gfni,-vpclmulqdq,'
+    '-avx512vnni,-avx512bitalg,-avx512-vpopcntdq,-avx512-bf16,-fxsr-opt,'
+    '-misalignsse,-osvw,-topoext,-clzero,-ibpb,-ibrs,-amd-stibp,'
+    '-stibp-always-on,-amd-ssbd,-amd-psfd,-no-nested-data-bp,'
+    '-lfence-always-serializing,-null-sel-clr-base,-auto-ibrs,-nrip-save,'
+    '-vnmi,-xsavec,-xsaves'))
+GENOA_SMP = GENOA.variant('genoa-smp', smp=2)
+EPYC = Machine('epyc', setup=OURS, cpu=(
+    'EPYC-v1,pmu=on,-fxsr-opt,-misalignsse,-osvw,-topoext,-nrip-save,-xsavec'))
+OPTERON = Machine('opteron', setup=OURS,
+                  cpu='Opteron_G3-v1,pmu=on,-misalignsse')
+
+# Other cycles.
+CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')
+FREQUENCY = 1000000000
+CLOCK = Machine('clock',
+                cpu=f'{SKYLAKE},pmu-cycles=time,pmu-frequency={FREQUENCY}')
+
+# No PMU, because it is not wanted or not asked for.
+OFF = Machine('pmu=off', cpu=SKYLAKE.replace('pmu=on', 'pmu=off'))
+MAX = Machine('max', cpu='max')
+QEMU64 = Machine('qemu64', cpu='qemu64')
+
+# What TCG has of everything, under Intel's name.
+INTEL_MAX = Machine('max-intel', cpu='max,vendor=GenuineIntel', setup=OURS)
+
+# Those of Power.
+POWER8 = POWER10 = POWER11 = POWERNV9 = POWERNV10 = None
+
+#
+# Events
+#
+
+# What the programs call an event, and perf.
+EVENTS = {
+    'instructions': 'instructions:u',
+    'branches': 'branches:u',
+    'conditional': 'r01c4:u',
+    'not_taken': 'r10c4:u',
+    'taken': 'r20c4:u',
+    'calls': 'r02c4:u',
+    'returns': 'r08c4:u',
+    'far': 'r40c4:u',
+    'loads': 'r81d0:u',
+    'stores': 'r82d0:u',
+}
+K10 = {
+    'instructions': 'instructions:u',
+    'branches': 'branches:u',
+    'returns': 'rc8:u',
+    'far': 'rc6:u',
+}
+ZEN = {**K10, 'conditional': 'rd1:u', 'loads': 'r129:u', 'stores': 'r229:u'}
+EVENTS_OF = {ICELAKE: {**EVENTS, 'conditional': 'r11c4:u'},
+             GENOA: ZEN, GENOA_SMP: ZEN, EPYC: ZEN, OPTERON: K10}
+
+# No more than that at a time, so that all are counted all the time, beside
+# instructions, which have a counter of their own on Intel's, and the watchdog.
+TOGETHER = 4
+TOGETHER_ON = {OPTERON: 2}
+
+# What can be counted in three modes at the same time.
+IN_MODES = ['instructions', 'cycles', 'branches']
+
+# An event that takes turns with itself, and in how many counters.
+IN_TURNS = 'branches'
+# On AMD's, the watchdog takes one.
+COUNTERS = {ICELAKE: 8, GENOA: 5, EPYC: 5, OPTERON: 3}
+ALL_COUNTERS = 4
+
+# Something else that `loop` does.
+OF_LOOP = 'conditional'
+
+# What is counted of `long`; the kernel's beside it is replayed, too.
+OF_LONG = ['instructions', 'branches', 'conditional', 'loads', 'stores']
+REPLAYED = ['instructions:u,instructions:k,r81d0', 'branches,r82d0']
+
+#
+# Programs
+#
+
+PROGRAMS = ['loop', 'calls', 'faults', 'strings', 'syscalls', 'signals',
+            'special', 'fork', 'exec', 'threads', 'smc', 'pages', 'affinity']
+
+# What does not take long even with a block for each instruction.
+QUICK = ['calls', 'strings', 'special', 'fork', 'exec', 'threads', 'smc',
+         'affinity']
+
+# What executes no instruction that is younger than an Opteron.
+ON_OPTERON = [program for program in PROGRAMS if program != 'special']
+
+# What POWER8 can execute.
+ON_POWER8 = []
+
+
+def loop_address(index):
+    """The address of the instruction that follows so many of `loop`."""
+    first = symbols('loop')['loop']
+    return first + (0, 1, 3)[(index - 1) % 3]       # nop, dec, jnz
+
+
+# The steps of `mixed` that are, or do, something; None is for all.
+CONDITIONAL = {12, 20, 21, 22, 23, 25}
+STEPS = {
+    'conditional': CONDITIONAL,
+    'branches': CONDITIONAL | {6, 7, 10, 18, 28},
+    'calls': {7},
+    'loads': {5, 10, 13},
+    'stores': {3, 4, 7, 13},
+    'cycles': None,
+    'instructions': None,
+}
+
+# Intel has four general counters, and the fixed one of instructions.
+SAMPLED_TOGETHER = ['conditional', 'branches', 'loads', 'stores',
+                    'instructions']
+

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What only Power has: streams of a QEMU whose PMU was another, branches that
+are recorded, events by their names."""
+
+import re
+import subprocess
+
+from harness import (ROOT, expectations, require, require_equal, scenario,
+                     symbols, test)
+from machines import OFF, POWER8, POWER10, UP, loop_address
+from test_counting import check_counts, parse
+from test_lifecycle import adds, events_of_long, leave
+from test_sampling import ADDRESSES, PINNED, addresses, check_samples
+
+PERIOD = 100003
+
+#
+# Streams of stock QEMU
+#
+
+# Counted by stock QEMU when it leaves, and what comes after it.
+ACROSS = f'''
+. /tests/guest.sh
+guest_setup
+announce 1 long
+count instructions:u,cycles:u long
+echo @@@ counts
+count {events_of_long(UP)} long
+echo @@@ samples
+{PINNED} -e instructions:u -c {PERIOD} loop
+{ADDRESSES}
+echo @@@ complaints
+complaints
+'''
+
+
+@scenario
+def stream_of_stock(start, directory):
+    """A machine of stock QEMU, in the midst of counting, goes on with ours."""
+    stock = subprocess.run([ROOT / 'scripts' / 'fetch-stock'], check=True,
+                           text=True, stdout=subprocess.PIPE).stdout.strip()
+    state = directory / 'state'
+    source = start(UP, ACROSS, ['long', 'loop'], adds(), monitored=True,
+                   qemu=stock)
+    source.lines_until('@@@ begin')
+    source.monitor.command('stop')
+    source.monitor.command('migrate', uri=f'file:{state}')
+    source.monitor.wait('migration', lambda: source.monitor.command(
+        'query-migrate').get('status') == 'completed')
+    leave(source)
+
+    target = start(UP, ACROSS, ['long', 'loop'], adds(), monitored=True,
+                   extra=['-incoming', f'file:{state}'], verbose=True)
+    target.monitor.wait('loading', lambda: target.monitor.command(
+        'query-migrate').get('status') == 'completed')
+    target.monitor.command('cont')
+    # This was not counted right to begin with; but it is counted.
+    begun = parse('\n'.join(target.lines_until('@@@ counts')))
+    require(all(begun[event][0] for event in ('instructions:u', 'cycles:u')),
+            f'what stock QEMU began: {begun}')
+    check_counts(UP, 'long', '\n'.join(target.lines_until('@@@ samples')))
+    samples = target.lines_until('@@@ complaints')[:-1]
+    check_samples(addresses('\n'.join(samples)), PERIOD,
+                  expectations('loop')['instructions'], loop_address)
+    complaints = ''.join(target.rest())
+    require(not complaints, complaints)
+
+#
+# Events by name
+#
+
+@test(UP, POWER8, POWER10)
+def branches_by_name(machine):
+    """Linux's own code for branches is one that counts."""
+    event = 'branches:u'
+    counts = parse((yield f"COUNT='perf stat'; count {event} loop"))
+    require_equal(counts[event], [expectations('loop')['branches']], event)
+
+
+@test(OFF)
+def no_pmu(machine):
+    """Linux drives what it knows of the processor; it is not there."""
+    output = yield '''
+        perf stat -x , -o /tmp/stat -e instructions,cycles,task-clock loop
+        grep , /tmp/stat'''
+    counts = {line.split(',')[2]: line.split(',')[0]
+              for line in output.splitlines()}
+    require(float(counts.pop('task-clock')) > 0, 'no time has passed')
+    require_equal(counts, {'instructions': '0', 'cycles': '0'}, 'counts')
+
+
+#
+# Where samples are
+#
+
+def edges():
+    """The taken branches of `mixed`: from where to where."""
+    names = symbols('mixed')
+    step = [names.get(f'step_{number}') for number in range(31)]
+    for number in 23, 24, 25:
+        step[number] = step[22]
+    return {(step[number], step[(number + 1) % 30])
+            for number in (4, 5, 8, 19, 22, 29)}
+
+
+@test(UP, POWER10)
+def branch_stack(machine):
+    """Each branch that is recorded is one of the program's, and in order."""
+    output = yield f'''
+        {PINNED} -b -e instructions:u -c 1009 mixed
+        perf script -i /tmp/data -F brstack'''
+    wanted = edges()
+    seen = set()
+    stacks = [re.findall(r'0x([0-9a-f]+)/0x([0-9a-f]+)/', line)
+              for line in output.splitlines()]
+    stacks = [[(int(source, 16), int(target, 16)) for source, target in stack]
+              for stack in stacks if stack]
+    require(len(stacks) >= expectations('mixed')['instructions'] // 1009 - 1,
+            f'{len(stacks)} branch stacks')
+    for stack in stacks:
+        if stack[-1][0] == 0:
+            # The buffer has had no room for where this one was.
+            require(stack.pop()[1] in {target for _, target in wanted},
+                    'the oldest branch led nowhere')
+        require(set(stack) <= wanted, f'{set(stack) - wanted} are no branches')
+        seen |= set(stack)
+    require_equal(seen, wanted, 'branches seen')

@@ -36,7 +36,6 @@ def check_samples(got, period, total, address_of, event='event', itself=None):
     * on Power they may be on the instruction itself, itself(N): if another
       interrupt comes first, Linux takes its address from SIAR.
     """
-    require_equal(len(got), total // period, f'samples of {event}')
     itself = itself or (lambda nth: address_of(nth - 1))
 
     def elsewhere(nth):
@@ -47,12 +46,15 @@ def check_samples(got, period, total, address_of, event='event', itself=None):
     few = 0
     for number, address in enumerate(got, 1):
         nth = number * period
+        require(nth <= total, f'{len(got)} samples of {event}, all of them in '
+                f'their places, not {total // period}')
         if address == address_of(nth):
             continue
         require(address == elsewhere(nth),
-                f'sample {number} of {len(got)} of {event} is at '
-                f'{address:#x}, not {address_of(nth):#x}')
+                f'sample {number} of {len(got)}, not {total // period}, of '
+                f'{event} is at {address:#x}, not {address_of(nth):#x}')
         few += 1
+    require_equal(len(got), total // period, f'samples of {event}')
     require(few <= 1 + len(got) // 20,
             f'{few} of {len(got)} samples are not where they should be')
 
@@ -153,6 +155,7 @@ class Mixed:
 
     def __init__(self):
         names = symbols('mixed')
+        self.start = names['_start']
         self.before = names['expect_before']
         self.steps = names['expect_steps']
         self.end = names['expect_rounds'] * self.steps
@@ -172,8 +175,10 @@ class Mixed:
         return index % self.steps if index >= 0 else None
 
     def __call__(self, index):
-        step = self.step(index)
-        return None if step is None else self.addresses[step]
+        if index < self.before:
+            # Instructions of four bytes, or a single one.
+            return self.start + 4 * index
+        return self.addresses[self.step(index)]
 
 
 def check_mixed(event, got, period):

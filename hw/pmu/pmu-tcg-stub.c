@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "hw/pmu/pmu-filter.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/pmu-tcg-translate.h"
 
@@ -39,5 +40,9 @@ void pmu_translate_insn_start(DisasContextBase *db)
 }
 
 void pmu_gen_accesses(DisasContextBase *db)
+{
+}
+
+void pmu_filter_add_property(ObjectClass *accel)
 {
 }

@@ -218,7 +218,8 @@ static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
     uint64_t field = fixed_field(v, i);
 
     return (PmuSelect) {
-        .event = intel_fixed_events[i],
+        .event = pmu_filter_allows_fixed(v->filter, i) ? intel_fixed_events[i]
+                                                       : PMU_EVENT_NONE,
         .modes = all_modes(v) & x86_vpmu_modes(field & FIXED_OS,
                                                field & FIXED_USR),
     };

@@ -6,7 +6,6 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitmap.h"
-#include "qemu/bitops.h"
 #include "qemu/log.h"
 #include "vpmu-events.h"
 
@@ -39,7 +38,8 @@ void x86_vpmu_report_uncounted(const X86VPmuModel *model, uint32_t code)
         set_bit_atomic(code, reported);
         qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%02x, unit mask 0x%02x (%s) is "
                       "not counted and reads 0\n",
-                      code & 0xfff, code >> 12, model->name);
+                      X86_VPMU_CODE_EVENT(code), X86_VPMU_CODE_UMASK(code),
+                      model->name);
     }
 }
 

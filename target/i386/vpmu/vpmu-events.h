@@ -10,12 +10,15 @@
 #ifndef I386_VPMU_EVENTS_H
 #define I386_VPMU_EVENTS_H
 
+#include "qemu/bitops.h"
 #include "hw/pmu/pmu.h"
 
 /**
  * X86_VPMU_CODE - an event select, of up to 12 bits, and a unit mask
  */
 #define X86_VPMU_CODE(event, umask) ((uint32_t)(umask) << 12 | (event))
+#define X86_VPMU_CODE_EVENT(code) extract32(code, 0, 12)
+#define X86_VPMU_CODE_UMASK(code) extract32(code, 12, 8)
 
 /**
  * X86_VPMU_NR_CODES - codes are below this number

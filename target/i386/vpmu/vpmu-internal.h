@@ -13,6 +13,7 @@
 #include "hw/pmu/pmu-tcg.h"
 #include "vpmu.h"
 #include "vpmu-events.h"
+#include "vpmu-filter.h"
 
 #define X86_VPMU_MAX_GP 8
 
@@ -156,6 +157,7 @@ typedef enum X86VPmuEngine {
  * @nr_gp: general-purpose counters
  * @nr_fixed: fixed-function counters
  * @model: which codes of events the CPU knows
+ * @filter: what it may count, under TCG
  * @evtsel: IA32_PERFEVTSELx, PERF_CTLx
  * @fixed_ctrl: IA32_FIXED_CTR_CTRL
  * @global_ctrl: IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl
@@ -177,6 +179,7 @@ struct X86VPmu {
     uint32_t nr_gp;
     uint32_t nr_fixed;
     const X86VPmuModel *model;
+    const PmuFilter *filter;
     uint64_t evtsel[X86_VPMU_MAX_GP];
     uint64_t fixed_ctrl;
     uint64_t global_ctrl;

@@ -78,10 +78,80 @@ bool x86_vpmu_kvm_has_pmu(X86CPU *cpu)
 }
 
 /*
+ * Policy
+ */
+
+static bool refuse_filter(const char *what, Error **errp)
+{
+    ERRP_GUARD();
+
+    error_setg(errp, "pmu-filter is not possible: the host's KVM does not know "
+               "%s", what);
+    error_append_hint(errp, "Leave it out, or take a newer kernel for the "
+                      "host.\n");
+    return false;
+}
+
+/* Entries that KVM only takes if it is told that there are such. */
+static bool is_masked(const X86VPmuFilterEntry *e)
+{
+    return e->mask != 0xff || e->exclude;
+}
+
+/*
+ * An entry without a mask is an event as in the registers; otherwise all are
+ * in a format of KVM's own.
+ */
+static uint64_t kvm_filter_event(const X86VPmuFilterEntry *e, bool masked)
+{
+    return masked ? KVM_PMU_ENCODE_MASKED_ENTRY(e->select, e->mask, e->match,
+                                                e->exclude)
+                  : deposit64(extract64(e->select, 0, 8) | e->match << 8,
+                              32, 4, e->select >> 8);
+}
+
+static bool set_filter(const PmuFilter *filter, Error **errp)
+{
+    g_autofree struct kvm_pmu_event_filter *f = NULL;
+    X86VPmuFilterEntry entries[PMU_FILTER_MAX_EVENTS];
+    bool masked = false;
+    unsigned n = 0;
+    int ret;
+
+    for (KvmPmuFilterEventList *e = filter->events; e; e = e->next) {
+        entries[n] = x86_vpmu_filter_entry(e->value);
+        masked = masked || is_masked(&entries[n]);
+        n++;
+    }
+    if (!kvm_check_extension(kvm_state, KVM_CAP_PMU_EVENT_FILTER)) {
+        return refuse_filter("filters", errp);
+    }
+    if (masked
+        && !kvm_check_extension(kvm_state, KVM_CAP_PMU_EVENT_MASKED_EVENTS)) {
+        return refuse_filter("entries with masks", errp);
+    }
+    f = g_malloc0(sizeof(*f) + n * sizeof(f->events[0]));
+    f->action = filter->action == KVM_PMU_FILTER_ACTION_ALLOW
+                ? KVM_PMU_EVENT_ALLOW : KVM_PMU_EVENT_DENY;
+    f->fixed_counter_bitmap = filter->fixed;
+    f->flags = masked ? KVM_PMU_EVENT_FLAG_MASKED_EVENTS : 0;
+    f->nevents = n;
+    for (unsigned i = 0; i < n; i++) {
+        f->events[i] = kvm_filter_event(&entries[i], masked);
+    }
+    ret = kvm_vm_ioctl(kvm_state, KVM_SET_PMU_EVENT_FILTER, f);
+    if (ret < 0) {
+        error_setg_errno(errp, -ret, "KVM does not take the filter");
+    }
+    return ret == 0;
+}
+
+/*
  * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
  * any more once there is a vCPU.
  */
-static bool settle_for_machine(X86CPU *cpu, Error **errp)
+static bool settle_for_machine(X86CPU *cpu, const PmuFilter *filter,
+                               Error **errp)
 {
     static enum { UNSETTLED, DISABLED, ENABLED } settled;
     bool off = cpu->pmu_asked_for && !cpu->enable_pmu;
@@ -92,6 +162,9 @@ static bool settle_for_machine(X86CPU *cpu, Error **errp)
         return false;
     }
     if (settled == UNSETTLED) {
+        if (filter && !set_filter(filter, errp)) {
+            return false;
+        }
         off = off && kvm_vm_enable_cap(kvm_state, KVM_CAP_PMU_CAPABILITY, 0,
                                        KVM_PMU_CAP_DISABLE) == 0;
         settled = off ? DISABLED : ENABLED;
@@ -146,7 +219,8 @@ static bool settle_shape(X86CPU *cpu, Error **errp)
                           props->version < 2 ? 0 : host.nr_fixed, errp);
 }
 
-bool x86_vpmu_kvm_configure(X86CPU *cpu, Error **errp)
+bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
+                            Error **errp)
 {
     if (cpu->enable_pmu && !host_has_pmu(cpu)) {
         if (cpu->pmu_asked_for) {
@@ -154,7 +228,7 @@ bool x86_vpmu_kvm_configure(X86CPU *cpu, Error **errp)
         }
         cpu->enable_pmu = false;
     }
-    return settle_for_machine(cpu, errp)
+    return settle_for_machine(cpu, filter, errp)
            && (!x86_vpmu_kvm_has_pmu(cpu) || settle_shape(cpu, errp));
 }
 

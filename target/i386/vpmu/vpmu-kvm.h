@@ -17,11 +17,13 @@
 #define I386_VPMU_KVM_H
 
 #include "cpu.h"
+#include "hw/pmu/pmu-filter.h"
 
 /**
  * x86_vpmu_kvm_configure - settle what PMU the guest gets
  * @cpu: the CPU, being realized; before any vCPU of the machine exists, for
  *       the first CPU
+ * @filter: what the machine's CPUs may count; NULL if there is no filter
  * @errp: what the host cannot give, and what helps
  *
  * Fills in the properties that were not given.  With pmu=off the kernel's
@@ -31,7 +33,8 @@
  *
  * Returns: false with @errp set if what was asked for cannot be had.
  */
-bool x86_vpmu_kvm_configure(X86CPU *cpu, Error **errp);
+bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
+                            Error **errp);
 
 /**
  * x86_vpmu_kvm_has_pmu - whether the kernel has a PMU for a CPU

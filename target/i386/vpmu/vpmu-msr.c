@@ -15,7 +15,8 @@ PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
     uint64_t evtsel = v->evtsel[i];
 
     return (PmuSelect) {
-        .event = x86_vpmu_event(v->model, code),
+        .event = x86_vpmu_filter_allows(v->filter, code)
+                 ? x86_vpmu_event(v->model, code) : PMU_EVENT_NONE,
         .modes = modes & x86_vpmu_modes(evtsel & X86_EVTSEL_OS,
                                         evtsel & X86_EVTSEL_USR),
         .threshold = extract64(evtsel, X86_EVTSEL_CMASK, 8),

@@ -86,7 +86,7 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
     return false;
 }
 
-static bool configure_kvm(X86CPU *cpu, Error **errp)
+static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
 {
     ERRP_GUARD();
     const char *cycles = pmu_cycles_given(&cpu->vpmu_props.cycles);
@@ -97,16 +97,20 @@ static bool configure_kvm(X86CPU *cpu, Error **errp)
                           "the host's PMU counts.\n");
         return false;
     }
-    return x86_vpmu_kvm_configure(cpu, errp);
+    return x86_vpmu_kvm_configure(cpu, filter, errp);
 }
 
 bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
     const X86VPmuOps *ops;
+    const PmuFilter *filter;
     const char *given = given_property(&cpu->vpmu_props);
 
-    if (kvm_enabled() && !configure_kvm(cpu, errp)) {
+    if (!x86_vpmu_filter(&filter, errp)) {
+        return false;
+    }
+    if (kvm_enabled() && !configure_kvm(cpu, filter, errp)) {
         return false;
     }
     ops = ops_for(cpu);
@@ -178,6 +182,7 @@ void x86_vpmu_create(X86CPU *cpu)
     v->vendor = cpu->env.cpuid_vendor1;
     v->nr_gp = cpu->vpmu_props.gp_counters;
     v->nr_fixed = cpu->vpmu_props.fixed_counters;
+    x86_vpmu_filter(&v->filter, &error_abort);  /* x86_vpmu_configure() did */
     ops->init(v);
     create_counters(v);
     v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);

@@ -161,3 +161,12 @@ PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
     }
     return event;
 }
+
+uint32_t ppc_event_code(unsigned pmc, uint64_t mmcr1)
+{
+    unsigned unit = pmc < 5 ? MMCR1_UNIT(mmcr1, pmc) : 0;
+    unsigned sel = pmc < 5 ? MMCR1_SEL(mmcr1, pmc)
+                   : pmc == 5 ? pmc5.sel : pmc6.sel;
+
+    return pmc << 16 | unit << 12 | sel;
+}

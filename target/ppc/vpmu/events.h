@@ -66,4 +66,13 @@ extern const PpcVPmuModel ppc_vpmu_power10;
 PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
                    uint64_t mmcra);
 
+/**
+ * ppc_event_code - the code of what is selected
+ * @pmc: 1 to PPC_NR_PMCS
+ * @mmcr1: MMCR1
+ *
+ * Returns: 0xPUxSS, as above.
+ */
+uint32_t ppc_event_code(unsigned pmc, uint64_t mmcr1);
+
 #endif /* PPC_VPMU_EVENTS_H */

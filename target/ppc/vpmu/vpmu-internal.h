@@ -8,6 +8,7 @@
 #define PPC_VPMU_INTERNAL_H
 
 #include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-filter.h"
 #include "hw/pmu/pmu-manual.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "access.h"
@@ -21,6 +22,7 @@ typedef struct PpcVPmu PpcVPmu;
  * struct PpcVPmu - the PMU of one CPU
  * @cpu: the CPU; its registers are those of the PMU
  * @model: what depends on the processor
+ * @filter: what it may count
  * @pmu: the counters; PMCn is counter n - 1
  * @tcg: what drives them, under TCG
  * @manual: or what drives them under qtest
@@ -32,6 +34,7 @@ typedef struct PpcVPmu PpcVPmu;
 struct PpcVPmu {
     PowerPCCPU *cpu;
     const PpcVPmuModel *model;
+    const PmuFilter *filter;
     Pmu *pmu;
     PmuTcg *tcg;
     PmuManual *manual;
@@ -39,6 +42,22 @@ struct PpcVPmu {
     uint32_t bhrb_unread;
     QEMUTimer *timebase;
 };
+
+/**
+ * ppc_vpmu_filter - what the machine's CPUs may count
+ * @filter: is set to the filter, and to NULL if there is none
+ * @errp: what is wrong with it
+ *
+ * As pmu_filter_take(), for the codes of Power.
+ */
+bool ppc_vpmu_filter(const PmuFilter **filter, Error **errp);
+
+/**
+ * ppc_vpmu_filter_allows - may this event be counted?
+ * @filter: ppc_vpmu_filter()
+ * @code: ppc_event_code()
+ */
+bool ppc_vpmu_filter_allows(const PmuFilter *filter, uint32_t code);
 
 /**
  * PPC_BHRB_UNUSED - after so many alerts nobody is interested in branches

@@ -54,17 +54,14 @@ static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
  */
 
 /* An event that is asked for and not counted is reported once. */
-static void report_uncounted(const PpcVPmu *v, unsigned pmc, uint64_t mmcr1)
+static void report_uncounted(const PpcVPmu *v, uint32_t code)
 {
-    static DECLARE_BITMAP(reported, 4 << 12);
-    unsigned sel = MMCR1_SEL(mmcr1, pmc);
-    unsigned unit = MMCR1_UNIT(mmcr1, pmc);
-    unsigned code = (pmc - 1) << 12 | unit << 8 | sel;
+    static DECLARE_BITMAP(reported, (PPC_NR_PMCS + 1) << 16);
 
-    if (sel && !test_bit(code, reported)) {
+    if (extract32(code, 0, 8) && !test_bit(code, reported)) {
         set_bit_atomic(code, reported);
-        qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%x%x0%02x (%s) is not counted "
-                      "and reads 0\n", pmc, unit, sel, v->model->name);
+        qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%" PRIx32 " (%s) is not "
+                      "counted and reads 0\n", code, v->model->name);
     }
 }
 
@@ -78,14 +75,16 @@ static PmuSelect select_for(const PpcVPmu *v, unsigned pmc)
         .pmm = FIELD_EX64(env->msr, MSR, PMM),
         .run = env->spr[SPR_CTRL] & CTRL_RUN,
     };
+    const uint32_t code = ppc_event_code(pmc, mmcr1);
     const PpcEvent event = ppc_event(v->model, pmc, mmcr1,
                                      env->spr[SPR_POWER_MMCRA]);
     PmuModes modes = ppc_freeze_modes(&freeze, pmc, event.runs_always);
 
     if (modes && event.event == PMU_EVENT_NONE) {
-        report_uncounted(v, pmc, mmcr1);
+        report_uncounted(v, code);
     }
-    if (event.run_latch && !freeze.run) {
+    if ((event.run_latch && !freeze.run)
+        || !ppc_vpmu_filter_allows(v->filter, code)) {
         modes = 0;
     }
     return (PmuSelect) { .event = event.event, .modes = modes };
@@ -318,7 +317,11 @@ bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
 {
     ERRP_GUARD();
     const char *given = pmu_cycles_given(&cpu->pmu_cycles);
+    const PmuFilter *filter;
 
+    if (!ppc_vpmu_filter(&filter, errp)) {
+        return false;
+    }
     if (model_for(cpu)) {
         return pmu_cycles_configure(&cpu->pmu_cycles, errp);
     }
@@ -380,6 +383,7 @@ void ppc_vpmu_create(PowerPCCPU *cpu)
     v->cpu = cpu;
     v->model = model;
     v->bhrb_unread = PPC_BHRB_UNUSED;
+    ppc_vpmu_filter(&v->filter, &error_abort);  /* ppc_vpmu_configure() did */
     create_counters(v);
     ppc_vpmu_timebase_init(v);
     v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);

@@ -161,6 +161,13 @@ class Machine:
         return other
 
 
+def filtered(name, machine, **properties):
+    """A machine whose guests may not count everything."""
+    what = {'qom-type': 'kvm-pmu-filter', 'id': 'filter', **properties}
+    return machine.variant(name, accel='tcg,pmu-filter=filter',
+                           extra=['-object', json.dumps(what)])
+
+
 class Monitor:
     """QMP over a socket."""
 
@@ -314,6 +321,15 @@ class Guest:
         require(status == 0, f'guest-run ended with status {status}: '
                 + (self.errors() or '; '.join(found[-3:])))
         return found
+
+    def refusal(self):
+        """What QEMU says when it is not to run a guest, and ends."""
+        while self.line() is not None:
+            pass
+        self.process.wait()
+        said = self.errors()
+        self.errors_path.write_text('')
+        return said
 
     def errors(self):
         return self.errors_path.read_text(errors='replace').strip()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The machines of Power on which tests run."""
 
-from harness import Machine, symbols
+from harness import Machine, filtered, symbols
 
 # Perf is Debian's on the first of these; on those that only compare models or
 # ways of execution, a small program counts, which takes less time.
@@ -24,6 +24,35 @@ CPI_2 = Machine('cpi=2', cpu='POWER9,pmu-cpi=2000')
 FREQUENCY = 1000000000
 CLOCK = Machine('clock',
                 cpu=f'POWER9,pmu-cycles=time,pmu-frequency={FREQUENCY}')
+
+# What may be counted: not these, and only these.  Linux may count
+# instructions in any counter.
+DENIES = filtered('denies', UP, action='deny', events=[
+    {'format': 'raw', 'code': 0x500fa},
+    {'format': 'raw', 'code': 0x2},
+    {'format': 'raw', 'code': 0x4d05e},
+])
+ALLOWS = filtered('allows', UP, action='allow', events=[
+    {'format': 'raw', 'code': 0x500fa},
+    {'format': 'raw', 'code': 0x2},
+    {'format': 'raw', 'code': 0x4003e},
+])
+DENIED = {
+    DENIES: {'instructions', 'branches'},
+    # Selector 0xfa is instructions in PMC5, and taken branches in PMC2.
+    ALLOWS: {'branches', 'taken', 'stores', 'failed'},
+}
+
+# What is no filter, and what QEMU says of it.
+MALFORMED = [
+    ({'action': 'deny', 'events': [{'format': 'raw', 'code': 0x700fa}]},
+     '0x700fa is not the raw code', 'the counter, or 0 for any'),
+    ({'action': 'deny', 'events': [{'format': 'x86-select-umask', 'select': 1,
+                                    'umask': 0}]},
+     'x86-select-umask is for x86', 'Use format raw'),
+    ({'action': 'deny', 'x86-fixed-counter': 1},
+     'x86-fixed-counter', 'PMC5 counts event 0x500fa'),
+]
 
 OFF = Machine('pmu=off', cpu='POWER9,pmu=off')
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The machines of x86-64 on which tests run."""
 
-from harness import LEFT_OUT, SKYLAKE, Machine, symbols
+from harness import LEFT_OUT, SKYLAKE, Machine, filtered, symbols
 
 # Perf is Debian's on these two; on those that only compare ways of execution,
 # a small program counts, which takes less time.
@@ -43,6 +43,42 @@ FREQUENCY = 1000000000
 CLOCK = Machine('clock',
                 cpu=f'{SKYLAKE},pmu-cycles=time,pmu-frequency={FREQUENCY}')
 
+# What may be counted: not these, and only these.  Linux counts instructions in
+# a fixed counter if there is one.
+DENIES = filtered('denies', UP, action='deny', **{
+    'x86-fixed-counter': 1,
+    'events': [
+        {'format': 'raw', 'code': 0xc0},
+        {'format': 'raw', 'code': 0x01c4},
+        {'format': 'x86-select-umask', 'select': 0xd0, 'umask': 0x82},
+    ]})
+ALLOWS = filtered('allows', GENOA, action='allow', events=[
+    {'format': 'raw', 'code': 0xd1},
+    {'format': 'x86-select-umask', 'select': 0xc2, 'umask': 0},
+    {'format': 'x86-masked-entry', 'select': 0x29, 'mask': 0x02, 'match': 0,
+     'exclude': False},
+    {'format': 'x86-masked-entry', 'select': 0xc0, 'mask': 0, 'match': 0,
+     'exclude': False},
+    {'format': 'x86-masked-entry', 'select': 0xc0, 'mask': 0xff, 'match': 0,
+     'exclude': True},
+])
+DENIED = {
+    DENIES: {'instructions', 'conditional', 'stores'},
+    ALLOWS: {'instructions', 'stores', 'returns', 'far'},
+}
+
+# What is no filter, and what QEMU says of it.
+MALFORMED = [
+    ({'action': 'deny', 'events': [{'format': 'raw', 'code': 1 << 20}]},
+     '0x100000 is not the raw code', 'Bits 0 to 15 and 32 to 35'),
+    ({'action': 'deny', 'events': [{'format': 'x86-select-umask',
+                                    'select': 0x1000, 'umask': 0}]},
+     'select 0x1000', 'Allowed: up to 0xfff'),
+    ({'action': 'deny', 'events': [{'format': 'x86-masked-entry', 'select': 1,
+                                    'mask': 1, 'match': 2, 'exclude': False}]},
+     'gives 0x2', 'must be set in mask'),
+]
+
 # No PMU, because it is not wanted or not asked for.
 OFF = Machine('pmu=off', cpu=SKYLAKE.replace('pmu=on', 'pmu=off'))
 MAX = Machine('max', cpu='max')
@@ -79,7 +115,7 @@ K10 = {
 }
 ZEN = {**K10, 'conditional': 'rd1:u', 'loads': 'r129:u', 'stores': 'r229:u'}
 EVENTS_OF = {ICELAKE: {**EVENTS, 'conditional': 'r11c4:u'},
-             GENOA: ZEN, GENOA_SMP: ZEN, EPYC: ZEN, OPTERON: K10}
+             GENOA: ZEN, GENOA_SMP: ZEN, ALLOWS: ZEN, EPYC: ZEN, OPTERON: K10}
 
 # No more than that at a time, so that all are counted all the time, beside
 # instructions, which have a counter of their own on Intel's, and the watchdog.

@@ -1,0 +1,51 @@
+/*
+ * x86 virtual PMU: what a guest may count
+ *
+ * hw/pmu/pmu-filter.h for the codes of x86.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef I386_VPMU_FILTER_H
+#define I386_VPMU_FILTER_H
+
+#include "hw/pmu/pmu-filter.h"
+#include "vpmu-events.h"
+
+/**
+ * struct X86VPmuFilterEntry - what all formats of entries come down to
+ * @select: the event select
+ * @match: what the unit mask is in the bits of @mask
+ * @mask: those bits
+ * @exclude: the entry takes from the list
+ */
+typedef struct X86VPmuFilterEntry {
+    uint16_t select;
+    uint8_t match;
+    uint8_t mask;
+    bool exclude;
+} X86VPmuFilterEntry;
+
+/**
+ * x86_vpmu_filter_entry - the events that an entry names
+ * @entry: the entry, in any format
+ */
+X86VPmuFilterEntry x86_vpmu_filter_entry(const KvmPmuFilterEvent *entry);
+
+/**
+ * x86_vpmu_filter - what the machine's CPUs may count
+ * @filter: is set to the filter, and to NULL if there is none
+ * @errp: what is wrong with it
+ *
+ * As pmu_filter_take().
+ */
+bool x86_vpmu_filter(const PmuFilter **filter, Error **errp);
+
+/**
+ * x86_vpmu_filter_allows - may this event be counted?
+ * @filter: x86_vpmu_filter()
+ * @code: X86_VPMU_CODE()
+ */
+bool x86_vpmu_filter_allows(const PmuFilter *filter, uint32_t code);
+
+#endif /* I386_VPMU_FILTER_H */

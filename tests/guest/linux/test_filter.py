@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Filters: what a guest may not count stands still, and all else counts."""
+
+from harness import (ARCH, Failure, expectations, filtered, require,
+                     require_equal, scenario, test)
+from machines import ALLOWS, DENIED, DENIES, MALFORMED, QUICK, UP
+from test_counting import groups, parse, perf_event
+from test_sampling import PINNED
+
+
+@test(ALLOWS, DENIES, each=QUICK)
+def filtered_counts(machine, program):
+    """Counters of denied events are there, and read 0."""
+    counts = parse((yield '\n'.join(f"count '{events}' {program}"
+                                    for events in groups(machine, program))))
+    stated = expectations(program)
+    for name in stated:
+        event = perf_event(machine, name)
+        if event in counts:
+            want = 0 if name in DENIED[machine] else stated[name]
+            require_equal(set(counts[event]), {want}, name)
+
+
+@test(DENIES)
+def filtered_samples(machine):
+    """No interrupt comes of a denied event, and others' do."""
+    program = 'loop' if ARCH == 'x86_64' else 'mixed'
+    output = yield '\n'.join(f'''
+        {PINNED} -e {perf_event(machine, name)} -c 1009 {program}
+        perf script -i /tmp/data -F ip | wc -l'''
+        for name in ('instructions', 'cycles'))
+    denied, allowed = map(int, output.split())
+    require_equal(denied, 0, 'samples of instructions')
+    want = expectations(program)['instructions'] // 1009
+    require_equal(allowed, want, 'samples of cycles')
+
+
+def refusal(start, **properties):
+    """What QEMU says of a filter, instead of starting."""
+    return start(filtered('malformed', UP, **properties), 'true').refusal()
+
+
+@scenario
+def filters_refused(start, directory):
+    """What makes no sense is said, with what would."""
+    for properties, wrong, allowed in MALFORMED:
+        said = refusal(start, **properties)
+        require(wrong in said and allowed in said, f'{properties}: {said}')
+    too_many = [{'format': 'raw', 'code': n % 256} for n in range(301)]
+    said = refusal(start, action='deny', events=too_many)
+    require('at most 300' in said, said)
+    said = refusal(start, action='sometimes')
+    require('sometimes' in said, said)
+
+
+def fails(monitor, name, **arguments):
+    """What the monitor says of a command that it refuses."""
+    try:
+        monitor.command(name, **arguments)
+    except Failure as failure:
+        return str(failure)
+    return 'nothing'
+
+
+@scenario
+def filter_stays(start, directory):
+    """A machine's filter is not changed under it, and another one is free."""
+    guest = start(DENIES, 'true', monitored=True)
+    monitor = guest.monitor
+    said = fails(monitor, 'qom-set', path='/objects/filter', value='allow',
+                 property='action')
+    require('in use' in said, said)
+    said = fails(monitor, 'object-del', id='filter')
+    require('in use' in said, said)
+    monitor.command('object-add', **{'qom-type': 'kvm-pmu-filter',
+                                     'id': 'other', 'action': 'deny'})
+    monitor.command('object-del', id='other')
+    guest.rest()
+
+
+@scenario
+def filter_missing(start, directory):
+    """The name of a filter that does not exist is an error."""
+    missing = UP.variant('missing', accel='tcg,pmu-filter=nowhere')
+    said = start(missing, 'true').refusal()
+    require('nowhere' in said, said)

@@ -397,6 +397,17 @@ def scenario(function):
     return function
 
 
+def scenario_of(*machines):
+    """A function of a directory and of a machine, for each that there is."""
+    def add(function):
+        for machine in filter(None, machines):
+            SCENARIOS.append((
+                f'{function.__name__} [{machine.name}]',
+                functools.partial(function, machine=machine)))
+        return function
+    return add
+
+
 def only(architecture):
     """A test or scenario that only one of them has; above its other marks."""
     def keep(function):

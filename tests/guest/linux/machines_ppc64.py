@@ -10,6 +10,8 @@ UP = Machine('POWER9')
 SMP = Machine('POWER9 smp', smp=2)
 POWER8 = Machine('POWER8', cpu='POWER8')
 POWER10 = Machine('POWER10', cpu='POWER10')
+# Counts branches with a code of another counter than that of taken ones.
+POWER10_BOTH = POWER10.variant('POWER10')
 POWER11 = Machine('POWER11', cpu='POWER11', setup=OURS)
 POWERNV9 = Machine('powernv9', machine='powernv9', cpu=None, setup=OURS)
 POWERNV10 = Machine('powernv10', machine='powernv10', cpu=None, setup=OURS)

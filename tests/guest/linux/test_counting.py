@@ -65,6 +65,22 @@ def counts_of(machine, program):
     check_counts(machine, program, output)
 
 
+TOGETHER_IN = {'u': 'loop', 'k': 'syscalls'}
+
+
+@test(UP, GENOA, POWER8, POWER10, each=TOGETHER_IN)
+def counted_together(machine, mode):
+    """Counters that one write starts and another stops have counted the same.
+
+    In the kernel, the instructions between several writes would count.
+    """
+    event = f'instructions:{mode}'
+    counts = parse((yield f"""
+        count '{{{event},{event},{event}}}' {TOGETHER_IN[mode]}"""))[event]
+    require_equal(len(counts), 3, 'counters')
+    require(counts[0] and len(set(counts)) == 1, f'they differ: {counts}')
+
+
 # What Linux says of the PMU that it has found.
 DRIVERS = {
     UP: 'Skylake events, full-width counters, Intel PMU driver.',

@@ -4,8 +4,8 @@
 import time
 
 from harness import (HERE, SKYLAKE, expectations, only, require,
-                     require_equal, scenario, symbols)
-from machines import GENOA, OF_LONG, REPLAYED, UP
+                     require_equal, scenario, scenario_of, symbols)
+from machines import GENOA, OF_LONG, POWER8, POWER10_BOTH, REPLAYED, UP
 from test_counting import check_counts, perf_event
 from test_sampling import addresses, check_samples
 
@@ -62,7 +62,8 @@ def leave(guest):
     guest.errors_path.write_text('')
 
 
-def migrate(start, directory, machine):
+@scenario_of(UP, GENOA, POWER8, POWER10_BOTH)
+def migration(start, directory, machine):
     """A program counts the same though its machine moves in its middle."""
     state = directory / 'state'
     source = start(machine, count_long(machine), ['long'], adds(),
@@ -87,17 +88,17 @@ def migrate(start, directory, machine):
     check_counts(machine, 'long', counted(target.rest()))
 
 
-@scenario
-def migration(start, directory):
-    """With Intel's PMU, or Power's."""
-    migrate(start, directory, UP)
-
-
-@only('x86_64')
-@scenario
-def migration_of_amd(start, directory):
-    """With AMD's."""
-    migrate(start, directory, GENOA)
+@scenario_of(UP, GENOA, POWER8, POWER10_BOTH)
+def reset(start, directory, machine):
+    """A machine that is reset while it counts begins anew, and counts right."""
+    guest = start(machine, count_long(machine), ['long'], adds(),
+                  monitored=True)
+    guest.lines_until('@@@ begin')
+    guest.monitor.command('set-action', reboot='reset')
+    guest.monitor.command('system_reset')
+    guest.lines_until('@@@ begin')
+    require(not counted(guest.log), 'the program had ended before the reset')
+    check_counts(machine, 'long', counted(guest.rest()))
 
 
 @only('x86_64')

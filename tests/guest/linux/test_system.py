@@ -174,7 +174,7 @@ def multiplexed(output):
     return found
 
 
-@test(UP, SMP, ICELAKE, GENOA, EPYC, OPTERON)
+@test(UP, SMP, ICELAKE, GENOA, EPYC, OPTERON, POWER8, POWER10)
 def multiplexed_counts(machine):
     """All counters are in use all the time, and none counts twice.
 

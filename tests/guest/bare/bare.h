@@ -40,7 +40,8 @@ struct test {
  *
  * The function body follows. Before it runs, the PMU is as after reset,
  * the local APIC enabled and silent, every gate as trap() needs it.
- * In suites "machine" and "nopmu" there need be no PMU.
+ * In suites "machine" and "nopmu" there need be no PMU; in "state" it is left
+ * as it is found.
  *
  * A case that calls skip() is none of this machine's.
  */

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The first guest (L1): boot it with a script for its shell, read what it and
+the second print, which is lines of "@ LEVEL WHAT VALUE...".
+"""
+
+import pathlib
+import re
+import subprocess
+
+import harness
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
+
+# The second guest appends to /tmp/l2.out, and $l2 is its process; its QEMU takes
+# commands if it is given the options in $monitor.
+START = """
+sh /modules/load
+PATH=$PATH:/l2/files/usr/bin
+touch /tmp/l2.out /tmp/l2.phases
+mkfifo /tmp/monitor.in /tmp/monitor.out
+monitor='-mon monitor -chardev pipe,id=monitor,path=/tmp/monitor'
+monitor=$monitor,logfile=/tmp/monitor.log
+# phase NAME [VALUE]: what the second guest prints from now on belongs to that;
+# it may have stopped in the middle of a line
+phase() {
+    { cat /tmp/l2.out; printf '\\n@ l1 %s\\n' "$*"; } >> /tmp/l2.phases
+    : > /tmp/l2.out
+}
+# until_l2 WHAT: until it has printed that in this phase, or is no more
+until_l2() {
+    until grep -q "$1" /tmp/l2.out || ! kill -0 $l2 2> /dev/null; do
+        sleep 0.2
+    done
+}
+# tell_l2 COMMAND...: to its QEMU, which may be no more
+tell_l2() {
+    for command; do echo "$command"; done 1<> /tmp/monitor.in
+}
+# ask_l2 COMMAND ANSWER: until its QEMU has said that
+ask_l2() {
+    until grep -qs "$2" /tmp/monitor.log || ! kill -0 $l2 2> /dev/null; do
+        tell_l2 "$1"; sleep 0.2
+    done
+}
+# save_l2 FILE: migrate it to a file, and end its QEMU
+save_l2() {
+    tell_l2 "migrate -d file:$1"
+    ask_l2 'info migrate' 'status: completed'
+    tell_l2 quit
+    wait $l2
+    mv /tmp/monitor.log /tmp/monitor.log.old
+}
+# arrive_l2: wait until it has been loaded as it was saved, stopped; let it run
+arrive_l2() {
+    ask_l2 'info status' 'status: paused[^ ]*$'
+    tell_l2 cont
+}
+"""
+
+
+def boot(options, script, adds=()):
+    """What is printed, as (LEVEL, WHAT, [VALUE...]); and all of the output."""
+    command = [ROOT / 'scripts' / 'guest-run', '--guest', 'nested',
+               '--memory', '2G', '--timeout', '400', *options]
+    for source, path in adds:
+        command += ['--add', f'{source}:{path}']
+    guest = subprocess.run([*command, '-'], input='\n'.join([START, *script]),
+                           capture_output=True, text=True)
+    lines = (re.match(r'@ (l[12]) (\S+) ?(.*)', line)
+             for line in guest.stdout.splitlines())
+    return ([(line[1], line[2], line[3].split()) for line in lines if line],
+            guest.stdout + guest.stderr)
+
+
+def boot_until(end, options, script, adds=()):
+    """The same; once more if there is no line that begins as END.
+
+    Once in some ten runs the second guest halts, often in its firmware, and
+    nothing wakes it.  That is not understood; what it does when it runs is what
+    is tested here.
+    """
+    script = list(script)
+    for attempt in range(2):
+        if attempt:
+            print('# the second guest halted for good; once more:',
+                  repr(output[-300:]), flush=True)
+        lines, output = boot(options, script, adds)
+        if any(line[:2] == end for line in lines):
+            break
+    return lines, output
+
+
+def programs(*names):
+    """To be added for the second guest, and for the first."""
+    return [(harness.PROGRAMS / name, f'/l2/files/usr/bin/{name}')
+            for name in sorted(set(names))]
+
+
+def stat(level, what, program, events):
+    return (f"perf stat -x , -o /tmp/o -e '{events}' {program}; "
+            f'echo @ {level} {what} $(grep , /tmp/o | cut -d , -f 1)')
+
+
+def differs(got, want):
+    return None if got == want else f'{got}, not {want}'

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The registers of AMD's PMU under KVM: reset, migrated to and from, and what
+QEMU refuses.
+
+This is the part of the registers' tests that needs KVM.  The second guest is
+suite "state" of tests/guest/bare, on the bare machine, which reads what is in
+the registers: qtest's commands read what QEMU remembers of them, and there is
+no vCPU under its accelerator.  To compare, the same is run with Debian's QEMU.
+"""
+
+import subprocess
+
+from harness import BUILD, ROOT
+from l1 import boot_until, differs
+
+BARE = ROOT / 'tests' / 'guest' / 'bare'
+PROGRAMS = BUILD / 'tests' / 'guest' / 'bare'
+
+OURS = 'qemu-system-x86_64'
+STOCK = '/stock/qemu'
+KVM = '-accel kvm -cpu host'
+TCG = '-accel tcg -cpu EPYC-Genoa,pmu=on'
+
+# What the program does when it is to be migrated, and has been.
+USED, UNUSED, ARRIVED = 1, 2, 3
+
+FUNCTIONS = """
+# bare QEMU OPTION...: run the program
+bare() {
+    timeout 60 "$@" -L /usr/share/qemu -nodefaults -display none -machine pc \
+        -m 32 -bios /rom.bin -global apic-common.vapic=off -serial stdio \
+        -device isa-debug-exit,iobase=0xf4,iosize=0x4 < /dev/null 2>&1 |
+        while IFS= read -r line; do echo "@ l2 $line"; done >> /tmp/l2.out
+}
+# leave FILE QEMU OPTION...: until it is to be migrated; migrate it there
+leave() {
+    file=$1
+    shift
+    bare "$@" $monitor & l2=$!
+    until_l2 'ready to leave'
+    save_l2 $file
+}
+"""
+
+
+# The registers that the program fills: PerfMonV2's, the six counters and their
+# selectors, and the first four by their old names.
+REGISTERS = {f'{number:x}' for number in (
+    0xc0000300, 0xc0000301, *range(0xc0010200, 0xc001020c),
+    *range(0xc0010000, 0xc0010008))}
+
+
+def build_program():
+    subprocess.run(['make', '-s', '-C', BARE, f'BUILD={PROGRAMS}'], check=True)
+
+
+def fw_cfg(**options):
+    return ' '.join(f'-fw_cfg name=opt/vpmu/{name},string={value}'
+                    for name, value in options.items())
+
+
+SUITE = fw_cfg(suite='state')
+
+
+def program(task):
+    """The case that is about that, and not the first."""
+    return fw_cfg(suite='state', skip=1, migration=task)
+
+
+def arrival(state):
+    return f'{program(ARRIVED)} -incoming file:/tmp/{state}'
+
+
+# What is refused, of a state that is loaded and of a CPU; part of the message.
+REFUSALS = {
+    'state_of_kvm_by_tcg': (
+        f'{OURS} {TCG} {arrival("ours")}', 'the same accelerator'),
+    'state_of_tcg_by_kvm': (
+        f'{OURS} {KVM} {arrival("tcg")}', 'the same accelerator'),
+    'state_of_perfmon_v2_without_it': (
+        f'{OURS} {KVM},perfmon-v2=off {arrival("ours")}',
+        'the same pmu-version, or perfmon-v2'),
+    'state_of_pmu_without_it': (
+        f'{OURS} {KVM},pmu=off {arrival("ours")}',
+        "The source's CPU has a PMU and this one has none"),
+    'state_of_pmu_by_stock': (
+        f'{STOCK} {KVM} {arrival("ours")}', "of device 'cpu'"),
+    'more_counters_than_the_host_has': (
+        f'{OURS} {KVM},pmu=on,pmu-gp-counters=8', 'Allowed: 6'),
+    'version_of_another_vendor': (
+        f'{OURS} {KVM},pmu=on,pmu-version=2', 'only for Intel CPUs'),
+    'pmu_of_another_vendor': (
+        f'{OURS} -accel kvm -cpu Skylake-Client-v1,pmu=on,vendor=GenuineIntel',
+        "the host's KVM has no PMU for guests"),
+    'pmu_for_some_cpus': (
+        f'{OURS} {KVM},pmu=off -smp 1,maxcpus=2 -device '
+        'host-x86_64-cpu,pmu=on,socket-id=0,core-id=1,thread-id=0',
+        'another CPU of this machine has pmu=off'),
+    'host_perf_without_kvm': (
+        f'{OURS} {TCG},pmu-host-perf=on', 'pmu-host-perf is only for KVM'),
+}
+
+
+# How many of the programs below end by themselves.
+ENDS = 6
+
+
+def script():
+    yield FUNCTIONS
+    for name, qemu in ('ours', OURS), ('stock', STOCK):
+        yield f'phase {name}/reset; bare {qemu} {KVM} {SUITE}'
+        yield f'phase {name}/leave'
+        yield f'leave /tmp/{name} {qemu} {KVM} {program(USED)}'
+        yield f'phase {name}/arrive; bare {qemu} {KVM} {arrival(name)}'
+    yield f'phase tcg/leave; leave /tmp/tcg {OURS} {TCG} {program(USED)}'
+    yield 'phase unused/leave'
+    yield f'leave /tmp/unused {OURS} {KVM} {program(UNUSED)}'
+    yield f'phase unused/arrive; bare {STOCK} {KVM} {arrival("unused")}'
+    # Other cases of this suite are about TCG's registers.
+    yield f'phase off; bare {OURS} {KVM},pmu=off {fw_cfg(suite="nopmu")}'
+    for name, (options, _) in REFUSALS.items():
+        yield f'phase refused/{name}; bare {options}'
+    # A program that has not ended has halted for good.
+    yield f'[ $(grep -c "^@ l2 end" /tmp/l2.phases) -lt {ENDS} ] || phase end'
+    yield 'cat /tmp/l2.phases /tmp/l2.out'
+
+
+class Registers:
+    def __init__(self, options):
+        self.options = options
+        # By run, the lines that were printed: words each.
+        self.printed = {}
+
+    def verdict(self, run, case):
+        """What is wrong with a case, or None."""
+        for words in self.printed[run]:
+            if words == ['ok', case]:
+                return None
+            if words[:3] == ['not', 'ok', case]:
+                return ' '.join(words[4:])
+        return 'it has not ended: ' + repr(self.printed[run][-3:])
+
+    def values(self, run, event):
+        """Per register, its value before and after the event."""
+        return {words[2]: words[3:] for words in self.printed[run]
+                if words[:2] == ['~', event]}
+
+    def results(self):
+        """Names of tests, and what is wrong or None."""
+        build_program()
+        lines, output = boot_until(('l1', 'end'), self.options, script(),
+                                   [(PROGRAMS / 'rom.bin', '/rom.bin')])
+        for level, what, values in lines:
+            if level == 'l1':
+                now = self.printed[what] = []
+            else:
+                now.append([what, *values])
+        if 'end' not in self.printed:
+            yield 'l2/registers', 'no end: ' + repr(output[-700:])
+            return
+        yield ('l2/reset_clears_amd_registers',
+               self.verdict('ours/reset', 'state/reset'))
+        yield ('l2/migration_keeps_amd_registers',
+               self.verdict('ours/arrive', 'state/migration'))
+        yield from self.results_of_stock()
+        yield ('l2/unused_pmu_goes_to_stock',
+               self.verdict('unused/arrive', 'state/unused'))
+        yield 'l2/no_rdpmc_without_pmu', self.verdict('off', 'nopmu/rdpmc')
+        for name, (_, message) in REFUSALS.items():
+            said = '\n'.join(map(' '.join, self.printed[f'refused/{name}']))
+            yield f'kvm/refuses/{name}', None if message in said \
+                else f'QEMU said: {said!r}'
+
+    def results_of_stock(self):
+        """Stock QEMU does not know these registers."""
+        reset = self.values('stock/reset', 'reset')
+        moved = self.values('stock/arrive', 'migration')
+        for register, (before, after) in reset.items():
+            arrived = moved.get(register, [before, before])[1]
+            print(f'# stock: 0x{register} is 0x{before}, after a reset '
+                  f'0x{after}, after migration 0x{arrived}')
+        yield 'stock/reset_leaves_amd_registers', differs(
+            {register for register, (before, after) in reset.items()
+             if after == before}, REGISTERS)
+        yield 'stock/migration_loses_amd_registers', differs(
+            {register for register, (before, after) in moved.items()
+             if after != before}, REGISTERS)

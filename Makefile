@@ -6,13 +6,14 @@ ARCH ?= x86_64
 export ARCH
 
 help:
-	@echo 'make run        boot Linux and show the PMU at work'
-	@echo 'make shell      boot the same guest, and give you its shell'
-	@echo 'make check      run all tests; the last line has the total'
-	@echo 'make bench      measure what counting costs; writes docs/'
-	@echo 'make build      only build QEMU and the guest'
-	@echo 'make clean      remove what was built; keep what was downloaded'
-	@echo 'make distclean  remove build/'
+	@echo 'make run          boot Linux and show the PMU at work'
+	@echo 'make shell        boot the same guest, and give you its shell'
+	@echo 'make check        run all tests; the last line has the total'
+	@echo 'make bench        measure what counting costs; writes docs/'
+	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
+	@echo 'make build        only build QEMU and the guest'
+	@echo 'make clean        remove what was built; keep what was downloaded'
+	@echo 'make distclean    remove build/'
 	@echo
 	@echo 'ARCH=ppc64          run a Power guest, not one of x86_64'
 	@echo "QEMU_SRC=DIR        use this QEMU 10.0.x source tree, not Debian's"
@@ -48,6 +49,12 @@ bench:
 	@$(MAKE) --no-print-directory build ARCH=ppc64
 	@scripts/bench
 
+conformance:
+	@$(MAKE) --no-print-directory build ARCH=x86_64
+	@$(MAKE) --no-print-directory build ARCH=ppc64
+	@scripts/build-qemu tests/qtest/vpmu-test
+	@scripts/conformance --write
+
 clean:
 	rm -rf build/qemu build/qemu.stamp build/qemu-src* build/tests \
 	       build/unit* build/guest* build/logs
@@ -55,5 +62,5 @@ clean:
 distclean:
 	rm -rf build
 
-.PHONY: help packages source qemu guest build run shell check bench clean \
+.PHONY: help packages source qemu guest build run shell check bench conformance clean \
         distclean

@@ -34,6 +34,11 @@ DENIES = filtered('denies', UP, action='deny', events=[
     {'format': 'raw', 'code': 0x2},
     {'format': 'raw', 'code': 0x4d05e},
 ])
+DENIES_OTHERS = [
+    filtered(f'denies {machine.name}', machine, action='deny', events=[
+        {'format': 'raw', 'code': 0x500fa},
+        {'format': 'raw', 'code': 0x2},
+    ]) for machine in (POWER8, POWER10)]
 ALLOWS = filtered('allows', UP, action='allow', events=[
     {'format': 'raw', 'code': 0x500fa},
     {'format': 'raw', 'code': 0x2},
@@ -41,6 +46,7 @@ ALLOWS = filtered('allows', UP, action='allow', events=[
 ])
 DENIED = {
     DENIES: {'instructions', 'branches'},
+    **dict.fromkeys(DENIES_OTHERS, {'instructions'}),
     # Selector 0xfa is instructions in PMC5, and taken branches in PMC2.
     ALLOWS: {'branches', 'taken', 'stores', 'failed'},
 }
@@ -83,6 +89,7 @@ EVENTS_OF = {
 }
 SINCE_POWER10 = {**EVENTS, 'branches': 'r2f04a:u'}
 EVENTS_OF.update(dict.fromkeys([POWER10, POWER11, POWERNV10], SINCE_POWER10))
+EVENTS_OF.update(zip(DENIES_OTHERS, (EVENTS_OF[POWER8], SINCE_POWER10)))
 
 # Most have one counter only; instructions have one of their own.
 TOGETHER = 1

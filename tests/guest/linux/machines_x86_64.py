@@ -52,6 +52,7 @@ DENIES = filtered('denies', UP, action='deny', **{
         {'format': 'raw', 'code': 0x01c4},
         {'format': 'x86-select-umask', 'select': 0xd0, 'umask': 0x82},
     ]})
+DENIES_OTHERS = []
 ALLOWS = filtered('allows', GENOA, action='allow', events=[
     {'format': 'raw', 'code': 0xd1},
     {'format': 'x86-select-umask', 'select': 0xc2, 'umask': 0},

@@ -3,12 +3,14 @@
 
 from harness import (ARCH, Failure, expectations, filtered, require,
                      require_equal, scenario, test)
-from machines import ALLOWS, DENIED, DENIES, MALFORMED, QUICK, UP
+from machines import (ALLOWS, DENIED, DENIES, DENIES_OTHERS, MALFORMED, QUICK,
+                      UP)
 from test_counting import groups, parse, perf_event
 from test_sampling import PINNED
 
 
 @test(ALLOWS, DENIES, each=QUICK)
+@test(*DENIES_OTHERS, each=['branches'])
 def filtered_counts(machine, program):
     """Counters of denied events are there, and read 0."""
     counts = parse((yield '\n'.join(f"count '{events}' {program}"

@@ -72,24 +72,6 @@ def boot(options, script, adds=()):
             guest.stdout + guest.stderr)
 
 
-def boot_until(end, options, script, adds=()):
-    """The same; once more if there is no line that begins as END.
-
-    Once in some ten runs the second guest halts, often in its firmware, and
-    nothing wakes it.  That is not understood; what it does when it runs is what
-    is tested here.
-    """
-    script = list(script)
-    for attempt in range(2):
-        if attempt:
-            print('# the second guest halted for good; once more:',
-                  repr(output[-300:]), flush=True)
-        lines, output = boot(options, script, adds)
-        if any(line[:2] == end for line in lines):
-            break
-    return lines, output
-
-
 def programs(*names):
     """To be added for the second guest, and for the first."""
     return [(harness.PROGRAMS / name, f'/l2/files/usr/bin/{name}')

@@ -4,7 +4,7 @@ it is migrated to a file and goes on in another QEMU, it is reset.
 """
 
 import harness
-from l1 import boot_until, differs, programs, stat
+from l1 import boot, differs, programs, stat
 from test_counting import perf_event
 
 # They can be counted at the same time, in what L1 leaves to L2.
@@ -79,8 +79,7 @@ class Moving:
 
     def results(self):
         """Names of tests, and what is wrong or None."""
-        lines, output = boot_until(('l1', 'end'), self.options, self.script(),
-                                   programs('long'))
+        lines, output = boot(self.options, self.script(), programs('long'))
         # What the second guest printed in each phase, and the number of the
         # count in which the phase began.
         phases = {'booted': {}}

@@ -11,7 +11,7 @@ no vCPU under its accelerator.  To compare, the same is run with Debian's QEMU.
 import subprocess
 
 from harness import BUILD, ROOT
-from l1 import boot_until, differs
+from l1 import boot, differs
 
 BARE = ROOT / 'tests' / 'guest' / 'bare'
 PROGRAMS = BUILD / 'tests' / 'guest' / 'bare'
@@ -148,8 +148,8 @@ class Registers:
     def results(self):
         """Names of tests, and what is wrong or None."""
         build_program()
-        lines, output = boot_until(('l1', 'end'), self.options, script(),
-                                   [(PROGRAMS / 'rom.bin', '/rom.bin')])
+        lines, output = boot(self.options, script(),
+                             [(PROGRAMS / 'rom.bin', '/rom.bin')])
         for level, what, values in lines:
             if level == 'l1':
                 now = self.printed[what] = []

@@ -12,24 +12,19 @@
  *   vpmu_cpuid CPU LEAF SUBLEAF    OK EAX EBX ECX EDX
  *   vpmu_init CPU                  OK               what INIT does
  *   vpmu_nmi CPU                   OK 0 | OK 1      NMI pending; clears it
- *   vpmu_count CPU TALLY MODE N    OK               N events (enum PmuTally)
- *   vpmu_wanted CPU                OK MASK          tallies read now
  *
  * The registers of the PMU can be read and written, IA32_MISC_ENABLE, and
  * those of the local APIC.  Others read 0, as they do where QEMU does not know
- * them.  The last two commands need the engine that is driven by hand, which
- * is used under the qtest accelerator.
+ * them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
-#include "qemu/cutils.h"
 #include "hw/i386/apic.h"
 #include "system/qtest.h"
+#include "hw/pmu/pmu-qtest.h"
 #include "vpmu-internal.h"
-
-#define MAX_ARGS 4
 
 static X86VPmuAccess test_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
 {
@@ -86,23 +81,26 @@ static void send_value(CharBackend *chr, bool done, uint64_t val)
     }
 }
 
-static void cmd_rdmsr(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+static void cmd_rdmsr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    X86CPU *cpu = X86_CPU(cs);
     uint64_t val = 0;
     X86VPmuAccess result = test_rdmsr(cpu, arg[0], &val);
 
     send_value(chr, result == X86_VPMU_DONE, val);
 }
 
-static void cmd_wrmsr(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+static void cmd_wrmsr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    X86CPU *cpu = X86_CPU(cs);
     X86VPmuAccess result = test_wrmsr(cpu, arg[0], arg[1]);
 
     qtest_sendf(chr, "OK %s\n", result == X86_VPMU_DONE ? "ok" : "gp");
 }
 
-static void cmd_rdpmc(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+static void cmd_rdpmc(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    X86CPU *cpu = X86_CPU(cs);
     CPUX86State *env = &cpu->env;
     uint32_t hflags = env->hflags;
     target_ulong cr0 = env->cr[0];
@@ -117,66 +115,48 @@ static void cmd_rdpmc(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
     send_value(chr, done, val);
 }
 
-static void cmd_cr4(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+static void cmd_cr4(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    X86CPU *cpu = X86_CPU(cs);
+
     cpu_x86_update_cr4(&cpu->env, arg[0]);
     qtest_sendf(chr, "OK\n");
 }
 
-static void cmd_efer(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+static void cmd_efer(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    X86CPU *cpu = X86_CPU(cs);
+
     cpu_load_efer(&cpu->env, arg[0]);
     qtest_sendf(chr, "OK\n");
 }
 
-static void cmd_cpuid(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+static void cmd_cpuid(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    X86CPU *cpu = X86_CPU(cs);
     uint32_t eax, ebx, ecx, edx;
 
     cpu_x86_cpuid(&cpu->env, arg[0], arg[1], &eax, &ebx, &ecx, &edx);
     qtest_sendf(chr, "OK 0x%x 0x%x 0x%x 0x%x\n", eax, ebx, ecx, edx);
 }
 
-static void cmd_init(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+static void cmd_init(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    X86CPU *cpu = X86_CPU(cs);
+
     do_cpu_init(cpu);
     qtest_sendf(chr, "OK\n");
 }
 
-static void cmd_nmi(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
+static void cmd_nmi(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
-    CPUState *cs = CPU(cpu);
     bool pending = cs->interrupt_request & CPU_INTERRUPT_NMI;
 
     cpu_reset_interrupt(cs, CPU_INTERRUPT_NMI);
     qtest_sendf(chr, "OK %d\n", pending);
 }
 
-static void cmd_count(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
-{
-    if (!cpu->vpmu || !cpu->vpmu->manual || arg[0] >= PMU_TALLY__MAX
-        || arg[1] >= X86_VPMU_NR_MODES) {
-        qtest_sendf(chr, "FAIL no such tally or mode\n");
-        return;
-    }
-    pmu_manual_count(cpu->vpmu->pmu, arg[0], arg[1], arg[2]);
-    qtest_sendf(chr, "OK\n");
-}
-
-static void cmd_wanted(CharBackend *chr, X86CPU *cpu, const uint64_t *arg)
-{
-    if (!cpu->vpmu || !cpu->vpmu->manual) {
-        qtest_sendf(chr, "FAIL not driven by hand\n");
-        return;
-    }
-    qtest_sendf(chr, "OK 0x%x\n", cpu->vpmu->manual->wanted);
-}
-
-static const struct {
-    const char *name;
-    int nr_args;
-    void (*run)(CharBackend *chr, X86CPU *cpu, const uint64_t *arg);
-} commands[] = {
+static const PmuQtestCommand commands[] = {
     { "vpmu_rdmsr", 1, cmd_rdmsr },
     { "vpmu_wrmsr", 2, cmd_wrmsr },
     { "vpmu_rdpmc", 2, cmd_rdpmc },
@@ -185,57 +165,10 @@ static const struct {
     { "vpmu_cpuid", 2, cmd_cpuid },
     { "vpmu_init", 0, cmd_init },
     { "vpmu_nmi", 0, cmd_nmi },
-    { "vpmu_count", 3, cmd_count },
-    { "vpmu_wanted", 0, cmd_wanted },
+    { }
 };
-
-/* Returns the CPU named by the first word, or NULL if the words are wrong. */
-static X86CPU *parse_args(gchar **words, int nr_args, uint64_t *arg)
-{
-    unsigned index;
-
-    if (g_strv_length(words) < 1 + nr_args
-        || qemu_strtoui(words[0], NULL, 0, &index) < 0) {
-        return NULL;
-    }
-    for (int i = 0; i < nr_args; i++) {
-        if (qemu_strtou64(words[1 + i], NULL, 0, &arg[i]) < 0) {
-            return NULL;
-        }
-    }
-    return (X86CPU *)qemu_get_cpu(index);
-}
-
-static bool vpmu_command(CharBackend *chr, gchar **words)
-{
-    uint64_t arg[MAX_ARGS];
-    CPUState *caller = current_cpu;
-    X86CPU *cpu;
-
-    for (int i = 0; i < ARRAY_SIZE(commands); i++) {
-        if (strcmp(words[0], commands[i].name) != 0) {
-            continue;
-        }
-        cpu = parse_args(words + 1, commands[i].nr_args, arg);
-        if (!cpu) {
-            qtest_sendf(chr, "FAIL no such CPU, or bad arguments\n");
-            return true;
-        }
-        /* The local APIC's registers are those of the CPU that asks. */
-        current_cpu = CPU(cpu);
-        commands[i].run(chr, cpu, arg);
-        current_cpu = caller;
-        return true;
-    }
-    return false;
-}
 
 void x86_vpmu_qtest_init(void)
 {
-    static bool done;
-
-    if (!done) {
-        qtest_add_command_cb(vpmu_command);
-        done = true;
-    }
+    pmu_qtest_init(commands);
 }

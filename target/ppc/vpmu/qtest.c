@@ -10,26 +10,20 @@
  *   vpmu_run CPU 0|1               OK               sets CTRL[RUN]
  *   vpmu_pending CPU               OK PERFM EBB     interrupts pending, 0 or 1
  *   vpmu_hcall CPU NR ARG1 ARG2    OK R3 R4         a call of the hypervisor
- *   vpmu_count CPU TALLY MODE N    OK               N events (enum PmuTally)
- *   vpmu_wanted CPU                OK MASK          tallies read now
  *
  * SPR is a register of the PMU, HFSCR, or one of those of event-based
  * branches; hvfu, fu and hea are the interrupts that an access would cause.
  * MODE is the mode in which instructions are counted then.
- * The last two commands need the engine that is driven by hand, which is used
- * under the qtest accelerator.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
-#include "qemu/cutils.h"
 #include "cpu.h"
 #include "helper_regs.h"
 #include "system/qtest.h"
+#include "hw/pmu/pmu-qtest.h"
 #include "vpmu-internal.h"
-
-#define MAX_ARGS 3
 
 static const char *const outcome[] = {
     [PPC_ACCESS_ALLOWED] = "ok",
@@ -51,8 +45,9 @@ static PpcAccess test_access(PowerPCCPU *cpu, unsigned sprn, bool write)
                           : ppc_vpmu_check_access(&cpu->env, sprn, write);
 }
 
-static void cmd_mfspr(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
+static void cmd_mfspr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    PowerPCCPU *cpu = POWERPC_CPU(cs);
     PpcAccess access = test_access(cpu, arg[0], false);
     uint64_t val = 0;
 
@@ -68,8 +63,9 @@ static void cmd_mfspr(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
     qtest_sendf(chr, "OK ok 0x%" PRIx64 "\n", val);
 }
 
-static void cmd_mtspr(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
+static void cmd_mtspr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    PowerPCCPU *cpu = POWERPC_CPU(cs);
     PpcAccess access = test_access(cpu, arg[0], true);
 
     if (is_plain(arg[0])) {
@@ -81,31 +77,37 @@ static void cmd_mtspr(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
     qtest_sendf(chr, "OK %s\n", outcome[access]);
 }
 
-static void cmd_msr(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
+static void cmd_msr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    PowerPCCPU *cpu = POWERPC_CPU(cs);
+
     cpu->env.msr = arg[0] & cpu->env.msr_mask;
     hreg_compute_hflags(&cpu->env);
     ppc_vpmu_state_changed(&cpu->env);
     qtest_sendf(chr, "OK %u\n", ppc_vpmu_mode(cpu->env.hflags));
 }
 
-static void cmd_run(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
+static void cmd_run(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    PowerPCCPU *cpu = POWERPC_CPU(cs);
+
     cpu->env.spr[SPR_CTRL] = arg[0] & CTRL_RUN;
     ppc_vpmu_state_changed(&cpu->env);
     qtest_sendf(chr, "OK\n");
 }
 
-static void cmd_pending(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
+static void cmd_pending(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    PowerPCCPU *cpu = POWERPC_CPU(cs);
     uint32_t pending = cpu->env.pending_interrupts;
 
     qtest_sendf(chr, "OK %d %d\n", !!(pending & PPC_INTERRUPT_PERFM),
                 !!(pending & PPC_INTERRUPT_EBB));
 }
 
-static void cmd_hcall(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
+static void cmd_hcall(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
+    PowerPCCPU *cpu = POWERPC_CPU(cs);
     CPUPPCState *env = &cpu->env;
 
     if (!cpu->vhyp) {
@@ -120,84 +122,17 @@ static void cmd_hcall(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
                 (uint64_t)env->gpr[4]);
 }
 
-static void cmd_count(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
-{
-    if (!cpu->vpmu || !cpu->vpmu->manual || arg[0] >= PMU_TALLY__MAX
-        || arg[1] >= PPC_VPMU_NR_MODES) {
-        qtest_sendf(chr, "FAIL no such tally or mode\n");
-        return;
-    }
-    pmu_manual_count(cpu->vpmu->pmu, arg[0], arg[1], arg[2]);
-    qtest_sendf(chr, "OK\n");
-}
-
-static void cmd_wanted(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg)
-{
-    if (!cpu->vpmu || !cpu->vpmu->manual) {
-        qtest_sendf(chr, "FAIL not driven by hand\n");
-        return;
-    }
-    qtest_sendf(chr, "OK 0x%x\n", cpu->vpmu->manual->wanted);
-}
-
-static const struct {
-    const char *name;
-    int nr_args;
-    void (*run)(CharBackend *chr, PowerPCCPU *cpu, const uint64_t *arg);
-} commands[] = {
+static const PmuQtestCommand commands[] = {
     { "vpmu_mfspr", 1, cmd_mfspr },
     { "vpmu_mtspr", 2, cmd_mtspr },
     { "vpmu_msr", 1, cmd_msr },
     { "vpmu_run", 1, cmd_run },
     { "vpmu_pending", 0, cmd_pending },
     { "vpmu_hcall", 3, cmd_hcall },
-    { "vpmu_count", 3, cmd_count },
-    { "vpmu_wanted", 0, cmd_wanted },
+    { }
 };
-
-/* Returns the CPU named by the first word, or NULL if the words are wrong. */
-static PowerPCCPU *parse_args(gchar **words, int nr_args, uint64_t *arg)
-{
-    unsigned index;
-
-    if (g_strv_length(words) < 1 + nr_args
-        || qemu_strtoui(words[0], NULL, 0, &index) < 0) {
-        return NULL;
-    }
-    for (int i = 0; i < nr_args; i++) {
-        if (qemu_strtou64(words[1 + i], NULL, 0, &arg[i]) < 0) {
-            return NULL;
-        }
-    }
-    return (PowerPCCPU *)qemu_get_cpu(index);
-}
-
-static bool vpmu_command(CharBackend *chr, gchar **words)
-{
-    uint64_t arg[MAX_ARGS];
-    PowerPCCPU *cpu;
-
-    for (int i = 0; i < ARRAY_SIZE(commands); i++) {
-        if (strcmp(words[0], commands[i].name) != 0) {
-            continue;
-        }
-        cpu = parse_args(words + 1, commands[i].nr_args, arg);
-        if (cpu) {
-            commands[i].run(chr, cpu, arg);
-        } else {
-            qtest_sendf(chr, "FAIL no such CPU, or bad arguments\n");
-        }
-        return true;
-    }
-    return false;
-}
 
 void ppc_vpmu_qtest_init(void)
 {
-    static bool done;
-
-    if (!done) {
-        qtest_add_command_cb(vpmu_command);
-        done = true;
-    }
+    pmu_qtest_init(commands);
 }

@@ -1,0 +1,50 @@
+/*
+ * Performance monitoring unit: commands of the qtest protocol
+ *
+ * Guest code does not run under qtest, so a test has no way to execute the
+ * instructions that read and write registers of the PMU.  A face offers
+ * commands that do to a CPU what its instructions would; they begin with the
+ * number of the CPU.  All faces have these:
+ *
+ *   vpmu_count CPU TALLY MODE N    OK               N events (enum PmuTally)
+ *   vpmu_wanted CPU                OK MASK          tallies read now
+ *
+ * They need the engine that is driven by hand, which is used under the qtest
+ * accelerator.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_QTEST_H
+#define HW_PMU_PMU_QTEST_H
+
+#include "chardev/char-fe.h"
+#include "hw/core/cpu.h"
+
+/**
+ * PMU_QTEST_MAX_ARGS - the most arguments of a command, besides the CPU
+ */
+#define PMU_QTEST_MAX_ARGS 3
+
+/**
+ * struct PmuQtestCommand - a command of a face's
+ * @name: its first word
+ * @nr_args: numbers that follow that of the CPU, up to PMU_QTEST_MAX_ARGS
+ * @run: does it, in the main thread with the big lock held, as if @cpu were
+ *       the one that runs; answers with qtest_sendf()
+ */
+typedef struct PmuQtestCommand {
+    const char *name;
+    unsigned nr_args;
+    void (*run)(CharBackend *chr, CPUState *cpu, const uint64_t *arg);
+} PmuQtestCommand;
+
+/**
+ * pmu_qtest_init - offer the commands
+ * @commands: the face's, ended by one without a name
+ *
+ * Called for each CPU; only the first time has an effect.
+ */
+void pmu_qtest_init(const PmuQtestCommand *commands);
+
+#endif /* HW_PMU_PMU_QTEST_H */

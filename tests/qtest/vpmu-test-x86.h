@@ -58,6 +58,11 @@ typedef struct X86Face {
 extern const X86Face intel_face, amd_face;
 
 /**
+ * add_kvm_cases - the cases that need KVM, if this is a host for them
+ */
+void add_kvm_cases(void);
+
+/**
  * x86_args - Face.args
  */
 char *x86_args(const char *cpu);

@@ -67,13 +67,10 @@ PmuTallies wanted(Machine *m)
     return g_ascii_strtoull(words[1], NULL, 0);
 }
 
-static void save(Machine *m, const char *path)
+static void wait_for_migration(Machine *m)
 {
-    g_autofree char *uri = g_strdup_printf("file:%s", path);
     g_autofree char *status = NULL;
 
-    qtest_qmp_assert_success(m->qts, "{'execute': 'migrate',"
-                             " 'arguments': {'uri': %s}}", uri);
     do {
         QDict *info = qtest_qmp_assert_success_ref(
             m->qts, "{'execute': 'query-migrate'}");
@@ -83,6 +80,15 @@ static void save(Machine *m, const char *path)
         qobject_unref(info);
         g_assert_cmpstr(status, !=, "failed");
     } while (g_strcmp0(status, "completed") != 0);
+}
+
+static void save(Machine *m, const char *path)
+{
+    g_autofree char *uri = g_strdup_printf("file:%s", path);
+
+    qtest_qmp_assert_success(m->qts, "{'execute': 'migrate',"
+                             " 'arguments': {'uri': %s}}", uri);
+    wait_for_migration(m);
 }
 
 void migrate_machine(Machine *m, const char *args)
@@ -95,7 +101,7 @@ void migrate_machine(Machine *m, const char *args)
     save(m, path);
     qtest_qmp_assert_success(to.qts, "{'execute': 'migrate-incoming',"
                              " 'arguments': {'uri': %s}}", uri);
-    qtest_qmp_eventwait(to.qts, "RESUME");
+    wait_for_migration(&to);
     stop(m);
     m->qts = to.qts;
     delete_file(path);
@@ -776,6 +782,7 @@ int main(int argc, char **argv)
     } else {
         add_face(&intel_face.face);
         add_face(&amd_face.face);
+        add_kvm_cases();
     }
     return g_test_run();
 }

@@ -15,20 +15,35 @@
  *
  * The registers of the PMU can be read and written, IA32_MISC_ENABLE, and
  * those of the local APIC.  Others read 0, as they do where QEMU does not know
- * them.
+ * them.  Under KVM, where the guest is to be stopped, the PMU's registers are
+ * those that the kernel keeps.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
 #include "hw/i386/apic.h"
+#include "system/kvm.h"
 #include "system/qtest.h"
 #include "hw/pmu/pmu-qtest.h"
 #include "vpmu-internal.h"
+#include "vpmu-kvm.h"
+
+/* Under KVM the registers are the kernel's: take them, or give them back. */
+static bool take_registers(X86CPU *cpu)
+{
+    return !kvm_enabled() || x86_vpmu_kvm_get(cpu, NULL);
+}
+
+static bool give_registers(X86CPU *cpu)
+{
+    return !kvm_enabled() || x86_vpmu_kvm_put(cpu, NULL);
+}
 
 static X86VPmuAccess test_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
 {
-    X86VPmuAccess result = x86_vpmu_rdmsr(cpu, msr, val);
+    X86VPmuAccess result = take_registers(cpu)
+                           ? x86_vpmu_rdmsr(cpu, msr, val) : X86_VPMU_FAULT;
 
     if (result != X86_VPMU_NOT_MINE) {
         return result;
@@ -52,8 +67,13 @@ static X86VPmuAccess test_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
 
 static X86VPmuAccess test_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val)
 {
-    X86VPmuAccess result = x86_vpmu_wrmsr(cpu, msr, val);
+    X86VPmuAccess result = take_registers(cpu)
+                           ? x86_vpmu_wrmsr(cpu, msr, val) : X86_VPMU_FAULT;
     int ret = 0;
+
+    if (result == X86_VPMU_DONE && !give_registers(cpu)) {
+        result = X86_VPMU_FAULT;
+    }
 
     if (result != X86_VPMU_NOT_MINE) {
         return result;

@@ -2,10 +2,10 @@
 """The registers of AMD's PMU under KVM: reset, migrated to and from, and what
 QEMU refuses.
 
-This is the part of the registers' tests that needs KVM.  The second guest is
-suite "state" of tests/guest/bare, on the bare machine, which reads what is in
-the registers: qtest's commands read what QEMU remembers of them, and there is
-no vCPU under its accelerator.  To compare, the same is run with Debian's QEMU.
+This is the part of the registers' tests that needs KVM.  There is that of
+tests/qtest, whose commands read and write what KVM keeps; and a second guest,
+suite "state" of tests/guest/bare on the bare machine, which reads as a guest
+does, and counts.  To compare, the latter is run with Debian's QEMU, too.
 """
 
 import subprocess
@@ -101,6 +101,9 @@ REFUSALS = {
 }
 
 
+# The cases of tests/qtest/vpmu-test-kvm.c.
+QTESTS = ['registers', 'reset', 'migration', 'two-cpus']
+
 # How many of the programs below end by themselves.
 ENDS = 6
 
@@ -120,6 +123,11 @@ def script():
     yield f'phase off; bare {OURS} {KVM},pmu=off {fw_cfg(suite="nopmu")}'
     for name, (options, _) in REFUSALS.items():
         yield f'phase refused/{name}; bare {options}'
+    yield 'phase qtest'
+    yield (f'export VPMU_TEST_KVM=1 QTEST_QEMU_BINARY=/usr/bin/{OURS} '
+           'G_TEST_DBUS_DAEMON=/bin/true')
+    yield ('timeout 100 vpmu-test --tap -p /x86_64/vpmu/kvm 2>&1 | '
+           'sed "s/^/@ l2 /" >> /tmp/l2.out')
     # A program that has not ended has halted for good.
     yield f'[ $(grep -c "^@ l2 end" /tmp/l2.phases) -lt {ENDS} ] || phase end'
     yield 'cat /tmp/l2.phases /tmp/l2.out'
@@ -166,10 +174,18 @@ class Registers:
         yield ('l2/unused_pmu_goes_to_stock',
                self.verdict('unused/arrive', 'state/unused'))
         yield 'l2/no_rdpmc_without_pmu', self.verdict('off', 'nopmu/rdpmc')
+        yield from self.results_of_qtest()
         for name, (_, message) in REFUSALS.items():
             said = '\n'.join(map(' '.join, self.printed[f'refused/{name}']))
             yield f'kvm/refuses/{name}', None if message in said \
                 else f'QEMU said: {said!r}'
+
+    def results_of_qtest(self):
+        passed = {words[-1] for words in self.printed['qtest']
+                  if words[0] == 'ok'}
+        for name in QTESTS:
+            yield f'qtest/{name}', None if f'/x86_64/vpmu/kvm/{name}' in passed \
+                else repr(self.printed['qtest'][-3:])
 
     def results_of_stock(self):
         """Stock QEMU does not know these registers."""

@@ -1,0 +1,119 @@
+/*
+ * QTest of the virtual PMU: registers that KVM keeps
+ *
+ * No guest code runs, so nothing is counted; but what is written goes to KVM,
+ * and what is read comes from there.  It needs a host whose KVM has an AMD
+ * CPU's PMU for guests: tests/guest/nested makes one, and sets VPMU_TEST_KVM.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "vpmu-test-x86.h"
+
+#define KVM_ARGS "-accel kvm -machine q35 -S -cpu host,pmu=on"
+
+enum {
+    MSR_LEGACY_EVTSEL0 = 0xc0010000,
+    MSR_LEGACY_CTR0    = 0xc0010004,
+    MSR_CTL0           = 0xc0010200,
+    MSR_CTR0           = 0xc0010201,
+    MSR_GLOBAL_STATUS  = 0xc0000300,
+    MSR_GLOBAL_CTL     = 0xc0000301,
+};
+
+#define NR_LEGACY 4
+#define NR_CORE   6
+#define GLOBAL_ALL (BIT64(NR_CORE) - 1)
+
+static uint64_t selector_value(unsigned i)
+{
+    return 0xc0 | EVTSEL_USR | EVTSEL_CMASK(i + 1);
+}
+
+static uint64_t counter_value(unsigned i)
+{
+    return 0x123456789a + i;
+}
+
+static void fill(Machine *m)
+{
+    for (unsigned i = 0; i < NR_CORE; i++) {
+        wrmsr(m, MSR_CTL0 + 2 * i, selector_value(i));
+        wrmsr(m, MSR_CTR0 + 2 * i, counter_value(i));
+    }
+    wrmsr(m, MSR_GLOBAL_CTL, BIT64(1) | BIT64(4));
+}
+
+static void assert_filled(Machine *m)
+{
+    for (unsigned i = 0; i < NR_CORE; i++) {
+        assert_msr(m, MSR_CTL0 + 2 * i, selector_value(i));
+        assert_msr(m, MSR_CTR0 + 2 * i, counter_value(i));
+    }
+    for (unsigned i = 0; i < NR_LEGACY; i++) {
+        assert_msr(m, MSR_LEGACY_EVTSEL0 + i, selector_value(i));
+        assert_msr(m, MSR_LEGACY_CTR0 + i, counter_value(i));
+    }
+    assert_msr(m, MSR_GLOBAL_CTL, BIT64(1) | BIT64(4));
+}
+
+static void test_registers(void)
+{
+    Machine m = start(KVM_ARGS);
+
+    fill(&m);
+    assert_filled(&m);
+    stop(&m);
+}
+
+static void test_reset(void)
+{
+    Machine m = start(KVM_ARGS);
+
+    fill(&m);
+    qtest_system_reset(m.qts);
+    for (unsigned i = 0; i < NR_CORE; i++) {
+        assert_msr(&m, MSR_CTL0 + 2 * i, 0);
+        assert_msr(&m, MSR_CTR0 + 2 * i, 0);
+    }
+    assert_msr(&m, MSR_GLOBAL_STATUS, 0);
+    assert_msr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL);
+    stop(&m);
+}
+
+static void test_migration(void)
+{
+    Machine m = start(KVM_ARGS);
+
+    fill(&m);
+    migrate_machine(&m, KVM_ARGS);
+    assert_filled(&m);
+    stop(&m);
+}
+
+/* Each vCPU has registers of its own. */
+static void test_two_cpus(void)
+{
+    Machine m = start(KVM_ARGS " -smp 2");
+
+    fill(&m);
+    m.cpu = 1;
+    assert_msr(&m, MSR_CTR0, 0);
+    assert_msr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL);
+    fill(&m);
+    wrmsr(&m, MSR_CTR0, 1);
+    m.cpu = 0;
+    assert_filled(&m);
+    stop(&m);
+}
+
+void add_kvm_cases(void)
+{
+    if (g_getenv("VPMU_TEST_KVM")) {
+        qtest_add_func("/vpmu/kvm/registers", test_registers);
+        qtest_add_func("/vpmu/kvm/reset", test_reset);
+        qtest_add_func("/vpmu/kvm/migration", test_migration);
+        qtest_add_func("/vpmu/kvm/two-cpus", test_two_cpus);
+    }
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""KVM of this very machine, where it has one; tests/guest/nested needs none."""
+
+import os
+import pathlib
+import re
+
+from harness import (ARCH, Machine, expectations, require, require_equal,
+                     scenario)
+
+NO_PMU = "the host's KVM has no PMU for guests"
+WITH_PMU = Machine('kvm', cpu='host,pmu=on', accel='kvm')
+WITHOUT_PMU = Machine('kvm without PMU', cpu='host,pmu=off', accel='kvm')
+JOB = '''
+perf stat -x , -o /tmp/stat -e instructions:u loop
+grep , /tmp/stat
+'''
+
+
+def runs_linux():
+    """There is KVM, by the processor's own means."""
+    flags = re.search(r'^flags\s*:(.*)$',
+                      pathlib.Path('/proc/cpuinfo').read_text(), re.MULTILINE)
+    return (ARCH == os.uname().machine
+            and os.access('/dev/kvm', os.R_OK | os.W_OK)
+            and flags is not None and {'vmx', 'svm'} & {*flags[1].split()})
+
+
+def direct(start, directory):
+    """The host's PMU counts for the guest, or QEMU says that there is none."""
+    counting = start(WITH_PMU, JOB, ['loop'])
+    said = counting.refusal()
+    lines = counting.log
+    if NO_PMU in said:
+        lines = start(WITHOUT_PMU, JOB, ['loop']).rest()
+        require_equal(lines[-1].split(',')[0], '<not supported>',
+                      'instructions without a PMU')
+        return
+    require_equal(said, '', 'QEMU')
+    # Processors may count an interrupt as an instruction of what it interrupts.
+    stated = expectations('loop')['instructions']
+    counted = int(lines[-1].split(',')[0])
+    require(stated <= counted <= stated * 1.001,
+            f'{counted} instructions, not {stated}')
+
+
+if runs_linux():
+    scenario(direct)

@@ -17,10 +17,23 @@ static const VMStateDescription vmstate_pmu_counter = {
     }
 };
 
+/* A stream may hold anything; a counter no more than its bits. */
+static int cut_values(void *opaque, int version_id)
+{
+    Pmu *pmu = opaque;
+    unsigned i;
+
+    for (i = 0; i < pmu->nr_counters; i++) {
+        pmu_write(pmu, i, pmu->counters[i].value);
+    }
+    return 0;
+}
+
 const VMStateDescription vmstate_pmu = {
     .name = "pmu",
     .version_id = 1,
     .minimum_version_id = 1,
+    .post_load = cut_values,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT32_EQUAL(nr_counters, Pmu,
                              "The PMUs of source and destination differ in "

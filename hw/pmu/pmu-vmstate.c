@@ -5,35 +5,34 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/bitops.h"
 #include "hw/pmu/pmu-vmstate.h"
+
+/* A stream may hold anything; a counter no more than its bits. */
+static int cut_value(void *opaque, int version_id)
+{
+    PmuCounter *c = opaque;
+
+    c->value &= MAKE_64BIT_MASK(0, c->shape.width);
+    return 0;
+}
 
 static const VMStateDescription vmstate_pmu_counter = {
     .name = "pmu/counter",
-    .version_id = 1,
+    .version_id = 2,
     .minimum_version_id = 1,
+    .post_load = cut_value,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64(value, PmuCounter),
+        VMSTATE_UINT64_V(owed, PmuCounter, 2),
         VMSTATE_END_OF_LIST()
     }
 };
-
-/* A stream may hold anything; a counter no more than its bits. */
-static int cut_values(void *opaque, int version_id)
-{
-    Pmu *pmu = opaque;
-    unsigned i;
-
-    for (i = 0; i < pmu->nr_counters; i++) {
-        pmu_write(pmu, i, pmu->counters[i].value);
-    }
-    return 0;
-}
 
 const VMStateDescription vmstate_pmu = {
     .name = "pmu",
     .version_id = 1,
     .minimum_version_id = 1,
-    .post_load = cut_values,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT32_EQUAL(nr_counters, Pmu,
                              "The PMUs of source and destination differ in "

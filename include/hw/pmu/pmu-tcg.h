@@ -71,6 +71,9 @@ void pmu_tcg_before_insn(CPUState *cpu);
 /**
  * pmu_tcg_after_insn - count the instruction again
  * @cpu: the vCPU, as in pmu_tcg_before_insn()
+ *
+ * Or count one that retires without having been executed, as a hypervisor has
+ * done its work; an overflow is noticed before the next.
  */
 void pmu_tcg_after_insn(CPUState *cpu);
 

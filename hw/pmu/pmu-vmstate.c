@@ -17,15 +17,36 @@ static int cut_value(void *opaque, int version_id)
     return 0;
 }
 
+static bool owes(void *opaque)
+{
+    const PmuCounter *c = opaque;
+
+    return c->owed;
+}
+
+static const VMStateDescription vmstate_pmu_counter_owed = {
+    .name = "pmu/counter/owed",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = owes,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(owed, PmuCounter),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 static const VMStateDescription vmstate_pmu_counter = {
     .name = "pmu/counter",
-    .version_id = 2,
+    .version_id = 1,
     .minimum_version_id = 1,
     .post_load = cut_value,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64(value, PmuCounter),
-        VMSTATE_UINT64_V(owed, PmuCounter, 2),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_pmu_counter_owed,
+        NULL
     }
 };
 

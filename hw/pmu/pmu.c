@@ -406,7 +406,8 @@ void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select)
     c->select = *select;
     c->select.modes &= all_modes(pmu);
     resolve_select(c);
-    if (c->minus != minus) {
+    /* What it owes belongs to another event, unless it has just been loaded. */
+    if (minus && c->minus != minus) {
         c->owed = 0;
     }
 }

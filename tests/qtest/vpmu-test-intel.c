@@ -780,6 +780,23 @@ static void test_status_set(void)
     stop(&m);
 }
 
+/* An interrupt takes the next cycle, also if that is on another machine. */
+static void test_migration_of_inverted(void)
+{
+    const uint64_t interrupts = 0x01cb;
+    g_autofree char *args = x86_args(INTEL);
+    Machine m = x86_start(INTEL);
+
+    start_gp(&m, 0, interrupts | EVTSEL_INV | EVTSEL_CMASK(1) | EVTSEL_ALL);
+    count(&m, PMU_TALLY_CYCLES, KERNEL, 10);
+    count(&m, PMU_TALLY_INTERRUPTS, KERNEL, 5);
+    assert_msr(&m, MSR_PERFCTR0, 10);
+    migrate_machine(&m, args);
+    count(&m, PMU_TALLY_CYCLES, KERNEL, 8);
+    assert_msr(&m, MSR_PERFCTR0, 13);
+    stop(&m);
+}
+
 static void test_inuse(void)
 {
     Machine m = x86_start_version(4);
@@ -945,6 +962,7 @@ static void add_overflow(void)
                                               : test_freeze_by_status);
     }
     add("freeze/not-without-interrupt", test_no_freeze_without_interrupt);
+    add("migration/inverted", test_migration_of_inverted);
     add("status-set", test_status_set);
     add("inuse", test_inuse);
 }

@@ -9,6 +9,10 @@
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/pmu-tcg-translate.h"
 
+void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb)
+{
+}
+
 bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
 {
     return false;

@@ -23,9 +23,11 @@ static unsigned block_mode(DisasContextBase *db)
 
 static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
 {
-    size_t cell = tally * PMU_MAX_MODES + block_mode(db);
+    tcg_target_long row = tally == PMU_TALLY_INSNS
+                          ? ENV_OFFSET(pmu_insns)
+                          : ENV_OFFSET(pmu.left) + tally * sizeof(PmuTcgRow);
 
-    return ENV_OFFSET(pmu.left) + cell * sizeof(int64_t);
+    return row + block_mode(db) * sizeof(int64_t);
 }
 
 static TCGv_i64 gen_load_cell(DisasContextBase *db, PmuTally tally)

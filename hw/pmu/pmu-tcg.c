@@ -39,6 +39,19 @@
     (TALLY(DTLB_LOAD_MISSES) | TALLY(DTLB_STORE_MISSES) \
      | TALLY(ITLB_MISSES))
 
+/*
+ * Translated code reaches the descriptors of the TLB by displacements from
+ * env.  They span 512 bytes on AArch64 hosts, and 256 on those of 32-bit Arm,
+ * where descriptors are half as large; other hosts have more.
+ */
+#define TLB_DISTANCE \
+    (sizeof(CPUNegativeOffsetState) - offsetof(CPUNegativeOffsetState, tlb.f))
+#define TLB_EXCESS \
+    (sizeof_field(CPUTLB, f) - NB_MMU_MODES * 2 * sizeof(uint32_t))
+
+QEMU_BUILD_BUG_ON(TLB_DISTANCE > 512);
+QEMU_BUILD_BUG_ON(TLB_DISTANCE - TLB_EXCESS > 256);
+
 #define CF_PMU_MASK \
     (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES)
 
@@ -91,7 +104,7 @@ static unsigned current_mode(CPUState *cpu)
 
 static uint64_t cell_tally(const PmuTcg *e, unsigned t, unsigned m)
 {
-    return e->total[t][m] + (e->loaded[t][m] - e->cpu->neg.pmu.left[t][m]);
+    return e->total[t][m] + (e->loaded[t][m] - *pmu_tcg_cell(e->cpu, t, m));
 }
 
 /* Tallies whose cells move: cycles that do not follow the clock have none. */
@@ -109,7 +122,7 @@ static void load_cells(PmuTcg *e, unsigned t, unsigned m, uint64_t budget)
 
     e->total[t][m] = cell_tally(e, t, m);
     e->loaded[t][m] = load;
-    e->cpu->neg.pmu.left[t][m] = load;
+    *pmu_tcg_cell(e->cpu, t, m) = load;
 }
 
 /*
@@ -362,7 +375,7 @@ const PmuEngineOps pmu_tcg_ops = {
 static void take_back(CPUState *cpu, PmuTally tally, int events)
 {
     if (cpu->pmu && tcg_cflags_has(cpu, flags_for(1u << tally))) {
-        cpu->neg.pmu.left[tally][current_mode(cpu)] += events;
+        *pmu_tcg_cell(cpu, tally, current_mode(cpu)) += events;
     }
 }
 
@@ -401,7 +414,7 @@ void pmu_tcg_count(CPUState *cpu, PmuTally tally)
 {
     if (cpu->pmu && (cpu->pmu->wanted & (1u << tally))
         && is_reproducible(tally)
-        && --cpu->neg.pmu.left[tally][current_mode(cpu)] <= 0) {
+        && --*pmu_tcg_cell(cpu, tally, current_mode(cpu)) <= 0) {
         request_fold(cpu);
     }
 }
@@ -437,23 +450,34 @@ static void run_next(CPUState *cpu, const TranslationBlock *tb, uint32_t flags)
     cpu->cflags_next_tb = same | flags;
 }
 
+static int64_t insns_left(CPUState *cpu, const TranslationBlock *tb)
+{
+    return *pmu_tcg_cell(cpu, PMU_TALLY_INSNS,
+                         cpu->cc->tcg_ops->pmu_mode(tb->flags));
+}
+
 /*
- * Run the next instruction alone and uninterrupted, and fold behind it.  The
- * request to leave translated code that is made now takes effect when the
+ * A block of one instruction, uninterrupted, is executed next: fold behind it.
+ * The request to leave translated code that is made now takes effect when the
  * block after it is entered.
  */
-static void run_to_deadline(CPUState *cpu, const TranslationBlock *tb)
+static void fold_behind(CPUState *cpu, const TranslationBlock *tb)
 {
-    run_next(cpu, tb, CF_NOIRQ | 1);
     cpu->neg.pmu.site_pc = cpu->cc->get_pc(cpu);
     cpu->neg.pmu.site_mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
     cpu->neg.pmu.site_known = true;
     request_fold(cpu);
 }
 
+void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb)
+{
+    if ((tb_cflags(tb) & CF_PMU_INSNS) && insns_left(cpu, tb) <= 1) {
+        fold_behind(cpu, tb);
+    }
+}
+
 bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
 {
-    unsigned mode;
     int64_t left;
 
     if (!(tb_cflags(tb) & CF_PMU_INSNS)) {
@@ -463,8 +487,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
         /* Not even one instruction can be run before icount has its say. */
         return false;
     }
-    mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
-    if (cpu->neg.pmu.left[PMU_TALLY_INSNS][mode] > tb->icount) {
+    if (insns_left(cpu, tb) > tb->icount) {
         return false;
     }
 
@@ -474,9 +497,10 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
         /* An interrupt was raised, and comes first. */
         return true;
     }
-    left = cpu->neg.pmu.left[PMU_TALLY_INSNS][mode];
+    left = insns_left(cpu, tb);
     if (left <= 1) {
-        run_to_deadline(cpu, tb);
+        run_next(cpu, tb, CF_NOIRQ | 1);
+        fold_behind(cpu, tb);
     } else if (left <= tb->icount) {
         run_next(cpu, tb, left - 1);
     }
@@ -548,7 +572,7 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
     for (t = 0; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             e->loaded[t][m] = INT64_MAX;
-            cpu->neg.pmu.left[t][m] = INT64_MAX;
+            *pmu_tcg_cell(cpu, t, m) = INT64_MAX;
         }
     }
     return e;
@@ -571,7 +595,7 @@ static int pmu_tcg_pre_save(void *opaque)
     tcg_sync(e);
     for (t = 0; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
-            load_cells(e, t, m, e->cpu->neg.pmu.left[t][m]);
+            load_cells(e, t, m, *pmu_tcg_cell(e->cpu, t, m));
         }
     }
     return 0;

@@ -5,15 +5,48 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/bitops.h"
 #include "hw/pmu/pmu-vmstate.h"
+
+/* A stream may hold anything; a counter no more than its bits. */
+static int cut_value(void *opaque, int version_id)
+{
+    PmuCounter *c = opaque;
+
+    c->value &= MAKE_64BIT_MASK(0, c->shape.width);
+    return 0;
+}
+
+static bool owes(void *opaque)
+{
+    const PmuCounter *c = opaque;
+
+    return c->owed;
+}
+
+static const VMStateDescription vmstate_pmu_counter_owed = {
+    .name = "pmu/counter/owed",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = owes,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(owed, PmuCounter),
+        VMSTATE_END_OF_LIST()
+    }
+};
 
 static const VMStateDescription vmstate_pmu_counter = {
     .name = "pmu/counter",
     .version_id = 1,
     .minimum_version_id = 1,
+    .post_load = cut_value,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64(value, PmuCounter),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_pmu_counter_owed,
+        NULL
     }
 };
 

@@ -21,6 +21,14 @@
      | CALL_TALLIES | TALLY(RETURNS))
 #define TAKEN_TALLIES (NEAR_TAKEN_TALLIES | TALLY(FAR_BRANCHES))
 
+/*
+ * What instructions do when they retire, and thus in a cycle of their own: if
+ * they are subtracted from cycles, both are known at the same time.
+ */
+#define RETIRED_TALLIES                                              \
+    (TALLY(INSNS) | TALLY(COND_NOT_TAKEN) | TAKEN_TALLIES            \
+     | TALLY(LOADS) | TALLY(STORES) | TALLY(FAILED_STORES))
+
 static const PmuTallies event_tallies[PMU_EVENT__MAX] = {
     [PMU_EVENT_CYCLES]            = TALLY(CYCLES),
     [PMU_EVENT_REF_CYCLES]        = TALLY(REF_CYCLES),
@@ -117,22 +125,24 @@ static uint64_t growth(const Pmu *pmu, PmuTallies tallies, PmuModes modes)
     return sum;
 }
 
-static uint64_t counter_growth(const Pmu *pmu, const PmuCounter *c)
+/*
+ * How much the counter has grown since the fold, of which its debt is taken:
+ * events that are not in a cycle of their own have to wait for one.  In a
+ * transaction, a tally that nobody read until now has no past.
+ */
+static uint64_t take_growth(const Pmu *pmu, PmuCounter *c)
 {
-    uint64_t plus, minus;
+    PmuTallies minus = c->minus & pmu->wanted;
+    uint64_t plus, gone;
 
     if (!c->running) {
         return 0;
     }
-    /* In a transaction, a tally that nobody read until now has no past. */
     plus = growth(pmu, c->plus & pmu->wanted, c->select.modes);
-    minus = growth(pmu, c->minus & pmu->wanted, c->select.modes);
-
-    /*
-     * Only where cycles follow a clock can more instructions than cycles have
-     * gone by, and then there was no cycle without one.
-     */
-    return plus > minus ? plus - minus : 0;
+    gone = c->owed + growth(pmu, minus & RETIRED_TALLIES, c->select.modes);
+    c->owed = (gone > plus ? gone - plus : 0)
+              + growth(pmu, minus & ~RETIRED_TALLIES, c->select.modes);
+    return plus > gone ? plus - gone : 0;
 }
 
 /* Returns whether the counter overflowed. */
@@ -194,7 +204,7 @@ static uint64_t advance_counters(Pmu *pmu)
 
     for (i = 0; i < pmu->nr_counters; i++) {
         PmuCounter *c = &pmu->counters[i];
-        uint64_t by = counter_growth(pmu, c);
+        uint64_t by = take_growth(pmu, c);
 
         if (by) {
             note_busiest(pmu, c);
@@ -289,6 +299,18 @@ static void share_out(Pmu *pmu, const PmuCounter *c)
     }
 }
 
+/* Where the order of events and cycles matters, look behind each event. */
+static void stop_at_each(Pmu *pmu, const PmuCounter *c)
+{
+    unsigned t, m;
+
+    FOR_EACH_IN_SET(t, c->minus & ~RETIRED_TALLIES) {
+        FOR_EACH_IN_SET(m, c->select.modes) {
+            pmu->budgets[t][m] = 1;
+        }
+    }
+}
+
 static PmuTallies tallies_in_use(const Pmu *pmu)
 {
     PmuTallies used = 0;
@@ -330,6 +352,9 @@ void pmu_commit(Pmu *pmu)
 
         if (counter_stops_engine(pmu, i) && c->plus && c->select.modes) {
             share_out(pmu, c);
+        }
+        if (c->running) {
+            stop_at_each(pmu, c);
         }
     }
     pmu->ops->plan(pmu->engine, pmu->wanted, pmu->budgets);
@@ -376,10 +401,15 @@ static void resolve_select(PmuCounter *c)
 void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select)
 {
     PmuCounter *c = &pmu->counters[counter];
+    PmuTallies minus = c->minus;
 
     c->select = *select;
     c->select.modes &= all_modes(pmu);
     resolve_select(c);
+    /* What it owes belongs to another event, unless it has just been loaded. */
+    if (minus && c->minus != minus) {
+        c->owed = 0;
+    }
 }
 
 void pmu_run(Pmu *pmu, unsigned counter, bool running)
@@ -409,7 +439,7 @@ uint64_t pmu_peek(const Pmu *pmu, unsigned counter)
     PmuCounter c = pmu->counters[counter];
 
     sync_engine(pmu);
-    counter_advance(&c, counter_growth(pmu, &c));
+    counter_advance(&c, take_growth(pmu, &c));
     return c.value;
 }
 
@@ -418,6 +448,7 @@ void pmu_write(Pmu *pmu, unsigned counter, uint64_t value)
     PmuCounter *c = &pmu->counters[counter];
 
     c->value = value & counter_mask(c);
+    c->owed = 0;
 }
 
 bool pmu_is_running(const Pmu *pmu, unsigned counter)
@@ -430,7 +461,7 @@ uint64_t pmu_distance(const Pmu *pmu, unsigned counter)
     PmuCounter c = pmu->counters[counter];
 
     sync_engine(pmu);
-    counter_advance(&c, counter_growth(pmu, &c));
+    counter_advance(&c, take_growth(pmu, &c));
     return counter_distance(&c) ?: UINT64_MAX;
 }
 

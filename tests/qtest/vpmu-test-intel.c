@@ -69,7 +69,7 @@ static Machine x86_start_version(unsigned version)
 static void arm_fixed(Machine *m, unsigned i, uint64_t distance, uint64_t flags)
 {
     wrmsr(m, MSR_FIXED_CTR_CTRL, 0);
-    wrmsr(m, MSR_FIXED_CTR0 + i, -distance);
+    wrmsr(m, MSR_FIXED_CTR0 + i, -distance & LOW_BITS(48));
     wrmsr(m, MSR_FIXED_CTR_CTRL, FIXED(i, FIXED_OS | FIXED_USR | flags));
     wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
 }
@@ -167,6 +167,8 @@ static void test_without_pdcm(void)
     g_assert_false(try_rdmsr(&m, MSR_PERF_CAP, &val));
     g_assert_false(try_rdmsr(&m, MSR_A_PMC0, &val));
     g_assert_false(try_wrmsr(&m, MSR_A_PMC0, 0));
+    g_assert_false(try_wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM));
+    g_assert_true(try_wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI));
     stop(&m);
 }
 
@@ -192,7 +194,7 @@ static const struct Register {
     { MSR_EVTSEL0, 3, 4, LOW_BITS(32) },
     { MSR_EVTSEL0, 5, 5, LOW_BITS(32) & ~EVTSEL_ANY },
     { MSR_A_PMC0, 1, 5, LOW_BITS(48) },
-    { MSR_FIXED_CTR0, 2, 5, LOW_BITS(48), ~LOW_BITS(48) },
+    { MSR_FIXED_CTR0, 2, 5, LOW_BITS(48) },
     { MSR_FIXED_CTR0 + NR_FIXED, MAX_VERSION + 1 /* none has it */ },
     { MSR_FIXED_CTR_CTRL, 2, 2, 0xbbb },
     { MSR_FIXED_CTR_CTRL, 3, 4, 0xfff },
@@ -201,7 +203,7 @@ static const struct Register {
     { MSR_STATUS, 2, 5 },
     { MSR_STATUS_RESET, 2, 3, 0, GLOBAL_ALL | 3ull << 62 },
     { MSR_STATUS_RESET, 4, 5, 0, GLOBAL_ALL | 0x3full << 58 },
-    { MSR_STATUS_SET, 4, 5, 0, GLOBAL_ALL | 0x1full << 58 },
+    { MSR_STATUS_SET, 4, 5, 0, GLOBAL_ALL | 0x1bull << 58 },
     { MSR_INUSE, 4, 5 },
     { MSR_PERF_CAP, 1, 5 },
     { MSR_DEBUGCTL, 1, 1, 0, DEBUGCTL_LBR_BTF },
@@ -778,6 +780,23 @@ static void test_status_set(void)
     stop(&m);
 }
 
+/* An interrupt takes the next cycle, also if that is on another machine. */
+static void test_migration_of_inverted(void)
+{
+    const uint64_t interrupts = 0x01cb;
+    g_autofree char *args = x86_args(INTEL);
+    Machine m = x86_start(INTEL);
+
+    start_gp(&m, 0, interrupts | EVTSEL_INV | EVTSEL_CMASK(1) | EVTSEL_ALL);
+    count(&m, PMU_TALLY_CYCLES, KERNEL, 10);
+    count(&m, PMU_TALLY_INTERRUPTS, KERNEL, 5);
+    assert_msr(&m, MSR_PERFCTR0, 10);
+    migrate_machine(&m, args);
+    count(&m, PMU_TALLY_CYCLES, KERNEL, 8);
+    assert_msr(&m, MSR_PERFCTR0, 13);
+    stop(&m);
+}
+
 static void test_inuse(void)
 {
     Machine m = x86_start_version(4);
@@ -943,6 +962,7 @@ static void add_overflow(void)
                                               : test_freeze_by_status);
     }
     add("freeze/not-without-interrupt", test_no_freeze_without_interrupt);
+    add("migration/inverted", test_migration_of_inverted);
     add("status-set", test_status_set);
     add("inuse", test_inuse);
 }

@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qobject/qdict.h"
 #include "vpmu-test-x86.h"
 
 /* The PMU under test. */
@@ -403,6 +404,23 @@ static void test_init(void)
     stop(&m);
 }
 
+/* A CPU that runs keeps the PMU that it has. */
+static void test_property_when_realized(void)
+{
+    Machine m = x86_start(face->cpu);
+    QDict *error = qtest_qmp_assert_failure_ref(
+        m.qts, "{'execute': 'qom-set', 'arguments': {"
+        " 'path': '/machine/unattached/device[0]',"
+        " 'property': 'pmu', 'value': false}}");
+    const char *message = qdict_get_str(error, "desc");
+
+    g_test_message("%s", message);
+    g_assert_nonnull(strstr(message, "'pmu'"));
+    g_assert_nonnull(strstr(message, "realized"));
+    qobject_unref(error);
+    stop(&m);
+}
+
 void add_x86_cases(void)
 {
     add("rdpmc/privilege", test_rdpmc_privilege);
@@ -416,4 +434,5 @@ void add_x86_cases(void)
     add("overflow/apic-disabled", test_apic_disabled);
     add("overflow/no-late-interrupt", test_no_late_interrupt);
     add("init", test_init);
+    add("property-when-realized", test_property_when_realized);
 }

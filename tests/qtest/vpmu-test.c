@@ -7,6 +7,8 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "qemu/bswap.h"
 #include "qemu/units.h"
 #include "qobject/qdict.h"
 #include "vpmu-test-x86.h"
@@ -624,6 +626,48 @@ static void test_migration_frozen(void)
     stop(&m);
 }
 
+/* Make a value that is kept in a stream as 64 bits, wherever, a wide one. */
+static void widen_in_stream(const char *path, uint32_t value)
+{
+    const uint64_t narrow = cpu_to_be64(value);
+    const uint32_t high = UINT32_MAX;
+    g_autofree char *stream = NULL;
+    char *found, *from;
+    gsize length;
+
+    g_assert_true(g_file_get_contents(path, &stream, &length, NULL));
+    from = stream;
+    while ((found = memmem(from, stream + length - from, &narrow,
+                           sizeof(narrow)))) {
+        memcpy(found, &high, sizeof(high));
+        from = found + sizeof(narrow);
+    }
+    g_assert_true(from != stream);
+    g_assert_true(g_file_set_contents(path, stream, length, NULL));
+}
+
+/* What is wider than the counter is cut, as if it had been written. */
+static void test_migration_of_width(void)
+{
+    const uint32_t value = 0x5a17c3e9;
+    char *path = new_file();
+    g_autofree char *to = g_strdup_printf("%s -incoming file:%s", face->cpu,
+                                          path);
+    g_autofree char *args = face->args(to);
+    Machine m = begin(face->cpu);
+
+    face->write(&m, 0, value);
+    save(&m, path);
+    stop(&m);
+    widen_in_stream(path, value);
+    m = start(args);
+    wait_for_migration(&m);
+    g_assert_cmphex(face->read(&m, 0), ==,
+                    deposit64(MAKE_64BIT_MASK(0, face->width), 0, 32, value));
+    stop(&m);
+    delete_file(path);
+}
+
 static void test_migration_mismatch(const void *data)
 {
     const Mismatch *mismatch = data;
@@ -757,6 +801,7 @@ static void add_life(void)
     add("migration/state", test_migration);
     add("migration/goes-on", test_migration_goes_on);
     add("migration/overflow", test_migration_of_overflow);
+    add("migration/width", test_migration_of_width);
     for (i = 0; i < face->nr_mismatches; i++) {
         add_data("migration/mismatch", face->mismatches[i].name,
                  &face->mismatches[i], test_migration_mismatch);

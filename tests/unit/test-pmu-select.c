@@ -142,19 +142,25 @@ static void test_options(Rig *rig)
     }
 }
 
-static void select_stalls(Rig *rig, unsigned counter)
+/* Cycles without the event. */
+static void select_inverted(Rig *rig, unsigned counter, PmuEvent event)
 {
-    PmuSelect stalls = {
-        .event = PMU_EVENT_INSNS,
+    PmuSelect select = {
+        .event = event,
         .modes = BIT64(USER),
         .threshold = 1,
         .invert = true,
     };
 
     pmu_begin(rig->pmu);
-    pmu_select(rig->pmu, counter, &stalls);
+    pmu_select(rig->pmu, counter, &select);
     pmu_run(rig->pmu, counter, true);
     pmu_commit(rig->pmu);
+}
+
+static void select_stalls(Rig *rig, unsigned counter)
+{
+    select_inverted(rig, counter, PMU_EVENT_INSNS);
 }
 
 /* Stalls are counted in the modes of the counter only. */
@@ -191,7 +197,7 @@ static void test_inverted_overflow(Rig *rig)
     rig_assert_value(rig, 0, 50);
 }
 
-/* Cycles that follow a clock can fall behind the instructions. */
+/* Cycles that follow a clock can fall behind; they make up for it. */
 static void test_inverted_is_never_negative(Rig *rig)
 {
     select_stalls(rig, 0);
@@ -199,7 +205,58 @@ static void test_inverted_is_never_negative(Rig *rig)
     rig_count(rig, PMU_TALLY_INSNS, USER, 70);
     rig_assert_value(rig, 0, 0);
     rig_count(rig, PMU_TALLY_CYCLES, USER, 9);
+    rig_assert_value(rig, 0, 0);
+    rig_count(rig, PMU_TALLY_CYCLES, USER, 20);
     rig_assert_value(rig, 0, 9);
+}
+
+/*
+ * Against a counter that looks at each cycle: an instruction's event is in the
+ * instruction's own cycle, any other takes the next one.  How often the
+ * counters are read meanwhile changes nothing.
+ */
+static void expect_inverted(Rig *rig, GRand *rand, unsigned reads)
+{
+    uint64_t no_load = 0, no_interrupt = 0, taken = 0;
+    unsigned i;
+
+    for (i = 0; i < 5000; i++) {
+        bool load = g_rand_boolean(rand);
+        bool interrupt = g_rand_int_range(rand, 0, 100) < 30;
+
+        if (interrupt) {
+            rig_count(rig, PMU_TALLY_INTERRUPTS, USER, 1);
+            taken++;
+        }
+        if (g_rand_boolean(rand)) {
+            rig->engine.tallies[PMU_TALLY_LOADS][USER] += load;
+            rig_count(rig, PMU_TALLY_CYCLES, USER, 1);
+            no_load += !load;
+            no_interrupt += !taken;
+            taken -= taken > 0;
+        }
+        if (reads && i % reads == 0) {
+            rig_assert_value(rig, 0, no_load);
+            rig_assert_value(rig, 1, no_interrupt);
+        }
+    }
+    rig_assert_value(rig, 0, no_load);
+    rig_assert_value(rig, 1, no_interrupt);
+}
+
+static void test_inverted_does_not_depend_on_reads(Rig *rig)
+{
+    static const unsigned reads[] = { 0, 1, 2, 7, 100 };
+    g_autoptr(GRand) rand = g_rand_new_with_seed(4711);
+    unsigned i;
+
+    select_inverted(rig, 0, PMU_EVENT_LOADS);
+    select_inverted(rig, 1, PMU_EVENT_INTERRUPTS);
+    for (i = 0; i < G_N_ELEMENTS(reads); i++) {
+        rig_write(rig, 0, 0);
+        rig_write(rig, 1, 0);
+        expect_inverted(rig, rand, reads[i]);
+    }
 }
 
 int main(int argc, char *argv[])
@@ -211,5 +268,7 @@ int main(int argc, char *argv[])
     rig_add("/pmu/select/inverted/overflow", test_inverted_overflow);
     rig_add("/pmu/select/inverted/never-negative",
             test_inverted_is_never_negative);
+    rig_add("/pmu/select/inverted/reads",
+            test_inverted_does_not_depend_on_reads);
     return g_test_run();
 }

@@ -25,10 +25,18 @@ typedef struct PmuTcgAccess {
 } PmuTcgAccess;
 
 /**
+ * typedef PmuTcgRow - the cells of a tally, one a mode
+ *
+ * How many events may still happen before the engine has to look.  Always
+ * loaded and stored as 64 bits, so that a load that follows a store closely is
+ * not held up.
+ */
+typedef int64_t PmuTcgRow[PMU_MAX_MODES];
+
+/**
  * struct PmuTcgCells - the part of a vCPU that translated code counts in
- * @left: per tally and mode, how many events may still happen before the
- *        engine has to look; always loaded and stored as 64 bits, so that
- *        a load that follows a store closely is not held up
+ * @left: the cells of each tally.  Those of instructions, which each block
+ *        uses, are not among them: they are CPUNegativeOffsetState.pmu_insns.
  * @site_pc: address of the instruction for which @fold_pending was set
  * @site_mode: and the mode it was executed in
  * @site_known: whether it was an instruction at all
@@ -36,10 +44,12 @@ typedef struct PmuTcgAccess {
  * @fold_pending: the engine has to look before the next instruction; whoever
  *                sets this also asks the vCPU to leave translated code
  *
- * Lies next to env (CPUNegativeOffsetState).  Private to the vCPU's thread.
+ * Lies in CPUNegativeOffsetState, ahead of the TLB: what is closer to env takes
+ * room that hosts with short displacements need to reach the TLB.  Private to
+ * the vCPU's thread.
  */
 typedef struct PmuTcgCells {
-    int64_t left[PMU_TALLY__MAX][PMU_MAX_MODES];
+    PmuTcgRow left[PMU_TALLY__MAX];
     uint64_t site_pc;
     PmuTcgAccess access;
     uint8_t site_mode;

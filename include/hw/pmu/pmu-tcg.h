@@ -71,17 +71,11 @@ void pmu_tcg_before_insn(CPUState *cpu);
 /**
  * pmu_tcg_after_insn - count the instruction again
  * @cpu: the vCPU, as in pmu_tcg_before_insn()
+ *
+ * Or count one that retires without having been executed, as a hypervisor has
+ * done its work; an overflow is noticed before the next.
  */
 void pmu_tcg_after_insn(CPUState *cpu);
-
-/**
- * pmu_tcg_count - count an event that QEMU handles outside translated code
- * @cpu: the vCPU
- * @tally: what happened, in the mode the vCPU is in now
- *
- * May be called at any time; an overflow is noticed at the end of the block.
- */
-void pmu_tcg_count(CPUState *cpu, PmuTally tally);
 
 /**
  * pmu_tcg_site - the instruction behind which counters are being folded
@@ -119,22 +113,49 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
 bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
 
 /**
+ * pmu_tcg_count - count an event that QEMU handles outside translated code
+ * @cpu: the vCPU
+ * @tally: what happened, in the mode the vCPU is in now
+ *
+ * May be called at any time; an overflow is noticed at the end of the block.
+ */
+
+/**
  * pmu_tcg_take_back - take back an event that was counted in translated code
  * @cpu: the vCPU, still in the mode in which the event was counted
  * @tally: what has not happened after all
  */
 #ifdef CONFIG_USER_ONLY
+static inline void pmu_tcg_count(CPUState *cpu, PmuTally tally)
+{
+    /* User-mode emulation has no PMU. */
+}
+
 static inline void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
 {
     /* User-mode emulation has no PMU. */
 }
 #else
+void pmu_tcg_count(CPUState *cpu, PmuTally tally);
 void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
 #endif
 
 /*
  * The rest is for accel/tcg.
  */
+
+/**
+ * pmu_tcg_cell - where events of a kind are counted down
+ * @cpu: the vCPU
+ * @tally: the kind
+ * @mode: the mode in which they happen
+ */
+static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
+                                    unsigned mode)
+{
+    return tally == PMU_TALLY_INSNS ? &cpu->neg.pmu_insns[mode]
+                                    : &cpu->neg.pmu.left[tally][mode];
+}
 
 /**
  * pmu_tcg_give_back - take back instructions that a block did not finish
@@ -148,7 +169,7 @@ static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
     if (tb_cflags(tb) & CF_PMU_INSNS) {
         unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
 
-        cpu->neg.pmu.left[PMU_TALLY_INSNS][mode] += insns;
+        *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, mode) += insns;
     }
 }
 
@@ -163,6 +184,15 @@ static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
  * Returns: false if the block was left for some other reason.
  */
 bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb);
+
+/**
+ * pmu_tcg_step - an instruction is executed by itself, whatever its deadline
+ * @cpu: the vCPU, outside its loop
+ * @tb: the block of that one instruction, uninterrupted
+ *
+ * Sees to it that what overflows is noticed behind it, before any interrupt.
+ */
+void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb);
 
 /**
  * pmu_tcg_service - fold if that is pending

@@ -109,7 +109,8 @@ typedef enum PmuEvent {
  *             such a counter stands still (or, inverted, counts every cycle).
  * @invert: count the cycles in which fewer than @threshold events happened;
  *          has no meaning, and is ignored, when @threshold is 0 (Intel SDM
- *          vol. 3B, "IA32_PERFEVTSELx MSRs", INV)
+ *          vol. 3B, "IA32_PERFEVTSELx MSRs", INV).  What happens outside of
+ *          instructions, such as an interrupt, is in the cycle that follows.
  * @edge: count how often the condition becomes true, not how long it holds.
  *        Two events in adjacent cycles count as two.  A condition that holds
  *        in every cycle becomes true whenever the CPU leaves a halt.
@@ -140,6 +141,7 @@ typedef struct PmuCounterShape {
  * @select: as given by pmu_select()
  * @plus: tallies that are added
  * @minus: tallies that are subtracted (inverted thresholds)
+ * @owed: events of @minus that have had no cycle yet, and take one to come
  * @value: the value at the last fold, below 2^width
  * @running: counts now
  * @alert: its overflow must be noticed at once, not at the next fold
@@ -151,6 +153,7 @@ typedef struct PmuCounter {
     PmuSelect select;
     PmuTallies plus;
     PmuTallies minus;
+    uint64_t owed;
     uint64_t value;
     bool running;
     bool alert;

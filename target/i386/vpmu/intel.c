@@ -72,7 +72,8 @@
  * @status_clear: what can be cleared in IA32_PERF_GLOBAL_STATUS, besides the
  *                counters' bits
  * @status_set: what can be set there
- * @debugctl: the bits of IA32_DEBUGCTL
+ * @debugctl: the bits of IA32_DEBUGCTL, but for those that have capabilities
+ *            of their own
  * @freeze_in_status: an interrupt freezes by IA32_PERF_GLOBAL_STATUS.CTR_FRZ;
  *                    otherwise it clears IA32_PERF_GLOBAL_CTRL
  * @cpuid_edx: flags in EDX of CPUID leaf 0xA
@@ -90,10 +91,10 @@ typedef struct IntelVersion {
 } IntelVersion;
 
 #define CLEAR_V2 (STATUS_OVF_BUF | STATUS_COND_CHGD)
-#define SET_V4   (STATUS_LBR_FRZ | STATUS_CTR_FRZ | STATUS_ASCI \
-                  | STATUS_UNCORE | STATUS_OVF_BUF)
-#define CLEAR_V4 (SET_V4 | STATUS_COND_CHGD)
-#define DEBUGCTL_V2 (DEBUGCTL_FREEZE_PERFMON_ON_PMI | DEBUGCTL_FREEZE_IN_SMM)
+/* ASCI can be set on CPUs with SGX only, and cleared on all. */
+#define SET_V4   (STATUS_LBR_FRZ | STATUS_CTR_FRZ | STATUS_UNCORE \
+                  | STATUS_OVF_BUF)
+#define CLEAR_V4 (SET_V4 | STATUS_ASCI | STATUS_COND_CHGD)
 #define EDX_ANYTHREAD_DEPRECATED (1u << 15)
 
 static const IntelVersion versions[] = {
@@ -104,20 +105,20 @@ static const IntelVersion versions[] = {
         .evtsel = EVTSEL_VALID,
         .fixed = FIXED_VALID,
         .status_clear = CLEAR_V2,
-        .debugctl = DEBUGCTL_V2,
+        .debugctl = DEBUGCTL_FREEZE_PERFMON_ON_PMI,
     },
     [3] = {
         .evtsel = EVTSEL_VALID | EVTSEL_ANY,
         .fixed = FIXED_VALID | FIXED_ANY,
         .status_clear = CLEAR_V2,
-        .debugctl = DEBUGCTL_V2,
+        .debugctl = DEBUGCTL_FREEZE_PERFMON_ON_PMI,
     },
     [4] = {
         .evtsel = EVTSEL_VALID | EVTSEL_ANY,
         .fixed = FIXED_VALID | FIXED_ANY,
         .status_clear = CLEAR_V4,
         .status_set = SET_V4,
-        .debugctl = DEBUGCTL_V2,
+        .debugctl = DEBUGCTL_FREEZE_PERFMON_ON_PMI,
         .freeze_in_status = true,
     },
     [5] = {
@@ -125,7 +126,7 @@ static const IntelVersion versions[] = {
         .fixed = FIXED_VALID,
         .status_clear = CLEAR_V4,
         .status_set = SET_V4,
-        .debugctl = DEBUGCTL_V2,
+        .debugctl = DEBUGCTL_FREEZE_PERFMON_ON_PMI,
         .freeze_in_status = true,
         .cpuid_edx = EDX_ANYTHREAD_DEPRECATED,
         .fixed_bitmap = true,
@@ -426,6 +427,14 @@ static uint64_t read_debugctl(X86VPmu *v, unsigned i)
     return v->debugctl;
 }
 
+static uint64_t kept_debugctl_bits(const X86VPmu *v)
+{
+    bool freezes_in_smm = perf_capabilities(v) & PERF_CAP_FREEZE_IN_SMM;
+
+    return version_of(v)->debugctl
+           | (freezes_in_smm ? DEBUGCTL_FREEZE_IN_SMM : 0);
+}
+
 /*
  * Branch records and single-stepping on branches are not emulated; software
  * that asks for them finds the bits clear again.
@@ -435,13 +444,13 @@ static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
     if (val & (DEBUGCTL_LBR | DEBUGCTL_BTF)) {
         qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR and BTF are ignored\n");
     }
-    v->debugctl = val & version_of(v)->debugctl;
+    v->debugctl = val & kept_debugctl_bits(v);
     update_all(v);
 }
 
 static uint64_t debugctl_bits(const X86VPmu *v)
 {
-    return version_of(v)->debugctl | DEBUGCTL_LBR | DEBUGCTL_BTF;
+    return kept_debugctl_bits(v) | DEBUGCTL_LBR | DEBUGCTL_BTF;
 }
 
 /* How many registers of a kind there are. */
@@ -479,7 +488,7 @@ static const X86VPmuMsr msrs[] = {
     { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
       evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
     { MSR_CORE_PERF_FIXED_CTR0, X86_VPMU_MAX_FIXED, 1, count_fixed,
-      any_bits, read_fixed, write_fixed },
+      x86_vpmu_counter_bits, read_fixed, write_fixed },
     { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, 1, one_with_global,
       fixed_ctrl_bits, read_fixed_ctrl, write_fixed_ctrl },
     { MSR_CORE_PERF_GLOBAL_STATUS, 1, 1, one_with_global,

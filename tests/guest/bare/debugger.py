@@ -6,11 +6,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 import itertools
+import re
 import socket
 import subprocess
 import time
 
 BREAKPOINT, WRITE_WATCHPOINT = 1, 2
+
+# What a step leaves out (QEMU's SSTEP_*): nothing, or interrupts and timers.
+STEP, STEP_MASKED = 1, 7
+
+# The number of RIP among the registers of gdb's amd64.
+RIP = 16
 
 
 def symbols(elf):
@@ -64,6 +71,10 @@ class Stub:
         if self.ask(f'{action}{kind},{address:x},{length:x}') != 'OK':
             raise EOFError(f'QEMU refused {action}{kind}')
 
+    def rip(self):
+        """Where the CPU that stopped stands."""
+        return int.from_bytes(bytes.fromhex(self.ask(f'p{RIP:x}')), 'little')
+
     def running(self, text):
         """Resume, until the machine stops; false if it has ended."""
         return self.ask(text)[0] in 'TS'
@@ -80,7 +91,7 @@ def interfere(path, elf, timeout):
     stub = Stub(path, timeout)
     try:
         # Interrupts and timers go on while stepping, the PMU's with them.
-        stub.ask('Qqemu.sstep=1')
+        stub.ask(f'Qqemu.sstep={STEP}')
         for place in places:
             stub.point('Z', BREAKPOINT, place)
         for length in itertools.islice(itertools.cycle((30, 75, 400)), 60):
@@ -99,5 +110,45 @@ def interfere(path, elf, timeout):
     except (EOFError, ConnectionError):
         # The guest came to its end first.
         pass
+    finally:
+        stub.close()
+
+
+def steps_stuck(stub, steps):
+    """Take steps; returns where one did not move, or None."""
+    before = stub.rip()
+    for _ in range(steps):
+        stub.running('s')
+        after = stub.rip()
+        if after == before:
+            return f'a step at {before:#x} does not move'
+        before = after
+    return None
+
+
+def step_through(path, elf, timeout, complain):
+    """
+    Stop in each loop of the suite "step", time and again, and take steps from
+    there; call @complain if one does not move.
+    """
+    labels = [(address, name) for name, address in symbols(elf).items()
+              if re.fullmatch(r'step_.*_here', name)]
+    stub = Stub(path, timeout)
+    try:
+        for address, name in sorted(labels):
+            masked = '_masked_' in name
+            stub.ask(f'Qqemu.sstep={STEP_MASKED if masked else STEP}')
+            stub.point('Z', BREAKPOINT, address)
+            for _ in range(12):
+                if not stub.running('c'):
+                    raise EOFError(f'{name} is not reached')
+                stuck = steps_stuck(stub, 61)
+                if stuck:
+                    complain(f'{name}: {stuck}')
+                    break
+            stub.point('z', BREAKPOINT, address)
+        stub.send('D')
+    except (EOFError, ConnectionError) as error:
+        complain(str(error))
     finally:
         stub.close()

@@ -399,6 +399,49 @@ TEST(branch, far)
     expect(rdmsr(MSR_PMC(2)), 1, "near branches taken: the return");
 }
 
+/*
+ * INTO is a far branch if it traps.  The first has no gate to begin with: what
+ * could not be delivered has not retired, and is executed again.
+ */
+CODE("branch_into_entry:\n"
+     "    iretq\n"
+     "branch_into:\n"
+     "    push $0x18\n"
+     "    push $1f\n"
+     "    lretq\n"
+     "    .code32\n"
+     "1:  mov $0x7fffffff, %eax\n"
+     "    inc %eax\n"
+     "    into\n"
+     "    nop\n"
+     "    into\n"
+     "    xor %eax, %eax\n"
+     "    into\n"
+     "    ljmp $0x08, $2f\n"
+     "    .code64\n"
+     "2:  ret\n");
+LABEL(branch_into_entry);
+code_fn branch_into;
+
+static void give_gate(struct regs *regs)
+{
+    (void)regs;
+    faults++;
+    set_gate(OF_VECTOR, branch_into_entry);
+}
+
+TEST(branch, into)
+{
+    faults = 0;
+    set_gate(OF_VECTOR, NULL);
+    on_trap(NP_VECTOR, give_gate);
+    pmu_gp(0, EV_BR_FAR | SEL_OS, 0);
+    run_kernel(GP(0), branch_into, 0);
+    expect(faults, 1, "faults");
+    /* RETF, jump, two INTO that trap, and IRET behind these and the fault */
+    expect(rdmsr(MSR_PMC(0)), 2 + 2 + 3, "far branches");
+}
+
 /* Counting branches begins in code that was translated without. */
 TEST(branch, after_translation)
 {

@@ -199,6 +199,79 @@ TEST(memory, kinds)
     }
 }
 
+/* What accesses memory in ways of its own. */
+CODE("memory_call_far:\n"
+     "    mov %cs, %eax\n"
+     "    movl $1f, (%rdi)\n"
+     "    mov %eax, 4(%rdi)\n"
+     "    lcall *(%rdi)\n"
+     "    ret\n"
+     "1:  lretl\n"
+     "memory_gather:\n"
+     "    vpxor %ymm1, %ymm1, %ymm1\n"
+     "    vpcmpeqd %ymm2, %ymm2, %ymm2\n"
+     "    vpgatherdd %ymm2, (%rdi, %ymm1, 4), %ymm0\n"
+     "    vpcmpeqd %xmm2, %xmm2, %xmm2\n"
+     "    vgatherqpd %xmm2, (%rdi, %xmm1, 8), %xmm0\n"
+     "    vzeroupper\n"
+     "    ret\n"
+     "memory_bounds:\n"
+     "    mov $0x100000, %eax\n"
+     "    xor %edx, %edx\n"
+     "    bndmov %bnd0, (%rdi)\n"
+     "    bndmov (%rdi), %bnd0\n"
+     "    bndmk 8(%rax), %bnd1\n"
+     "    bndstx %bnd1, (%rax, %rdx)\n"
+     "    bndldx (%rax, %rdx), %bnd2\n"
+     "    ret\n");
+code_fn memory_call_far, memory_gather, memory_bounds;
+
+TEST(memory, far_calls)
+{
+    expect_accesses("far call", memory_call_far, (uint64_t)spare[1], 3, 3);
+}
+
+#define CR4_OSXSAVE         BIT(18)
+#define CPUID_1_C_XSAVE     BIT(26)
+#define CPUID_7_B_AVX2      BIT(5)
+#define CPUID_7_B_MPX       BIT(14)
+#define XCR0_X87_SSE_AVX    7
+#define XCR0_MPX            (3 << 3)
+#define MSR_BNDCFGS         0xd90
+
+/* Skips the case if the processor lacks it. */
+static void enable_extension(uint32_t feature, uint32_t xcr0)
+{
+    if (!(cpuid(1, 0).c & CPUID_1_C_XSAVE) || cpuid(0, 0).a < 7 ||
+        !(cpuid(7, 0).b & feature)) {
+        skip();
+    }
+    write_cr4(read_cr4() | CR4_OSXSAVE);
+    asm volatile("xsetbv" : : "c"(0), "a"(xcr0), "d"(0));
+}
+
+TEST(memory, gathers)
+{
+    enable_extension(CPUID_7_B_AVX2, XCR0_X87_SSE_AVX);
+    expect_accesses("gathers", memory_gather, (uint64_t)spare[1], 3, 0);
+}
+
+/* The directory of bounds is walked like a page table. */
+TEST(memory, bounds)
+{
+    enable_extension(CPUID_7_B_MPX, XCR0_X87_SSE_AVX | XCR0_MPX);
+    *(uint64_t *)(spare[2] + 8) = (uint64_t)spare[3] | 1;
+    /* QEMU 10.0 takes the address from bit 20 on, which should be 12. */
+    wrmsr(MSR_BNDCFGS, (uint64_t)spare[2] << 8 | 1);
+    pmu_gp(0, EV_LOADS | SEL_OS, 0);
+    pmu_gp(1, EV_STORES | SEL_OS, 0);
+    run_kernel(GP(0) | GP(1), memory_bounds, (uint64_t)spare[1]);
+    wrmsr(MSR_BNDCFGS, 0);
+    expect(rdmsr(MSR_PMC(0)), 3, "loads");
+    expect(rdmsr(MSR_PMC(1)), 2 + 1, "stores");
+    expect(*(uint64_t *)(spare[3] + 8), ~0x100008ull, "upper bound stored");
+}
+
 /* Period 1: right behind each access; all but the last do both. */
 TEST(memory, period_1)
 {

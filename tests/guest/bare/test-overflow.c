@@ -494,6 +494,38 @@ TEST(overflow, stays_pending)
     expect(sample_count, 1, "samples afterwards");
 }
 
+/*
+ * The same place for what other CPUs must not see in parts, which is executed
+ * while they stand still, and with another interrupt behind it that is pending.
+ */
+CODE("overflow_atomic:\n"
+     "    nop\n"
+     "    sti\n"
+     "    lock xadd %rax, spare + 61\n"
+     "overflow_atomic_here:\n"
+     "    nop\n"
+     "    cli\n"
+     "    ret\n");
+code_fn overflow_atomic;
+LABEL(overflow_atomic_here);
+
+static void end_interrupt(struct regs *regs)
+{
+    (void)regs;
+    apic_eoi();
+}
+
+TEST(overflow, atomic_before_interrupt)
+{
+    on_trap(VEC_IPI, end_interrupt);
+    apic_write(APIC_ICR, APIC_SELF | VEC_IPI);
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -4ull);
+    sample_with(APIC_NMI);
+    run_kernel(GP(0), overflow_atomic, 0);
+    expect(sample_count, 1, "samples");
+    expect(samples[0].rip, (uint64_t)overflow_atomic_here, "RIP");
+}
+
 /* ---- Transitions ---------------------------------------------------- */
 
 #define MSR_LSTAR   0xc0000082

@@ -23,6 +23,7 @@
 #define MISC2_VMRUN         BIT(0)
 #define MISC2_VMMCALL       BIT(1)
 
+#define EXIT_NP             0x4b
 #define EXIT_PF             0x4e
 #define EXIT_INTR           0x60
 #define EXIT_NMI            0x61
@@ -216,9 +217,13 @@ CODE("svm_int:\n"
      "    vmmcall\n"
      "svm_int_entry:\n"
      "    nop\n"
+     "    iretq\n"
+     "svm_error_entry:\n"
+     "    add $8, %rsp\n"
      "    iretq\n");
 code_fn svm_int;
 LABEL(svm_int_entry);
+LABEL(svm_error_entry);
 
 TEST(svm, software_interrupt)
 {
@@ -235,25 +240,94 @@ TEST(svm, software_interrupt)
     expect(vmcb.rip, (uint64_t)svm_int + 1, "guest's RIP");
 }
 
-/* VMRUN injects an event: the guest begins in the handler. */
-#define INJECT(vector, type) ((vector) | (type) << 8 | BIT(31))
+/* One that cannot be delivered has not, either, whoever sees the fault. */
+TEST(svm, software_interrupt_fails)
+{
+    set_gate(VEC_SYSCALL, NULL);
+    prepare_guest(svm_int, false, 0);
+    vmcb.intercept_exceptions = BIT(NP_VECTOR);
+    expect_counts("intercepted", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 1);
+    expect(vmcb.exit_code, EXIT_NP, "exit");
+    expect(vmcb.rip, (uint64_t)svm_int + 1, "guest's RIP");
+}
 
-static void expect_injection(const char *what, unsigned vector, unsigned type)
+/*
+ * VMRUN injects an event: the guest begins in the handler.  An interrupt of
+ * software counts as the guest's INT, as it does if it is delivered at once.
+ */
+#define INJECT(vector, type) ((vector) | (type) << 8 | BIT(31))
+#define INJECT_INTERRUPT    0
+#define INJECT_NMI          2
+#define INJECT_EXCEPTION    3
+#define INJECT_SOFTWARE     4
+
+static void prepare_injection(unsigned vector, unsigned type)
 {
     set_gate(vector, svm_int_entry);
     prepare_guest(svm_guest, false, 0);
     vmcb.event_injection = INJECT(vector, type);
+}
+
+static void expect_injection(const char *what, unsigned vector, unsigned type)
+{
+    unsigned count = type == INJECT_SOFTWARE;
+
+    prepare_injection(vector, type);
     expect_counts(what, measure_kernel(svm_run, (uint64_t)&vmcb), 0,
-                  HOST_COUNT + 2 + GUEST_COUNT);
+                  HOST_COUNT + count + 2 + GUEST_COUNT);
     expect(vmcb.exit_code, EXIT_VMMCALL, "%s: exit", what);
+    prepare_injection(vector, type);
+    pmu_gp(0, EV_BR_FAR | SEL_OS, 0);
+    run_kernel(GP(0), svm_run, (uint64_t)&vmcb);
+    expect(rdmsr(MSR_PMC(0)), count + 1, "%s: far branches", what);
 }
 
 TEST(svm, injection)
 {
-    expect_injection("interrupt", VEC_IPI, 0);
-    expect_injection("NMI", NMI_VECTOR, 2);
-    expect_injection("exception", DE_VECTOR, 3);
-    expect_injection("software interrupt", VEC_SYSCALL, 4);
+    expect_injection("interrupt", VEC_IPI, INJECT_INTERRUPT);
+    expect_injection("NMI", NMI_VECTOR, INJECT_NMI);
+    expect_injection("exception", DE_VECTOR, INJECT_EXCEPTION);
+    expect_injection("software interrupt", VEC_SYSCALL, INJECT_SOFTWARE);
+}
+
+TEST(svm, injected_software_interrupt_fails)
+{
+    prepare_injection(VEC_SYSCALL, INJECT_SOFTWARE);
+    set_gate(VEC_SYSCALL, NULL);
+    vmcb.intercept_exceptions = BIT(NP_VECTOR);
+    expect_counts("intercepted", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT);
+    expect(vmcb.exit_code, EXIT_NP, "exit");
+
+    prepare_injection(VEC_SYSCALL, INJECT_SOFTWARE);
+    set_gate(VEC_SYSCALL, NULL);
+    set_gate(NP_VECTOR, svm_error_entry);
+    expect_counts("by the guest", measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT + 2 + GUEST_COUNT);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+}
+
+/* Hardware's are the interrupts, and the NMIs. */
+TEST(svm, injected_interrupts)
+{
+    static const struct {
+        const char *what;
+        unsigned vector, type, interrupts;
+    } injections[] = {
+        { "interrupt", VEC_IPI, INJECT_INTERRUPT, 1 },
+        { "NMI", NMI_VECTOR, INJECT_NMI, 1 },
+        { "exception", DE_VECTOR, INJECT_EXCEPTION, 0 },
+        { "software interrupt", VEC_SYSCALL, INJECT_SOFTWARE, 0 },
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(injections); i++) {
+        prepare_injection(injections[i].vector, injections[i].type);
+        pmu_gp(0, EV_INTERRUPTS | SEL_OS, 0);
+        run_kernel(GP(0), svm_run, (uint64_t)&vmcb);
+        expect(rdmsr(MSR_PMC(0)), injections[i].interrupts, "%s",
+               injections[i].what);
+    }
 }
 
 /* VMMCALL that nobody intercepts is undefined, in the middle of a block. */

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# `make help` says what there is.  Everything that is made goes to build/.
+# `make help` says what there is.  Everything that is made goes to BUILD.
 
 ARCH ?= x86_64
 export ARCH
+BUILD ?= build
 
 help:
 	@echo 'make run          boot Linux and show the PMU at work'
@@ -13,12 +14,13 @@ help:
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make build        only build QEMU and the guest'
 	@echo 'make clean        remove what was built; keep what was downloaded'
-	@echo 'make distclean    remove build/'
+	@echo 'make distclean    remove all that was made and downloaded'
 	@echo
 	@echo 'ARCH=ppc64          run a Power guest, not one of x86_64'
 	@echo "QEMU_SRC=DIR        use this QEMU 10.0.x source tree, not Debian's"
 	@echo "QEMU_OPTIONS=...    more options for QEMU's configure"
 	@echo 'DEBIAN_MIRROR=URL   use this mirror of Debian'
+	@echo 'BUILD=DIR           make and download everything there, not in build'
 
 packages:
 	@scripts/install-packages
@@ -55,12 +57,16 @@ conformance:
 	@scripts/build-qemu tests/qtest/vpmu-test
 	@scripts/conformance --write
 
+# What is only half unpacked is nothing to keep.
 clean:
-	rm -rf build/qemu build/qemu.stamp build/qemu-src* build/tests \
-	       build/unit* build/guest* build/logs
+	@mkdir -p $(BUILD)
+	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-src* qemu-stage qemu-ppc64el* \
+	    tests unit* guest-* nested-* patches logs *.part download/*.part
+	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
-distclean:
-	rm -rf build
+distclean: clean
+	cd $(BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine*
+	rmdir --ignore-fail-on-non-empty $(BUILD)
 
 .PHONY: help packages source qemu guest build run shell check bench conformance clean \
         distclean

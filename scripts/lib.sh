@@ -7,6 +7,10 @@ set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${BUILD:-$ROOT/build}
+case $BUILD in
+/*) ;;
+*) BUILD=$PWD/$BUILD ;;
+esac
 PYTHON=/usr/bin/python3
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -20,13 +24,63 @@ say()
     fi
 }
 
-# die MESSAGE [REMEDY]: end with what is wrong, and what helps.
+# How many MB are left for $BUILD.
+free_space()
+{
+    local dir=$BUILD
+
+    until [ -d "$dir" ]; do
+        dir=$(dirname "$dir")
+    done
+    df -Pm "$dir" | awk 'END { print $4 }'
+}
+
+# die MESSAGE [REMEDY]: end with what is wrong, and what helps.  Where a disk is
+# full, that is what is wrong, whatever it led to.
 die()
 {
     printf 'error: %s\n' "$1" >&2
-    [ $# -lt 2 ] || printf 'hint: %s\n' "$2" >&2
+    if [ "$(free_space)" -lt 50 ]; then
+        printf 'hint: the disk of %s is full: make room, or %s\n' "$BUILD" \
+            "name a directory on another in BUILD" >&2
+    elif [ $# -ge 2 ]; then
+        printf 'hint: %s\n' "$2" >&2
+    fi
     exit 1
 }
+
+# need_space MB WHAT: end, unless that much can be in $BUILD; what is there
+# already counts.
+need_space()
+{
+    local free present
+
+    free=$(free_space)
+    [ "$free" -lt "$1" ] || return 0
+    present=$(du -sm "$BUILD" 2> /dev/null | cut -f 1) || true
+    [ $((free + ${present:-0})) -lt "$1" ] || return 0
+    die "$2 needs $1 MB in $BUILD, and $((free + ${present:-0})) can be had" \
+        "make room, or name a directory on another disk in BUILD"
+}
+
+# What is not to stay if the script ends before its time.
+unfinished=
+trap '[ -z "$unfinished" ] || rm -rf "$unfinished"' EXIT
+
+# Ctrl-C also ends what a script runs, which may take it for a failure: the
+# script ends by it, too, and says nothing.
+end_if_interrupted()
+{
+    trap 'trap - INT; kill -INT $BASHPID' INT
+}
+end_if_interrupted
+
+# Neither make nor QEMU's configure can handle these.
+case $ROOT$BUILD in
+*[[:space:]:]*)
+    die "the path ${ROOT@Q} or ${BUILD@Q} has a space or a colon in it" \
+        "move the repository, and BUILD if you set it, to a path without" ;;
+esac
 
 # The architecture of the guest, and what it is called elsewhere.
 export ARCH=${ARCH:-x86_64}
@@ -55,6 +109,8 @@ logged()
 {
     local log=$1 status=0 follower
 
+    # A subshell has forgotten it.
+    end_if_interrupted
     shift
     mkdir -p "$(dirname "$log")"
     : > "$log"
@@ -172,6 +228,7 @@ extract_debs()
 
     shift 3
     rm -rf "$dir" "$dir.part"
+    unfinished=$dir.part
     mkdir -p "$dir.part"
     # Nothing of the packages is run, so a user needs no help for this; but
     # this mode is not for the superuser.
@@ -183,5 +240,6 @@ extract_debs()
         --skip=output/dev --include="$packages" "$@" bookworm "$dir.part" \
         "deb [signed-by=$KEYRING] $MIRROR bookworm main" \
         "deb [signed-by=$KEYRING] $MIRROR bookworm-backports main" &&
-        mv "$dir.part" "$dir"
+        mv "$dir.part" "$dir" || return
+    unfinished=
 }

@@ -2,14 +2,18 @@
  * Performance monitoring unit: the model as Power's counters use it
  *
  * Six counters of 32 bits that signal when they turn negative, at 2^31, and
- * count on.  MMCR0 and MMCR2 freeze them by mode; that is a selection.  PMC5
- * and PMC6 always count instructions and cycles.
+ * count on.  MMCR0 and MMCR2 freeze them by mode; that is a selection, and is
+ * the face's own (target/ppc/vpmu/freeze.c).  PMC5 and PMC6 always count
+ * instructions and cycles.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
 #include "pmu-rig.h"
+#include "freeze.h"
+#include "modes.h"
+#include "regs.h"
 
 #define NR_PMCS 6
 #define NEGATIVE BIT64(31)
@@ -17,33 +21,13 @@
 /* Counter numbers of PMC1 to PMC6. */
 enum { PMC1, PMC2, PMC3, PMC4, PMC5, PMC6 };
 
-/* A mode is a set of these MSR bits. */
-enum { PR = 1, HV = 2, PMM = 4 };
-
-/* Reasons to freeze; those of MMCR0, and per counter those of MMCR2. */
-typedef struct Freeze {
-    bool in_supervisor, in_problem, in_hypervisor, if_marked, if_not_marked;
-} Freeze;
-
-static bool freezes(const Freeze *f, unsigned mode)
-{
-    return (f->in_problem && mode & PR)
-           || (f->in_supervisor && !(mode & (PR | HV)))
-           || (f->in_hypervisor && mode & HV && !(mode & PR))
-           || (f->if_marked && mode & PMM)
-           || (f->if_not_marked && !(mode & PMM));
-}
-
-static PmuModes power_modes(const Freeze *f)
-{
-    PmuModes modes = 0;
-    unsigned m;
-
-    for (m = 0; m < PMU_MAX_MODES; m++) {
-        modes |= freezes(f, m) ? 0 : BIT64(m);
-    }
-    return modes;
-}
+/* The face's modes. */
+enum {
+    PROBLEM = 0,
+    PRIVILEGED = PPC_VPMU_MODE_PRIVILEGED,
+    PROBLEM_OF_HV = PPC_VPMU_MODE_HV,
+    HYPERVISOR = PPC_VPMU_MODE_PRIVILEGED | PPC_VPMU_MODE_HV,
+};
 
 static void run_power(gconstpointer data)
 {
@@ -51,7 +35,7 @@ static void run_power(gconstpointer data)
     unsigned i;
     Rig rig;
 
-    rig_init(&rig, NR_PMCS, PMU_MAX_MODES);
+    rig_init(&rig, NR_PMCS, PPC_VPMU_NR_MODES);
     for (i = 0; i < NR_PMCS; i++) {
         rig_shape(&rig, i, 32, NEGATIVE);
     }
@@ -63,8 +47,8 @@ static void run_power(gconstpointer data)
 
 static void test_fixed_events(Rig *rig)
 {
-    rig_count(rig, PMU_TALLY_INSNS, PR, 100);
-    rig_count(rig, PMU_TALLY_CYCLES, PR, 150);
+    rig_count(rig, PMU_TALLY_INSNS, PROBLEM, 100);
+    rig_count(rig, PMU_TALLY_CYCLES, PROBLEM, 150);
     rig_assert_value(rig, PMC5, 100);
     rig_assert_value(rig, PMC6, 150);
 }
@@ -75,7 +59,7 @@ static void test_signals_when_negative(Rig *rig)
     rig_write(rig, PMC1, NEGATIVE - 10);
     rig_arm(rig, PMC1, 10);
     rig_assert_value(rig, PMC1, NEGATIVE - 10);
-    rig_count(rig, PMU_TALLY_INSNS, PR, 1000);
+    rig_count(rig, PMU_TALLY_INSNS, PROBLEM, 1000);
     rig_assert_overflow(rig, 0, BIT64(PMC1), 10);
     rig_assert_value(rig, PMC1, NEGATIVE + 990);
     g_assert_cmpuint(rig->log->len, ==, 1);
@@ -85,12 +69,12 @@ static void test_counts_on_and_wraps(Rig *rig)
 {
     rig_start(rig, PMC1, PMU_EVENT_LOADS, ALL_MODES);
     rig_arm(rig, PMC1, 1);
-    rig_count(rig, PMU_TALLY_LOADS, PR, NEGATIVE);
+    rig_count(rig, PMU_TALLY_LOADS, PROBLEM, NEGATIVE);
     rig_assert_value(rig, PMC1, LOW_BITS(32));
-    rig_count(rig, PMU_TALLY_LOADS, PR, 1);
+    rig_count(rig, PMU_TALLY_LOADS, PROBLEM, 1);
     rig_assert_value(rig, PMC1, 0);
     g_assert_cmpuint(rig->log->len, ==, 1);
-    rig_count(rig, PMU_TALLY_LOADS, PR, NEGATIVE + 5);
+    rig_count(rig, PMU_TALLY_LOADS, PROBLEM, NEGATIVE + 5);
     rig_assert_overflow(rig, 1, BIT64(PMC1), 2 * NEGATIVE + 1);
 }
 
@@ -103,32 +87,49 @@ static void test_loaded_negative(Rig *rig)
     g_assert_cmpuint(pmu_distance(rig->pmu, PMC1), ==, BIT64(32));
     rig_write(rig, PMC1, LOW_BITS(32));
     g_assert_cmpuint(pmu_distance(rig->pmu, PMC1), ==, NEGATIVE + 1);
-    rig_count(rig, PMU_TALLY_LOADS, PR, NEGATIVE);
+    rig_count(rig, PMU_TALLY_LOADS, PROBLEM, NEGATIVE);
     g_assert_cmpuint(rig->log->len, ==, 0);
-    rig_count(rig, PMU_TALLY_LOADS, PR, 1);
+    rig_count(rig, PMU_TALLY_LOADS, PROBLEM, 1);
     rig_assert_overflow(rig, 0, BIT64(PMC1), NEGATIVE + 1);
 }
 
 static void test_freeze_by_mode(Rig *rig)
 {
+    /* What PMC1 counts of one event in problem state, 16 in privileged... */
     static const struct {
-        Freeze freeze;
+        PpcFreeze freeze;
         uint64_t expected;
     } rows[] = {
-        { { .in_supervisor = true },                      0x11101110 },
-        { { .in_problem = true },                         0x01010101 },
-        { { .in_hypervisor = true },                      0x10111011 },
-        { { .if_marked = true },                          0x00001111 },
-        { { .if_not_marked = true },                      0x11110000 },
-        { { .in_supervisor = true, .in_problem = true },  0x01000100 },
-        { { .if_marked = true, .if_not_marked = true },   0 },
+        { { .run = true },                                        0x1111 },
+        { { .run = true, .mmcr0 = MMCR0_FC },                     0 },
+        { { .run = true, .mmcr0 = MMCR0_FC14 },                   0 },
+        { { .run = true, .mmcr0 = MMCR0_FC56 },                   0x1111 },
+        { { .run = true, .mmcr0 = MMCR0_FCS },                    0x1101 },
+        { { .run = true, .mmcr0 = MMCR0_FCP },                    0x1010 },
+        { { .run = true, .mmcr0 = MMCR0_FCPC },                   0x1110 },
+        { { .run = true, .mmcr0 = MMCR0_FCP | MMCR0_FCPC },       0x1011 },
+        { { .run = true, .mmcr0 = MMCR0_FCH },                    0x0111 },
+        { { .run = true, .mmcr0 = MMCR0_FCS | MMCR0_FCH },        0x0101 },
+        { { .run = true, .mmcr0 = MMCR0_FCM1 },                   0x1111 },
+        { { .run = true, .mmcr0 = MMCR0_FCM1, .pmm = true },      0 },
+        { { .run = true, .mmcr0 = MMCR0_FCM0 },                   0 },
+        { { .run = true, .mmcr0 = MMCR0_FCM0, .pmm = true },      0x1111 },
+        { { .run = false },                                       0x1111 },
+        { { .run = false, .mmcr0 = MMCR0_FC14WAIT },              0 },
+        { { .run = false, .mmcr2 = MMCR2_FCWAIT(1) },             0 },
+        { { .run = true, .mmcr2 = MMCR2_FCS(1) },                 0x1101 },
+        { { .run = true, .mmcr2 = MMCR2_FCP0(1) },                0x1010 },
+        { { .run = true, .mmcr2 = MMCR2_FCP1(1) },                0x1011 },
+        { { .run = true, .mmcr2 = MMCR2_FCH(1) },                 0x0111 },
+        { { .run = true, .mmcr2 = MMCR2_FCS(2) },                 0x1111 },
     };
     unsigned i, m;
 
     for (i = 0; i < G_N_ELEMENTS(rows); i++) {
-        rig_start(rig, PMC1, PMU_EVENT_INSNS, power_modes(&rows[i].freeze));
+        rig_start(rig, PMC1, PMU_EVENT_INSNS,
+                  ppc_freeze_modes(&rows[i].freeze, 1, false));
         rig_write(rig, PMC1, 0);
-        for (m = 0; m < PMU_MAX_MODES; m++) {
+        for (m = 0; m < PPC_VPMU_NR_MODES; m++) {
             rig_count(rig, PMU_TALLY_INSNS, m, 1 << (4 * m));
         }
         rig_assert_value(rig, PMC1, rows[i].expected);
@@ -138,15 +139,17 @@ static void test_freeze_by_mode(Rig *rig)
 /* MMCR2: each counter has freeze conditions of its own. */
 static void test_freeze_per_counter(Rig *rig)
 {
-    Freeze user_only = { .in_supervisor = true, .in_hypervisor = true };
-    Freeze kernel_only = { .in_problem = true };
+    PpcFreeze freeze = {
+        .run = true,
+        .mmcr2 = MMCR2_FCS(2) | MMCR2_FCH(2) | MMCR2_FCP0(3),
+    };
 
-    rig_start(rig, PMC2, PMU_EVENT_INSNS, power_modes(&user_only));
-    rig_start(rig, PMC3, PMU_EVENT_INSNS, power_modes(&kernel_only));
-    rig_count(rig, PMU_TALLY_INSNS, PR, 1);
-    rig_count(rig, PMU_TALLY_INSNS, PR | HV, 10);
-    rig_count(rig, PMU_TALLY_INSNS, 0, 100);
-    rig_count(rig, PMU_TALLY_INSNS, HV, 1000);
+    rig_start(rig, PMC2, PMU_EVENT_INSNS, ppc_freeze_modes(&freeze, 2, false));
+    rig_start(rig, PMC3, PMU_EVENT_INSNS, ppc_freeze_modes(&freeze, 3, false));
+    rig_count(rig, PMU_TALLY_INSNS, PROBLEM, 1);
+    rig_count(rig, PMU_TALLY_INSNS, PROBLEM_OF_HV, 10);
+    rig_count(rig, PMU_TALLY_INSNS, PRIVILEGED, 100);
+    rig_count(rig, PMU_TALLY_INSNS, HYPERVISOR, 1000);
     rig_assert_value(rig, PMC2, 11);
     rig_assert_value(rig, PMC3, 1100);
     rig_assert_value(rig, PMC5, 1111);
@@ -156,11 +159,11 @@ static void test_freeze_per_counter(Rig *rig)
 static void test_freeze_groups(Rig *rig)
 {
     rig_start(rig, PMC1, PMU_EVENT_INSNS, ALL_MODES);
-    rig_count(rig, PMU_TALLY_INSNS, PR, 5);
+    rig_count(rig, PMU_TALLY_INSNS, PROBLEM, 5);
     rig_run(rig, 0x3f, false);
-    rig_count(rig, PMU_TALLY_INSNS, PR, 100);
+    rig_count(rig, PMU_TALLY_INSNS, PROBLEM, 100);
     rig_run(rig, BIT64(PMC5) | BIT64(PMC6), true);
-    rig_count(rig, PMU_TALLY_INSNS, PR, 1000);
+    rig_count(rig, PMU_TALLY_INSNS, PROBLEM, 1000);
     rig_assert_value(rig, PMC1, 5);
     rig_assert_value(rig, PMC5, 1005);
 }
@@ -173,9 +176,9 @@ static void test_freeze_on_event(Rig *rig)
     pmu_begin(rig->pmu);
     pmu_set_freeze(rig->pmu, 0x3f, 0x3f);
     pmu_commit(rig->pmu);
-    rig_count(rig, PMU_TALLY_CYCLES, PR, 70);
-    rig_count(rig, PMU_TALLY_INSNS, PR, 1000);
-    rig_count(rig, PMU_TALLY_CYCLES, PR, 1000);
+    rig_count(rig, PMU_TALLY_CYCLES, PROBLEM, 70);
+    rig_count(rig, PMU_TALLY_INSNS, PROBLEM, 1000);
+    rig_count(rig, PMU_TALLY_CYCLES, PROBLEM, 1000);
     rig_assert_overflow(rig, 0, BIT64(PMC1), 170);
     rig_assert_value(rig, PMC1, NEGATIVE);
     rig_assert_value(rig, PMC5, 100);
@@ -185,11 +188,11 @@ static void test_freeze_on_event(Rig *rig)
 /* PMC5 and PMC6 stand while the run latch is off; the face folds for that. */
 static void test_run_latch(Rig *rig)
 {
-    rig_count(rig, PMU_TALLY_CYCLES, 0, 10);
+    rig_count(rig, PMU_TALLY_CYCLES, PROBLEM, 10);
     rig_run(rig, BIT64(PMC5) | BIT64(PMC6), false);
-    rig_count(rig, PMU_TALLY_CYCLES, 0, 100);
+    rig_count(rig, PMU_TALLY_CYCLES, PROBLEM, 100);
     rig_run(rig, BIT64(PMC5) | BIT64(PMC6), true);
-    rig_count(rig, PMU_TALLY_CYCLES, 0, 1000);
+    rig_count(rig, PMU_TALLY_CYCLES, PROBLEM, 1000);
     rig_assert_value(rig, PMC6, 1010);
 }
 
@@ -208,7 +211,7 @@ static void test_back_to_back(Rig *rig)
     rig->handler = reload;
     rig_arm(rig, PMC5, PERIOD);
     for (i = 0; i < 50 * PERIOD; i++) {
-        rig_count(rig, PMU_TALLY_INSNS, i % PMU_MAX_MODES, 1);
+        rig_count(rig, PMU_TALLY_INSNS, i % PPC_VPMU_NR_MODES, 1);
     }
     g_assert_cmpuint(rig->log->len, ==, 50);
     for (i = 0; i < 50; i++) {

@@ -3,7 +3,7 @@
  *
  * The freeze bits of MMCR0 and MMCR2, for every privilege state, mark and run
  * latch.  Pure functions of the registers, so that a table can walk them all
- * (tests/unit/test-ppc-freeze.c).
+ * (tests/unit/test-pmu-power.c).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -27,7 +27,7 @@
 
 static struct checkpoint after_test;
 static char reason[256];
-static char command_line[256];
+static char command_line[1024];
 
 /* ---- Output --------------------------------------------------------- */
 
@@ -118,18 +118,30 @@ void print(const char *format, ...)
 
 #define MARK "vpmu "
 
+/* Returns: whether all of it had room; cut off, it would lack suites. */
+static bool copy_command_line(const char *text)
+{
+    for (size_t i = 0; i < sizeof(command_line); i++) {
+        command_line[i] = text[i];
+        if (!text[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* It is somewhere in the device tree, in one piece. */
-static void find_command_line(const void *fdt)
+static bool find_command_line(const void *fdt)
 {
     size_t size = ((const uint32_t *)fdt)[1];
-    const char *end = (const char *)fdt + size - sizeof(command_line);
+    const char *end = (const char *)fdt + size - strlen(MARK);
 
     for (const char *p = fdt; p < end; p++) {
         if (!memcmp(p, MARK, strlen(MARK))) {
-            memcpy(command_line, p, sizeof(command_line) - 1);
-            return;
+            return copy_command_line(p);
         }
     }
+    return false;
 }
 
 /* Returns: the text behind " NAME=", or NULL. */
@@ -257,13 +269,20 @@ static void list(void)
 
 void main(const void *fdt)
 {
-    find_command_line(fdt);
+    bool found = find_command_line(fdt);
+
     init_machine();
+    if (!found) {
+        stop_machine();
+    }
     if (is_wanted("list")) {
         list();
     } else {
         run_suites(option("skip", 0));
     }
     print("end\n");
-    stop_machine();
+    /* `run` ends QEMU, by ways that say no more than they have to. */
+    for (;;) {
+        continue;
+    }
 }

@@ -50,6 +50,7 @@ static const struct {
     { EV_BR_FAR, 0xc6 },
     { EV_INTERRUPTS, 0x2c },
     { EV_DTLB_LOAD_MISSES, 0xf045 }, /* those of stores, too */
+    { EV_ITLB_MISSES, 0xff85 },
     { EV_LOADS, 0x0129 },
     { EV_STORES, 0x0229 },
 };

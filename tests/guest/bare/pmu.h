@@ -63,6 +63,8 @@
 #define EV_BR_FAR           0x40c4
 #define EV_INTERRUPTS       0x01cb
 #define EV_DTLB_LOAD_MISSES 0x0108
+#define EV_DTLB_STORE_MISSES 0x0149
+#define EV_ITLB_MISSES      0x0185
 #define EV_LOADS            0x81d0
 #define EV_STORES           0x82d0
 

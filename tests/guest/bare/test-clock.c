@@ -1,8 +1,10 @@
 /*
  * Suite clock: cycles that follow time
  *
- * `run` gives the CPU pmu-cycles=time and 1 GHz. How many there are is up to
- * the host; that there are some, and none in HLT, is not.
+ * `run` gives the CPU pmu-cycles=time and a frequency, opt/vpmu/mhz. How many
+ * cycles there are is up to the host; that there are some, and none in HLT, is
+ * not. Under icount an instruction takes opt/vpmu/insn_ns of time, and so a
+ * number of cycles.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,6 +18,24 @@ CODE("clock_loop:\n"
 code_fn clock_loop;
 
 #define TURNS 500000
+
+/* Whether time, and so the number of cycles, is known: see expect_cycles(). */
+static bool is_exact(void)
+{
+    return option("insn_ns", 0);
+}
+
+/*
+ * Cycles of @insns instructions, whose time must be a multiple of a cycle;
+ * what is left of one when counters stop is not kept.
+ */
+static void expect_cycles(uint64_t got, uint64_t insns, const char *what)
+{
+    if (is_exact()) {
+        expect(got, insns * option("insn_ns", 0) * option("mhz", 0) / 1000,
+               "%s: cycles of %lu instructions", what, insns);
+    }
+}
 
 TEST(clock, running)
 {
@@ -36,8 +56,30 @@ TEST(clock, running)
     }
     expect(rdmsr(MSR_FIXED_CTR(0)),
            5 * (2 * TURNS + 2 + RUN_KERNEL_OVERHEAD), "instructions");
+    expect_cycles(before, rdmsr(MSR_FIXED_CTR(0)), "five runs");
     run_kernel(0, clock_loop, TURNS);
     expect(rdmsr(MSR_FIXED_CTR(1)), before, "cycles while stopped");
+}
+
+/* They belong to a mode by its share of the instructions. */
+TEST(clock, modes)
+{
+    uint64_t user, kernel;
+
+    pmu_fixed(0, FIXED_ALL, 0);
+    pmu_fixed(1, FIXED_ALL, 0);
+    pmu_gp(0, EV_CYCLES | SEL_USR, 0);
+    pmu_gp(1, EV_CYCLES | SEL_OS, 0);
+    pmu_gp(2, EV_INSTRUCTIONS | SEL_USR, 0);
+    run_user(FIXED(0) | FIXED(1) | GP(0) | GP(1) | GP(2), clock_loop, TURNS);
+    user = rdmsr(MSR_PMC(0));
+    kernel = rdmsr(MSR_PMC(1));
+    expect(user + kernel, rdmsr(MSR_FIXED_CTR(1)), "user's and kernel's");
+    expect_cycles(user + kernel, rdmsr(MSR_FIXED_CTR(0)), "both");
+    if (is_exact()) {
+        expect(user / 1000, rdmsr(MSR_PMC(2)) * option("mhz", 0) / 1000000,
+               "thousands of user's cycles");
+    }
 }
 
 /* A millisecond of sleep is a million cycles, but for being asleep. */
@@ -62,10 +104,12 @@ TEST(clock, halted)
 
     set_gate(VEC_TIMER, clock_wake_up);
     timer_once(0);
+    pmu_fixed(0, FIXED_ALL, 0);
     pmu_fixed(1, FIXED_ALL, 0);
-    run_kernel(FIXED(1), clock_sleep, 5);
+    run_kernel(FIXED(0) | FIXED(1), clock_sleep, 5);
     cycles = rdmsr(MSR_FIXED_CTR(1));
     expect(cycles < 50000000, true, "%lu cycles in 100 ms of sleep", cycles);
+    expect_cycles(cycles, rdmsr(MSR_FIXED_CTR(0)), "asleep");
 }
 
 /* The interrupt comes, some time after the overflow. */
@@ -81,4 +125,10 @@ TEST(clock, overflow)
     expect(samples[0].cs, USER_CS, "CS");
     expect(samples[0].value < COUNTER_MASK / 2, true, "counter %lu",
            samples[0].value);
+    if (is_exact()) {
+        /* By less than the instruction that goes beyond. */
+        expect(samples[0].value * 1000 < option("insn_ns", 0) *
+               option("mhz", 0), true, "counter %lu, though time is known",
+               samples[0].value);
+    }
 }

@@ -43,14 +43,25 @@ complaints()
         -e 'unchecked MSR|general protection|\] (WARNING: CPU|BUG:|Oops:)' || :
 }
 
-# announce N PROGRAM: say "@@@ begin" as soon as so many of it run.
+# running PROGRAM TICKS: how many of it have run for so long, in 10 ms
+running()
+{
+    local pid
+
+    for pid in $(pidof "$1"); do
+        awk -v ticks="$2" '$14 >= ticks' "/proc/$pid/stat"
+    done 2> /dev/null | wc -l
+}
+
+# announce N PROGRAM [LINE TICKS]: say "@@@ begin", or that, as soon as so many
+# of it are in their middle, and have run for so long
 announce()
 {
     (
-        until [ "$(pidof "$2" | wc -w)" = "$1" ]; do
+        until [ "$(running "$2" "${4:-1}")" = "$1" ]; do
             sleep 0.1
         done
-        echo '@@@ begin'
+        echo "${3:-@@@ begin}"
     ) &
 }
 

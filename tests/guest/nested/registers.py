@@ -51,7 +51,8 @@ REGISTERS = {f'{number:x}' for number in (
 
 
 def build_program():
-    subprocess.run(['make', '-s', '-C', BARE, f'BUILD={PROGRAMS}'], check=True)
+    subprocess.run(['make', '-s', '-C', BARE, f'PROGRAMS={PROGRAMS}'],
+                   check=True)
 
 
 def fw_cfg(**options):

@@ -1,0 +1,17 @@
+/*
+ * What the faces' plain parts take from QEMU's bitops.h
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef QEMU_BITOPS_H
+#define QEMU_BITOPS_H
+
+#include <stdint.h>
+
+static inline uint64_t extract64(uint64_t value, int start, int length)
+{
+    return value << (64 - start - length) >> (64 - length);
+}
+
+#endif /* QEMU_BITOPS_H */

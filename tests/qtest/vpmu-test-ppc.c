@@ -868,6 +868,26 @@ static void test_time_base_off(void)
     stop(&m);
 }
 
+/* What is frozen already is not frozen every two nanoseconds again. */
+static void test_time_base_frozen(void)
+{
+    Machine m = start("-machine pseries -cpu " CPU " -smp 2");
+    Machine other = { .qts = m.qts, .cpu = 1 };
+    const uint64_t slow = MMCR0_FC | MMCR0_PMAE | MMCR0_TBEE | MMCR0_TBSEL(0);
+    int64_t now;
+
+    /* The other CPU's next event is as far away as can be: 256 us. */
+    mtspr(&other, SPR_MMCR0, slow);
+    now = qtest_clock_step_next(m.qts);
+    g_assert_true(pending(&other).perfm);
+    mtspr(&other, SPR_MMCR0, slow);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_FCECE | MMCR0_TBEE | MMCR0_TBSEL(3));
+    g_assert_cmpint(qtest_clock_step_next(m.qts) - now, >, 250000);
+    assert_spr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_FCECE | MMCR0_TBEE
+                              | MMCR0_TBSEL(3));
+    stop(&m);
+}
+
 /*
  * Event-based branches
  */
@@ -1243,6 +1263,7 @@ static void add_alerts(void)
                  test_time_base);
     }
     add("time-base/off", test_time_base_off);
+    add("time-base/frozen", test_time_base_frozen);
     add("ebb/pending", test_ebb);
     add("ebb/disabled", test_ebb_disabled);
     add("ebb/exception-disabled", test_ebb_exception_disabled);

@@ -215,14 +215,21 @@ void ppc_vpmu_timebase_init(PpcVPmu *v)
     v->timebase = timer_new_ns(QEMU_CLOCK_VIRTUAL, transition, v);
 }
 
+/* Each effect of an event is had once, until the guest asks for it again. */
+static bool timebase_has_effect(uint64_t mmcr0)
+{
+    bool freezes = mmcr0 & MMCR0_FCECE && !(mmcr0 & MMCR0_FC);
+
+    return mmcr0 & MMCR0_TBEE
+           && (freezes || mmcr0 & (MMCR0_PMAE | MMCR0_TRIGGER));
+}
+
 /* An event that can have no effect is not waited for. */
 void ppc_vpmu_timebase_update(PpcVPmu *v)
 {
-    const uint64_t effects = MMCR0_PMAE | MMCR0_FCECE | MMCR0_TRIGGER;
     uint32_t freq;
 
-    if (!(mmcr0(v) & MMCR0_TBEE) || !(mmcr0(v) & effects)
-        || !v->cpu->env.tb_env) {
+    if (!timebase_has_effect(mmcr0(v)) || !v->cpu->env.tb_env) {
         timer_del(v->timebase);
         return;
     }

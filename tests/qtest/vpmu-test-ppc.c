@@ -215,6 +215,26 @@ static void test_aliases(void)
     stop(&m);
 }
 
+/* A write in privileged state of those for reading alone does nothing. */
+static void test_read_only_aliases(void)
+{
+    static const unsigned sprs[] = {
+        SPR_SIER, SPR_SIAR, SPR_SDAR, SPR_MMCR1, SPR_SIER2, SPR_SIER3,
+        SPR_MMCR3,
+    };
+    Machine m = ppc_start(CPU);
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(sprs); i++) {
+        g_test_message("SPR %u", sprs[i] - SPR_PROBLEM);
+        mtspr(&m, sprs[i], 0x1234);
+        mtspr(&m, sprs[i] - SPR_PROBLEM, 0x4321);
+        assert_spr(&m, sprs[i], 0x1234);
+        assert_spr(&m, sprs[i] - SPR_PROBLEM, 0x1234);
+    }
+    stop(&m);
+}
+
 /*
  * Access in problem state
  */
@@ -1232,6 +1252,7 @@ static void add_registers(void)
 
     add("bits", test_bits);
     add("aliases", test_aliases);
+    add("read-only-aliases", test_read_only_aliases);
     add("access/problem-state", test_access);
     add("access/visible-bits", test_visible);
     add("access/visible-sier", test_visible_sier);

@@ -286,6 +286,9 @@ void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val)
 {
     unsigned reg = sprn | SPR_PROBLEM;
 
+    if (!ppc_vpmu_is_writable(sprn)) {
+        return;
+    }
     pmu_begin(v->pmu);
     if (is_problem_state(&v->cpu->env)) {
         uint64_t visible = ppc_vpmu_visible_bits(reg);

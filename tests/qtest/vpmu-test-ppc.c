@@ -627,6 +627,23 @@ static void test_threads(const void *data)
     stop(&m);
 }
 
+/* A partition's CPU starts with the run latch, and has it after a reset. */
+static void test_run_latch_at_reset(void)
+{
+    g_autofree char *args = ppc_args(CPU);
+    Machine m = start(args);
+
+    mtspr(&m, SPR_MMCR0, 0);
+    count(&m, PMU_TALLY_INSNS, MODE_PRIVILEGED, 10);
+    assert_spr(&m, SPR_PMC5, 10);
+    set_run(&m, false);
+    qtest_system_reset(m.qts);
+    mtspr(&m, SPR_MMCR0, 0);
+    count(&m, PMU_TALLY_INSNS, MODE_PRIVILEGED, 20);
+    assert_spr(&m, SPR_PMC5, 20);
+    stop(&m);
+}
+
 /*
  * Conditions and alerts
  */
@@ -1261,6 +1278,7 @@ static void add_registers(void)
     }
     add("no-pmu/off", test_no_pmu);
     add("count/run-latch", test_run_latch);
+    add("count/run-latch-at-reset", test_run_latch_at_reset);
     add("count/marked", test_marked);
     add_data("count/threads", "pseries", "pseries", test_threads);
     add_data("count/threads", "powernv9", "powernv9", test_threads);

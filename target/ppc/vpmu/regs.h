@@ -123,5 +123,6 @@ enum {
 
 /* Control Register */
 #define CTRL_RUN PMU_BIT(63)
+#define CTRL_ALONE (CTRL_RUN | PMU_BIT(55)) /* a thread that sees no others */
 
 #endif /* PPC_VPMU_REGS_H */

@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "qobject/qdict.h"
 #include "vpmu-test-ppc.h"
 
@@ -1053,30 +1054,98 @@ static void test_perfmon(void)
     stop(&m);
 }
 
-/* Whether the device tree says something. */
-static bool device_tree_has(const char *cpu, const char *name)
+/* The device tree of a machine; the caller frees it. */
+static char *device_tree(const char *args, gsize *size)
 {
     char *path = new_file();
-    g_autofree char *dtb = NULL;
-    Machine m = ppc_start(cpu);
-    bool found;
-    gsize size;
+    Machine m = start(args);
+    char *dtb;
 
     qtest_qmp_assert_success(m.qts, "{'execute': 'dumpdtb',"
                              " 'arguments': {'filename': %s}}", path);
     stop(&m);
-    g_assert_true(g_file_get_contents(path, &dtb, &size, NULL));
+    g_assert_true(g_file_get_contents(path, &dtb, size, NULL));
     delete_file(path);
-    found = memmem(dtb, size, name, strlen(name) + 1);
-    return found;
+    return dtb;
 }
+
+/* Whether a partition's device tree says something. */
+static bool device_tree_has(const char *cpu, const char *name)
+{
+    g_autofree char *args = ppc_args(cpu);
+    gsize size;
+    g_autofree char *dtb = device_tree(args, &size);
+
+    return memmem(dtb, size, name, strlen(name) + 1);
+}
+
+static const struct Told {
+    const char *cpu;
+    bool has_pmu;
+} told[] = {
+    { CPU, true },
+    { CPU ",pmu=off", false },
+};
 
 static void test_device_tree(void)
 {
-    g_assert_true(device_tree_has(CPU, "hcall-perfmon"));
-    g_assert_true(device_tree_has(CPU, "performance-monitor"));
-    g_assert_false(device_tree_has(CPU ",pmu=off", "hcall-perfmon"));
-    g_assert_false(device_tree_has(CPU ",pmu=off", "performance-monitor"));
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(told); i++) {
+        g_test_message("%s", told[i].cpu);
+        g_assert_cmpint(device_tree_has(told[i].cpu, "hcall-perfmon"), ==,
+                        told[i].has_pmu);
+        g_assert_cmpint(device_tree_has(told[i].cpu, "performance-monitor"),
+                        ==, told[i].has_pmu);
+    }
+}
+
+/* The value of a property, by the tokens of a flattened device tree. */
+static const uint8_t *property(const char *dtb, gsize size, const char *name)
+{
+    const uint32_t strings = ldl_be_p(dtb + 12);
+    const char *at = memmem(dtb + strings, size - strings, name,
+                            strlen(name) + 1);
+    uint32_t pos;
+
+    g_assert_nonnull(at);
+    for (pos = ldl_be_p(dtb + 8); pos + 12 <= size; pos += 4) {
+        if (ldl_be_p(dtb + pos) == 3 /* a property */
+            && ldl_be_p(dtb + pos + 8) == at - (dtb + strings)) {
+            return (const uint8_t *)dtb + pos + 12;
+        }
+    }
+    return NULL;
+}
+
+static const struct Promise {
+    const char *args;
+    uint8_t ebb, monitor;
+} promises[] = {
+    { "-machine pseries -cpu POWER9", 0xc0, 0x80 },
+    { "-machine pseries -cpu POWER9,pmu=off", 0, 0 },
+    { "-machine pseries -cpu POWER10", 0xc0, 0x80 },
+    { "-machine pseries -cpu POWER10,pmu=off", 0, 0 },
+    { "-machine powernv9", 0xc0, 0x80 },
+    { "-machine powernv9 -cpu POWER9,pmu=off", 0, 0 },
+    { "-machine powernv10 -cpu POWER10,pmu=off", 0, 0 },
+};
+
+/* ibm,pa-features has bytes 34 and 42, behind two of a header. */
+static void test_pa_features(void)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(promises); i++) {
+        gsize size;
+        g_autofree char *dtb = device_tree(promises[i].args, &size);
+        const uint8_t *features = property(dtb, size, "ibm,pa-features");
+
+        g_test_message("%s", promises[i].args);
+        g_assert_nonnull(features);
+        g_assert_cmphex(features[2 + 34], ==, promises[i].ebb);
+        g_assert_cmphex(features[2 + 42], ==, promises[i].monitor);
+    }
 }
 
 /*
@@ -1316,6 +1385,7 @@ static void add_cases(void)
     add_alerts();
     add("perfmon/hcall", test_perfmon);
     add("perfmon/device-tree", test_device_tree);
+    add("perfmon/pa-features", test_pa_features);
     add("migration/pending", test_pending_migrates);
     add("reset-of-pending", test_reset_of_pending);
 }

@@ -72,26 +72,43 @@ static CPUState *parse_args(gchar **words, unsigned nr_args, uint64_t *arg)
     return qemu_get_cpu(index);
 }
 
+/* A command with its arguments, on its way to the CPU. */
+typedef struct Call {
+    const PmuQtestCommand *command;
+    CharBackend *chr;
+    uint64_t arg[PMU_QTEST_MAX_ARGS];
+} Call;
+
+static void run_on_its_cpu(CPUState *cpu, run_on_cpu_data data)
+{
+    Call *call = data.host_ptr;
+
+    call->command->run(call->chr, cpu, call->arg);
+}
+
+/*
+ * In the CPU's own thread, as an instruction would: behind all that was asked
+ * of that thread before, so that a test sees what has happened by then, and
+ * what has not.
+ */
 static bool run_command(CharBackend *chr, gchar **words)
 {
-    const PmuQtestCommand *command = find(face_commands, words[0])
-                                     ?: find(shared_commands, words[0]);
-    uint64_t arg[PMU_QTEST_MAX_ARGS];
-    CPUState *caller = current_cpu;
+    Call call = {
+        .command = find(face_commands, words[0])
+                   ?: find(shared_commands, words[0]),
+        .chr = chr,
+    };
     CPUState *cpu;
 
-    if (!command) {
+    if (!call.command) {
         return false;
     }
-    cpu = parse_args(words + 1, command->nr_args, arg);
-    if (!cpu) {
+    cpu = parse_args(words + 1, call.command->nr_args, call.arg);
+    if (cpu) {
+        run_on_cpu(cpu, run_on_its_cpu, RUN_ON_CPU_HOST_PTR(&call));
+    } else {
         qtest_sendf(chr, "FAIL no such CPU, or bad arguments\n");
-        return true;
     }
-    /* Some registers, of the local APIC, are those of the CPU that asks. */
-    current_cpu = cpu;
-    command->run(chr, cpu, arg);
-    current_cpu = caller;
     return true;
 }
 

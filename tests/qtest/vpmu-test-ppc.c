@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "qobject/qdict.h"
 #include "vpmu-test-ppc.h"
 
@@ -156,6 +157,7 @@ static void arm_two(Machine *m, uint64_t left1, uint64_t left2)
  * Registers
  */
 
+#define MMCR0_POWER7  0xffc0e0b3ull
 #define MMCR0_POWER8  0xfffcf9b3ull
 #define MMCR0_POWER10 (MMCR0_POWER8 | MMCR0_PMCCEXT)
 
@@ -165,6 +167,13 @@ static const struct Register {
     unsigned spr;
     uint64_t bits;
 } registers[] = {
+    { "POWER7",  SPR_MMCR0, MMCR0_POWER7 },
+    { "POWER7",  SPR_MMCR1, UINT64_MAX },
+    { "POWER7",  SPR_MMCRA, UINT64_MAX },
+    { "POWER7",  SPR_PMC1,  UINT32_MAX },
+    { "POWER7",  SPR_PMC6,  UINT32_MAX },
+    { "POWER7",  SPR_SIAR,  UINT64_MAX },
+    { "POWER7",  SPR_SDAR,  UINT64_MAX },
     { "POWER8",  SPR_MMCR0, MMCR0_POWER8 },
     { "POWER8",  SPR_MMCR1, UINT64_MAX },
     { "POWER8",  SPR_MMCR2, UINT64_MAX },
@@ -212,6 +221,26 @@ static void test_aliases(void)
     assert_spr(&m, SPR_PMC4, 4321);
     mtspr(&m, SPR_SIER2, BIT64(40));
     assert_spr(&m, SPR_SIER2 - SPR_PROBLEM, BIT64(40));
+    stop(&m);
+}
+
+/* A write in privileged state of those for reading alone does nothing. */
+static void test_read_only_aliases(void)
+{
+    static const unsigned sprs[] = {
+        SPR_SIER, SPR_SIAR, SPR_SDAR, SPR_MMCR1, SPR_SIER2, SPR_SIER3,
+        SPR_MMCR3,
+    };
+    Machine m = ppc_start(CPU);
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(sprs); i++) {
+        g_test_message("SPR %u", sprs[i] - SPR_PROBLEM);
+        mtspr(&m, sprs[i], 0x1234);
+        mtspr(&m, sprs[i] - SPR_PROBLEM, 0x4321);
+        assert_spr(&m, sprs[i], 0x1234);
+        assert_spr(&m, sprs[i] - SPR_PROBLEM, 0x1234);
+    }
     stop(&m);
 }
 
@@ -414,6 +443,16 @@ static void test_no_pmu(void)
     stop(&m);
 }
 
+/* POWER7 knows no such interrupt: programs read 0 there. */
+static void test_no_pmu_power7(void)
+{
+    Machine m = ppc_start("POWER7,pmu=off");
+
+    set_mode(&m, MODE_PROBLEM, false);
+    assert_spr(&m, SPR_PMC1 - SPR_PROBLEM, 0);
+    stop(&m);
+}
+
 /*
  * Events
  */
@@ -421,6 +460,7 @@ static void test_no_pmu(void)
 /* The codes that Linux and the manuals use; the first digit is the PMC. */
 #define EVENT(code, tallies) { ((code) >> 16) - 1, code, tallies }
 
+/* Since POWER7. */
 static const Event common_events[] = {
     EVENT(0x10002, T(INSNS)),
     EVENT(0x20002, T(INSNS)),
@@ -430,31 +470,52 @@ static const Event common_events[] = {
     EVENT(0x2001e, T(CYCLES)),
     EVENT(0x3001e, T(CYCLES)),
     EVENT(0x4001e, T(CYCLES)),
-    EVENT(0x100f0, T(CYCLES)),
     EVENT(0x100f2, T(INSNS)),
-    EVENT(0x100fe, T(INSNS)),
+    EVENT(0x100fa, T(CYCLES)),
+    EVENT(0x2000c, T(CYCLES)),
     EVENT(0x200f0, T(STORES)),
     EVENT(0x200f2, T(INSNS)),
     EVENT(0x200f4, T(CYCLES)),
     EVENT(0x200f8, T(INTERRUPTS)),
-    EVENT(0x200fa, NEAR_TAKEN | T(FAR_BRANCHES)),
     EVENT(0x300f2, T(INSNS)),
+    EVENT(0x300f4, T(INSNS)),
     EVENT(0x300fc, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES)),
     EVENT(0x400f2, T(INSNS)),
     EVENT(0x400fa, T(INSNS)),
     EVENT(0x400fc, T(ITLB_MISSES)),
     EVENT(0x10068, BRANCHES),
-    EVENT(0x1e058, T(FAILED_STORES)),
     /* Of another counter or unit, or not counted. */
     EVENT(0x10000, 0),
     EVENT(0x200fe, 0),
     EVENT(0x300f0, 0),
+    EVENT(0x300f8, 0),
     EVENT(0x400f0, 0),
+    EVENT(0x400f4, 0),
     EVENT(0x400f6, 0),
     EVENT(0x20068, 0),
     EVENT(0x1e002, 0),
     EVENT(0x4d01e, 0),
     EVENT(0x10058, 0),
+};
+
+static const Event power7_events[] = {
+    EVENT(0x20004, NEAR_TAKEN | T(FAR_BRANCHES)),
+    EVENT(0x1c080, T(LOADS)),
+    EVENT(0x4c080, T(LOADS)),
+    EVENT(0x100f0, 0),
+    EVENT(0x100fe, 0),
+    EVENT(0x200fa, 0),
+    EVENT(0x1e058, 0),
+};
+
+/* Since POWER8. */
+static const Event isa207_events[] = {
+    EVENT(0x100f0, T(CYCLES)),
+    EVENT(0x100fe, T(INSNS)),
+    EVENT(0x200fa, NEAR_TAKEN | T(FAR_BRANCHES)),
+    EVENT(0x1e058, T(FAILED_STORES)),
+    EVENT(0x20004, 0),
+    EVENT(0x1c080, 0),
 };
 
 static const Event power8_events[] = {
@@ -487,11 +548,16 @@ static const Event power10_events[] = {
 };
 
 static const EventTable event_tables[] = {
+    EVENT_TABLE("POWER7", common_events),
+    EVENT_TABLE("POWER7", power7_events),
     EVENT_TABLE("POWER8", common_events),
+    EVENT_TABLE("POWER8", isa207_events),
     EVENT_TABLE("POWER8", power8_events),
     EVENT_TABLE("POWER9", common_events),
+    EVENT_TABLE("POWER9", isa207_events),
     EVENT_TABLE("POWER9", power9_events),
     EVENT_TABLE("POWER10", common_events),
+    EVENT_TABLE("POWER10", isa207_events),
     EVENT_TABLE("POWER10", power10_events),
 };
 
@@ -501,7 +567,10 @@ static const struct RunLatch {
     uint64_t code, mmcr0;
     uint64_t expected;
 } run_latches[] = {
+    { 1, 0x100fa, 0, 100 },
+    { 2, 0x2000c, 0, 100 },
     { 2, 0x200f4, 0, 100 },
+    { 3, 0x300f4, 0, 100 },
     { 4, 0x400fa, 0, 100 },
     { 5, 0x500fa, 0, 100 },
     { 6, 0x600f4, 0, 100 },
@@ -551,10 +620,14 @@ static const struct Marked {
 } marked[] = {
     { 0, 0 },
     { MMCRA_SAMPLE, T(INSNS) },
+    { MMCRA_SAMPLE | MMCRA_SAMP_ELIG(1), T(LOADS) | T(STORES) },
     { MMCRA_SAMPLE | MMCRA_SAMP_ELIG(5), T(LOADS) },
     { MMCRA_SAMPLE | MMCRA_SAMP_ELIG(7), T(STORES) },
-    { MMCRA_SAMPLE | MMCRA_SAMP_ELIG(1), 0 },
-    { MMCRA_SAMPLE | MMCRA_SAMP_MODE(1), 0 },
+    { MMCRA_SAMPLE | MMCRA_SAMP_MODE(1), T(LOADS) | T(STORES) },
+    { MMCRA_SAMPLE | MMCRA_SAMP_ELIG(2), 0 },
+    { MMCRA_SAMPLE | MMCRA_SAMP_MODE(1) | MMCRA_SAMP_ELIG(5), 0 },
+    { MMCRA_SAMPLE | MMCRA_SAMP_MODE(2), 0 },
+    { MMCRA_SAMPLE | MMCRA_SAMP_MODE(3), 0 },
     { MMCRA_SAMP_ELIG(5), 0 },
 };
 
@@ -604,6 +677,74 @@ static void test_threads(const void *data)
     count(&other, PMU_TALLY_INSNS, MODE_PRIVILEGED, 20);
     assert_spr(&m, SPR_PMC5, 10);
     assert_spr(&other, SPR_PMC5, 20);
+    stop(&m);
+}
+
+/* With or without latches, 10 each: of this thread, of the other, or both. */
+static const struct CoreLatch {
+    unsigned pmc;
+    uint64_t code;
+    unsigned own, other, both;
+} core_latches[] = {
+    { 1, 0x100fa, 10, 10, 10 },
+    { 2, 0x2000c, 0, 0, 10 },
+    { 2, 0x200f4, 10, 0, 10 },
+    { 3, 0x300f4, 0, 0, 10 },
+    { 4, 0x400fa, 10, 0, 10 },
+};
+
+static unsigned count_with_latches(Machine *m, Machine *other,
+                                   const struct CoreLatch *l, bool own_run,
+                                   bool other_run)
+{
+    set_run(m, own_run);
+    set_run(other, other_run);
+    mtspr(m, spr_of(l->pmc), 0);
+    count(m, PMU_TALLY_INSNS, MODE_PRIVILEGED, 10);
+    count(m, PMU_TALLY_CYCLES, MODE_PRIVILEGED, 10);
+    return mfspr(m, spr_of(l->pmc));
+}
+
+/* A core whose threads share a partition: POWER8's always do. */
+static void test_core_latches(void)
+{
+    Machine m = start("-machine powernv8 -smp 2,threads=2");
+    Machine other = { .qts = m.qts, .cpu = 1 };
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(core_latches); i++) {
+        const struct CoreLatch *l = &core_latches[i];
+
+        g_test_message("event 0x%" PRIx64, l->code);
+        freeze_and_clear(&m);
+        select_event(&m, l->pmc, l->code);
+        mtspr(&m, SPR_MMCR0, 0);
+        g_assert_cmpint(count_with_latches(&m, &other, l, false, false), ==,
+                        0);
+        g_assert_cmpint(count_with_latches(&m, &other, l, true, false), ==,
+                        l->own);
+        g_assert_cmpint(count_with_latches(&m, &other, l, false, true), ==,
+                        l->other);
+        g_assert_cmpint(count_with_latches(&m, &other, l, true, true), ==,
+                        l->both);
+    }
+    stop(&m);
+}
+
+/* A partition's CPU starts with the run latch, and has it after a reset. */
+static void test_run_latch_at_reset(void)
+{
+    g_autofree char *args = ppc_args(CPU);
+    Machine m = start(args);
+
+    mtspr(&m, SPR_MMCR0, 0);
+    count(&m, PMU_TALLY_INSNS, MODE_PRIVILEGED, 10);
+    assert_spr(&m, SPR_PMC5, 10);
+    set_run(&m, false);
+    qtest_system_reset(m.qts);
+    mtspr(&m, SPR_MMCR0, 0);
+    count(&m, PMU_TALLY_INSNS, MODE_PRIVILEGED, 20);
+    assert_spr(&m, SPR_PMC5, 20);
     stop(&m);
 }
 
@@ -815,6 +956,26 @@ static void test_samples(void)
     stop(&m);
 }
 
+/* POWER7 tells it in MMCRA, beside what the guest has written there. */
+static void test_sample_power7(void)
+{
+    const uint64_t siar_valid = PPC_BIT(35), problem = PPC_BIT(22);
+    Machine m = ppc_start("POWER7");
+
+    freeze_and_clear(&m);
+    mtspr(&m, SPR_SDAR, 1);
+    mtspr(&m, SPR_MMCRA, PPC_BIT(20) | PPC_BIT(33) | BIT64(0));
+    mtspr(&m, SPR_PMC5, NEGATIVE - 1);
+    mtspr(&m, SPR_MMCR0, MMCR0_PMAE | MMCR0_PMCJCE);
+    set_mode(&m, MODE_PROBLEM, false);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 1);
+    g_assert_true(pending(&m).perfm);
+    set_mode(&m, MODE_PRIVILEGED, false);
+    assert_spr(&m, SPR_MMCRA, siar_valid | problem | PPC_BIT(33) | BIT64(0));
+    assert_spr(&m, SPR_SDAR, 0);
+    stop(&m);
+}
+
 /*
  * The time base: an event whenever the selected bit turns from 0 to 1
  */
@@ -832,20 +993,6 @@ static const struct TimeBase {
     { "63", 3, 63 },
 };
 
-/* The alert is raised in the vCPU's thread, which needs its time. */
-static bool alert_follows(Machine *m)
-{
-    unsigned i;
-
-    for (i = 0; i < 1000; i++) {
-        if (pending(m).perfm) {
-            return true;
-        }
-        g_usleep(1000);
-    }
-    return false;
-}
-
 static void test_time_base(const void *data)
 {
     const struct TimeBase *t = data;
@@ -857,7 +1004,7 @@ static void test_time_base(const void *data)
     /* It is not known where the time base stands: step to a transition. */
     mtspr(&m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
     qtest_clock_step_next(m.qts);
-    g_assert_true(alert_follows(&m));
+    g_assert_true(pending(&m).perfm);
     assert_spr(&m, SPR_MMCR0, mmcr0 | MMCR0_FC | MMCR0_PMAO);
 
     mtspr(&m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
@@ -867,7 +1014,7 @@ static void test_time_base(const void *data)
         assert_spr(&m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
     }
     qtest_clock_step(m.qts, 20);
-    g_assert_true(alert_follows(&m));
+    g_assert_true(pending(&m).perfm);
     stop(&m);
 }
 
@@ -879,6 +1026,26 @@ static void test_time_base_off(void)
     mtspr(&m, SPR_MMCR0, MMCR0_PMAE);
     qtest_clock_step(m.qts, 1000000);
     assert_spr(&m, SPR_MMCR0, MMCR0_PMAE);
+    stop(&m);
+}
+
+/* What is frozen already is not frozen every two nanoseconds again. */
+static void test_time_base_frozen(void)
+{
+    Machine m = start("-machine pseries -cpu " CPU " -smp 2");
+    Machine other = { .qts = m.qts, .cpu = 1 };
+    const uint64_t slow = MMCR0_FC | MMCR0_PMAE | MMCR0_TBEE | MMCR0_TBSEL(0);
+    int64_t now;
+
+    /* The other CPU's next event is as far away as can be: 256 us. */
+    mtspr(&other, SPR_MMCR0, slow);
+    now = qtest_clock_step_next(m.qts);
+    g_assert_true(pending(&other).perfm);
+    mtspr(&other, SPR_MMCR0, slow);
+    mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_FCECE | MMCR0_TBEE | MMCR0_TBSEL(3));
+    g_assert_cmpint(qtest_clock_step_next(m.qts) - now, >, 250000);
+    assert_spr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_FCECE | MMCR0_TBEE
+                              | MMCR0_TBSEL(3));
     stop(&m);
 }
 
@@ -991,6 +1158,7 @@ static const struct Perfmon {
 
 static void test_perfmon(void)
 {
+    static const char *const without_pmu[] = { CPU ",pmu=off", "970_v2.2" };
     Machine m = ppc_start(CPU);
     uint64_t modes;
     unsigned i;
@@ -1005,35 +1173,110 @@ static void test_perfmon(void)
         }
     }
     stop(&m);
-    m = ppc_start(CPU ",pmu=off");
-    g_assert_cmpint(h_perfmon(&m, PERFMON_ENABLE, 0, &modes), ==, H_RESOURCE);
-    stop(&m);
+    for (i = 0; i < G_N_ELEMENTS(without_pmu); i++) {
+        m = ppc_start(without_pmu[i]);
+        g_assert_cmpint(h_perfmon(&m, PERFMON_ENABLE, 0, &modes), ==,
+                        H_RESOURCE);
+        stop(&m);
+    }
 }
 
-/* Whether the device tree says something. */
-static bool device_tree_has(const char *cpu, const char *name)
+/* The device tree of a machine; the caller frees it. */
+static char *device_tree(const char *args, gsize *size)
 {
     char *path = new_file();
-    g_autofree char *dtb = NULL;
-    Machine m = ppc_start(cpu);
-    bool found;
-    gsize size;
+    Machine m = start(args);
+    char *dtb;
 
     qtest_qmp_assert_success(m.qts, "{'execute': 'dumpdtb',"
                              " 'arguments': {'filename': %s}}", path);
     stop(&m);
-    g_assert_true(g_file_get_contents(path, &dtb, &size, NULL));
+    g_assert_true(g_file_get_contents(path, &dtb, size, NULL));
     delete_file(path);
-    found = memmem(dtb, size, name, strlen(name) + 1);
-    return found;
+    return dtb;
 }
+
+/* Whether a partition's device tree says something. */
+static bool device_tree_has(const char *cpu, const char *name)
+{
+    g_autofree char *args = ppc_args(cpu);
+    gsize size;
+    g_autofree char *dtb = device_tree(args, &size);
+
+    return memmem(dtb, size, name, strlen(name) + 1);
+}
+
+static const struct Told {
+    const char *cpu;
+    bool has_pmu;
+} told[] = {
+    { CPU, true },
+    { CPU ",pmu=off", false },
+    { "POWER7", true },
+    { "POWER7,pmu=off", false },
+    { "970_v2.2", false },
+    { "power5+_v2.1", false },
+};
 
 static void test_device_tree(void)
 {
-    g_assert_true(device_tree_has(CPU, "hcall-perfmon"));
-    g_assert_true(device_tree_has(CPU, "performance-monitor"));
-    g_assert_false(device_tree_has(CPU ",pmu=off", "hcall-perfmon"));
-    g_assert_false(device_tree_has(CPU ",pmu=off", "performance-monitor"));
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(told); i++) {
+        g_test_message("%s", told[i].cpu);
+        g_assert_cmpint(device_tree_has(told[i].cpu, "hcall-perfmon"), ==,
+                        told[i].has_pmu);
+        g_assert_cmpint(device_tree_has(told[i].cpu, "performance-monitor"),
+                        ==, told[i].has_pmu);
+    }
+}
+
+/* The value of a property, by the tokens of a flattened device tree. */
+static const uint8_t *property(const char *dtb, gsize size, const char *name)
+{
+    const uint32_t strings = ldl_be_p(dtb + 12);
+    const char *at = memmem(dtb + strings, size - strings, name,
+                            strlen(name) + 1);
+    uint32_t pos;
+
+    g_assert_nonnull(at);
+    for (pos = ldl_be_p(dtb + 8); pos + 12 <= size; pos += 4) {
+        if (ldl_be_p(dtb + pos) == 3 /* a property */
+            && ldl_be_p(dtb + pos + 8) == at - (dtb + strings)) {
+            return (const uint8_t *)dtb + pos + 12;
+        }
+    }
+    return NULL;
+}
+
+static const struct Promise {
+    const char *args;
+    uint8_t ebb, monitor;
+} promises[] = {
+    { "-machine pseries -cpu POWER9", 0xc0, 0x80 },
+    { "-machine pseries -cpu POWER9,pmu=off", 0, 0 },
+    { "-machine pseries -cpu POWER10", 0xc0, 0x80 },
+    { "-machine pseries -cpu POWER10,pmu=off", 0, 0 },
+    { "-machine powernv9", 0xc0, 0x80 },
+    { "-machine powernv9 -cpu POWER9,pmu=off", 0, 0 },
+    { "-machine powernv10 -cpu POWER10,pmu=off", 0, 0 },
+};
+
+/* ibm,pa-features has bytes 34 and 42, behind two of a header. */
+static void test_pa_features(void)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(promises); i++) {
+        gsize size;
+        g_autofree char *dtb = device_tree(promises[i].args, &size);
+        const uint8_t *features = property(dtb, size, "ibm,pa-features");
+
+        g_test_message("%s", promises[i].args);
+        g_assert_nonnull(features);
+        g_assert_cmphex(features[2 + 34], ==, promises[i].ebb);
+        g_assert_cmphex(features[2 + 42], ==, promises[i].monitor);
+    }
 }
 
 /*
@@ -1124,7 +1367,7 @@ static const Refusal refusals[] = {
     { "POWER9,pmu-cycles=time,pmu-cpi=1000", "pmu-cpi",
       "pmu-cycles=instructions" },
     { "POWER9,pmu=off,pmu-cycles=time", "pmu-cycles", "pmu=on" },
-    { "POWER7,pmu-cpi=1000", "pmu-cpi", "Choose POWER8 or later" },
+    { "970_v2.2,pmu-cpi=1000", "pmu-cpi", "Choose POWER7 or later" },
 };
 
 /*
@@ -1226,6 +1469,7 @@ static void add_registers(void)
 
     add("bits", test_bits);
     add("aliases", test_aliases);
+    add("read-only-aliases", test_read_only_aliases);
     add("access/problem-state", test_access);
     add("access/visible-bits", test_visible);
     add("access/visible-sier", test_visible_sier);
@@ -1233,7 +1477,10 @@ static void add_registers(void)
         add_data("access/hfscr", machines[i], machines[i], test_hfscr);
     }
     add("no-pmu/off", test_no_pmu);
+    add("no-pmu/power7", test_no_pmu_power7);
     add("count/run-latch", test_run_latch);
+    add("count/run-latch-at-reset", test_run_latch_at_reset);
+    add("count/core-latches", test_core_latches);
     add("count/marked", test_marked);
     add_data("count/threads", "pseries", "pseries", test_threads);
     add_data("count/threads", "powernv9", "powernv9", test_threads);
@@ -1250,6 +1497,7 @@ static void add_alerts(void)
     add("alert/freeze-without-alert", test_freeze_without_alert);
     add("alert/no-freeze-without-condition", test_no_freeze_without_condition);
     add("alert/samples", test_samples);
+    add("alert/sample-power7", test_sample_power7);
     add("trigger/ends", test_trigger);
     add("trigger/then-freeze", test_trigger_then_freeze);
     for (i = 0; i < G_N_ELEMENTS(time_bases); i++) {
@@ -1257,6 +1505,7 @@ static void add_alerts(void)
                  test_time_base);
     }
     add("time-base/off", test_time_base_off);
+    add("time-base/frozen", test_time_base_frozen);
     add("ebb/pending", test_ebb);
     add("ebb/disabled", test_ebb_disabled);
     add("ebb/exception-disabled", test_ebb_exception_disabled);
@@ -1270,6 +1519,7 @@ static void add_cases(void)
     add_alerts();
     add("perfmon/hcall", test_perfmon);
     add("perfmon/device-tree", test_device_tree);
+    add("perfmon/pa-features", test_pa_features);
     add("migration/pending", test_pending_migrates);
     add("reset-of-pending", test_reset_of_pending);
 }

@@ -37,6 +37,7 @@ static const uint64_t events[PMU_EVENT__MAX] = {
     [PMU_EVENT_FAR_BRANCHES]      = T(FAR_BRANCHES),
     [PMU_EVENT_LOADS]             = T(LOADS),
     [PMU_EVENT_STORES]            = T(STORES),
+    [PMU_EVENT_ACCESSES]          = T(LOADS) | T(STORES),
     [PMU_EVENT_INTERRUPTS]        = T(INTERRUPTS),
     [PMU_EVENT_EXCEPTIONS]        = T(EXCEPTIONS),
     [PMU_EVENT_DTLB_LOAD_MISSES]  = T(DTLB_LOAD_MISSES),

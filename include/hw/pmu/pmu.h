@@ -62,6 +62,7 @@
  * @PMU_EVENT_FAR_BRANCHES: far jumps, calls, returns and interrupt returns
  * @PMU_EVENT_LOADS: instructions retired that read memory
  * @PMU_EVENT_STORES: instructions retired that wrote memory
+ * @PMU_EVENT_ACCESSES: both, so that one that does both is two
  * @PMU_EVENT_INTERRUPTS: hardware interrupts taken
  * @PMU_EVENT_EXCEPTIONS: faults and traps delivered
  * @PMU_EVENT_DTLB_LOAD_MISSES: reads that missed the softmmu's TLB
@@ -89,6 +90,7 @@ typedef enum PmuEvent {
     PMU_EVENT_FAR_BRANCHES,
     PMU_EVENT_LOADS,
     PMU_EVENT_STORES,
+    PMU_EVENT_ACCESSES,
     PMU_EVENT_INTERRUPTS,
     PMU_EVENT_EXCEPTIONS,
     PMU_EVENT_DTLB_LOAD_MISSES,

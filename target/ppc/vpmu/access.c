@@ -42,6 +42,11 @@ PpcAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write)
     return PPC_ACCESS_ALLOWED;
 }
 
+bool ppc_vpmu_is_writable(unsigned sprn)
+{
+    return sprn & SPR_PROBLEM || is_group_a(sprn | SPR_PROBLEM);
+}
+
 uint64_t ppc_vpmu_visible_bits(unsigned reg)
 {
     switch (reg) {

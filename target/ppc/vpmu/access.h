@@ -32,6 +32,15 @@ typedef enum PpcAccess {
 PpcAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write);
 
 /**
+ * ppc_vpmu_is_writable - whether a number names a register for writing
+ * @sprn: one of those that may be used in the CPU's state
+ *
+ * The numbers for problem state of registers that cannot be written there are
+ * for reading alone: in privileged state, writing them does nothing.
+ */
+bool ppc_vpmu_is_writable(unsigned sprn);
+
+/**
  * ppc_vpmu_visible_bits - the bits of a register that problem state has
  * @reg: the register's privileged number
  *

@@ -74,9 +74,9 @@ static uint64_t type_of_sample(PpcVPmu *v)
     switch (ppc_event(v->model, pmc, *spr(v, SPR_POWER_MMCR1),
                       *spr(v, SPR_POWER_MMCRA)).event) {
     case PMU_EVENT_LOADS:
-        return SIER_TYPE_LOAD;
+        return v->model->sample->load;
     case PMU_EVENT_STORES:
-        return SIER_TYPE_STORE;
+        return v->model->sample->store;
     default:
         return 0;
     }
@@ -94,7 +94,7 @@ void ppc_vpmu_sample_update(PpcVPmu *v)
     }
 }
 
-/* Returns: what SIER says of SDAR. */
+/* Returns: what is told of SDAR. */
 static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
 {
     bool known = *spr(v, SPR_POWER_MMCRA) & MMCRA_SAMPLE_ENABLE
@@ -104,7 +104,7 @@ static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
     if (!known) {
         *spr(v, SPR_POWER_SDAR) = 0;
     }
-    return known ? SIER_SDAR_VALID : 0;
+    return known ? v->model->sample->sdar_valid : 0;
 }
 
 /*
@@ -113,8 +113,9 @@ static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
  */
 static void take_sample(PpcVPmu *v)
 {
+    const PpcSampleFields *fields = v->model->sample;
     CPUPPCState *env = &v->cpu->env;
-    uint64_t pc;
+    uint64_t pc, told;
     unsigned mode;
 
     if (!pmu_tcg_site(CPU(v->cpu), &pc, &mode)) {
@@ -122,10 +123,10 @@ static void take_sample(PpcVPmu *v)
         mode = ppc_vpmu_mode(env->hflags);
     }
     *spr(v, SPR_POWER_SIAR) = pc;
-    *spr(v, SPR_POWER_SIER) =
-        SIER_SIAR_VALID | take_data_address(v, pc) | type_of_sample(v)
-        | (mode & PPC_VPMU_MODE_PRIVILEGED ? 0 : SIER_SIPR)
-        | (mode & PPC_VPMU_MODE_HV ? SIER_SIHV : 0);
+    told = fields->siar_valid | take_data_address(v, pc) | type_of_sample(v)
+           | (mode & PPC_VPMU_MODE_PRIVILEGED ? 0 : fields->problem)
+           | (mode & PPC_VPMU_MODE_HV ? fields->hypervisor : 0);
+    *spr(v, fields->reg) = (*spr(v, fields->reg) & ~fields->all) | told;
     *spr(v, SPR_POWER_SIER2) = 0;
     *spr(v, SPR_POWER_SIER3) = 0;
 }
@@ -215,14 +216,21 @@ void ppc_vpmu_timebase_init(PpcVPmu *v)
     v->timebase = timer_new_ns(QEMU_CLOCK_VIRTUAL, transition, v);
 }
 
+/* Each effect of an event is had once, until the guest asks for it again. */
+static bool timebase_has_effect(uint64_t mmcr0)
+{
+    bool freezes = mmcr0 & MMCR0_FCECE && !(mmcr0 & MMCR0_FC);
+
+    return mmcr0 & MMCR0_TBEE
+           && (freezes || mmcr0 & (MMCR0_PMAE | MMCR0_TRIGGER));
+}
+
 /* An event that can have no effect is not waited for. */
 void ppc_vpmu_timebase_update(PpcVPmu *v)
 {
-    const uint64_t effects = MMCR0_PMAE | MMCR0_FCECE | MMCR0_TRIGGER;
     uint32_t freq;
 
-    if (!(mmcr0(v) & MMCR0_TBEE) || !(mmcr0(v) & effects)
-        || !v->cpu->env.tb_env) {
+    if (!timebase_has_effect(mmcr0(v)) || !v->cpu->env.tb_env) {
         timer_del(v->timebase);
         return;
     }

@@ -12,6 +12,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "cpu.h"
 #include "events.h"
 #include "regs.h"
 
@@ -20,99 +21,156 @@
 
 /* Unit 0 has the events that are common to all, and the architecture's. */
 #define EVENT(pmcs, unit, sel, name) \
-    { pmcs, unit, sel, PMU_EVENT_##name, false, false }
-#define RUN_EVENT(pmcs, unit, sel, name) \
-    { pmcs, unit, sel, PMU_EVENT_##name, true, false }
-#define MARKED_EVENT(pmcs, unit, sel) \
-    { pmcs, unit, sel, PMU_EVENT_NONE, false, false, true }
+    { pmcs, unit, sel, PMU_EVENT_##name }
+#define LATCHED(pmcs, unit, sel, name, whose) \
+    { pmcs, unit, sel, PMU_EVENT_##name, .latch = PPC_LATCH_##whose }
+#define MARKED(pmcs, unit, sel) \
+    { pmcs, unit, sel, PMU_EVENT_NONE, .marked = true }
+#define LIST(events) { events, ARRAY_SIZE(events) }
 
-#define COMMON_MMCR0                                                        \
-    (MMCR0_FC | MMCR0_FCS | MMCR0_FCP | MMCR0_FCM1 | MMCR0_FCM0             \
-     | MMCR0_PMAE | MMCR0_FCECE | MMCR0_TBSEL | MMCR0_TBEE | MMCR0_BHRBA    \
-     | MMCR0_EBE | MMCR0_PMCC | MMCR0_PMC1CE | MMCR0_PMCJCE | MMCR0_TRIGGER \
-     | MMCR0_FCPC | MMCR0_PMAQ | MMCR0_CC56RUN | MMCR0_PMAO | MMCR0_FC14    \
-     | MMCR0_FC56 | MMCR0_FC14WAIT | MMCR0_FCH)
+/* Since Power ISA 2.06. */
+static const PpcEvent common_events[] = {
+    EVENT(ANY,    0x0, 0x02, INSNS),             /* PM_INST_CMPL */
+    EVENT(ANY,    0x0, 0x1e, CYCLES),            /* PM_CYC */
+    EVENT(PMC(1), 0x0, 0x68, BRANCHES),          /* PM_BRU_FIN, PM_BR_FIN */
+    EVENT(PMC(1), 0x0, 0xf2, INSNS),             /* PM_1PLUS_PPC_CMPL */
+    LATCHED(PMC(1), 0x0, 0xfa, CYCLES, ANY),     /* PM_ANY_THRD_RUN_CYC */
+    LATCHED(PMC(2), 0x0, 0x0c, CYCLES, ALL),     /* PM_THRD_ALL_RUN_CYC */
+    EVENT(PMC(2), 0x0, 0xf0, STORES),            /* PM_ST_FIN, PM_ST_CMPL */
+    EVENT(PMC(2), 0x0, 0xf2, INSNS),             /* PM_INST_DISP */
+    LATCHED(PMC(2), 0x0, 0xf4, CYCLES, OWN),     /* PM_RUN_CYC */
+    EVENT(PMC(2), 0x0, 0xf8, INTERRUPTS),        /* PM_EXT_INT */
+    EVENT(PMC(3), 0x0, 0xf2, INSNS),             /* PM_INST_DISP */
+    LATCHED(PMC(3), 0x0, 0xf4, INSNS, ALL),      /* PM_THRD_CONC_RUN_INST */
+    EVENT(PMC(3), 0x0, 0xfc, DTLB_MISSES),       /* PM_DTLB_MISS */
+    EVENT(PMC(4), 0x0, 0xf2, INSNS),             /* PM_1PLUS_PPC_DISP */
+    LATCHED(PMC(4), 0x0, 0xfa, INSNS, OWN),      /* PM_RUN_INST_CMPL */
+    EVENT(PMC(4), 0x0, 0xfc, ITLB_MISSES),       /* PM_ITLB_MISS */
+};
 
-static const PpcEvent architected[] = {
-    EVENT(ANY,    0x0, 0x02, INSNS),           /* PM_INST_CMPL */
-    EVENT(ANY,    0x0, 0x1e, CYCLES),          /* PM_CYC */
-    { PMC(1), 0x0, 0xf0, PMU_EVENT_CYCLES, false, true },
-    EVENT(PMC(1), 0x0, 0xf2, INSNS),           /* PM_1PLUS_PPC_CMPL */
+/* Since Power ISA 2.07. */
+static const PpcEvent isa207_events[] = {
+    { PMC(1), 0x0, 0xf0, PMU_EVENT_CYCLES, .runs_always = true },
     EVENT(PMC(1), 0x0, 0xfe, INSNS),
-    EVENT(PMC(2), 0x0, 0xf0, STORES),          /* PM_ST_CMPL */
-    EVENT(PMC(2), 0x0, 0xf2, INSNS),           /* PM_INST_DISP */
-    RUN_EVENT(PMC(2), 0x0, 0xf4, CYCLES),      /* PM_RUN_CYC */
-    EVENT(PMC(2), 0x0, 0xf8, INTERRUPTS),      /* PM_EXT_INT */
-    EVENT(PMC(2), 0x0, 0xfa, TAKEN_BRANCHES),  /* PM_BR_TAKEN_CMPL */
-    EVENT(PMC(3), 0x0, 0xf2, INSNS),           /* PM_INST_DISP */
-    EVENT(PMC(3), 0x0, 0xfc, DTLB_MISSES),     /* PM_DTLB_MISS */
-    EVENT(PMC(4), 0x0, 0xf2, INSNS),           /* PM_1PLUS_PPC_DISP */
-    RUN_EVENT(PMC(4), 0x0, 0xfa, INSNS),       /* PM_RUN_INST_CMPL */
-    EVENT(PMC(4), 0x0, 0xfc, ITLB_MISSES),     /* PM_ITLB_MISS */
-    EVENT(PMC(1), 0x0, 0x68, BRANCHES),        /* PM_BRU_FIN, PM_BR_FIN */
-    EVENT(PMC(1), 0xe, 0x58, FAILED_STORES),   /* PM_STCX_FAIL */
-    MARKED_EVENT(PMC(1), 0x0, 0xe0),           /* PM_MRK_INST_DISP */
-    MARKED_EVENT(PMC(2), 0x0, 0x30),           /* PM_MRK_INST_DECODED */
-    MARKED_EVENT(PMC(3), 0x0, 0x30),           /* PM_MRK_INST_FIN */
-    MARKED_EVENT(PMC(4), 0x0, 0xe0),           /* PM_MRK_INST_CMPL */
+    EVENT(PMC(2), 0x0, 0xfa, TAKEN_BRANCHES),    /* PM_BR_TAKEN_CMPL */
+    EVENT(PMC(1), 0xe, 0x58, FAILED_STORES),     /* PM_STCX_FAIL */
+    MARKED(PMC(1), 0x0, 0xe0),                   /* PM_MRK_INST_DISP */
+    MARKED(PMC(2), 0x0, 0x30),                   /* PM_MRK_INST_DECODED */
+    MARKED(PMC(3), 0x0, 0x30),                   /* PM_MRK_INST_FIN */
+    MARKED(PMC(4), 0x0, 0xe0),                   /* PM_MRK_INST_CMPL */
 };
 
 /* PMC5 and PMC6, whatever MMCR1 says; the run latch is among what freezes. */
 static const PpcEvent pmc5 = EVENT(PMC(5), 0, 0xfa, INSNS);
 static const PpcEvent pmc6 = EVENT(PMC(6), 0, 0xf4, CYCLES);
 
+/* What MMCR0 has since Power ISA 2.06, and what 2.07 added. */
+#define ISA206_MMCR0                                                       \
+    (MMCR0_FC | MMCR0_FCS | MMCR0_FCP | MMCR0_FCM1 | MMCR0_FCM0            \
+     | MMCR0_PMAE | MMCR0_FCECE | MMCR0_TBSEL | MMCR0_TBEE | MMCR0_PMC1CE  \
+     | MMCR0_PMCJCE | MMCR0_TRIGGER | MMCR0_PMAO | MMCR0_FC14 | MMCR0_FC56 \
+     | MMCR0_FC14WAIT | MMCR0_FCH)
+#define ISA207_MMCR0                                                       \
+    (ISA206_MMCR0 | MMCR0_BHRBA | MMCR0_EBE | MMCR0_PMCC | MMCR0_FCPC      \
+     | MMCR0_PMAQ | MMCR0_CC56RUN)
+
+/* There are no misses for SDAR to follow. */
+#define ISA207_MMCRA \
+    (MMCRA_SDAR_MODE | MMCRA_SAMPLE | MMCRA_BHRBRD | MMCRA_IFM)
+
+static const PpcSampleFields sier_fields = {
+    .reg = SPR_POWER_SIER,
+    .all = UINT64_MAX,
+    .problem = SIER_SIPR,
+    .hypervisor = SIER_SIHV,
+    .siar_valid = SIER_SIAR_VALID,
+    .sdar_valid = SIER_SDAR_VALID,
+    .load = SIER_TYPE_LOAD,
+    .store = SIER_TYPE_STORE,
+};
+
+/* The bits for valid addresses are those of POWER7+. */
+static const PpcSampleFields power7_fields = {
+    .reg = SPR_POWER_MMCRA,
+    .all = POWER7_MMCRA_SAMPLE,
+    .problem = POWER7_MMCRA_SIPR,
+    .hypervisor = POWER7_MMCRA_SIHV,
+    .siar_valid = POWER7_MMCRA_SIAR_VALID,
+    .sdar_valid = POWER7_MMCRA_SDSYNC | POWER7_MMCRA_SDAR_VALID,
+};
+
+static const PpcEvent power7_events[] = {
+    EVENT(PMC(2), 0x0, 0x04, TAKEN_BRANCHES),    /* PM_BR_TAKEN */
+    EVENT(ANY,    0xc, 0x80, LOADS),             /* PM_LD_REF_L1, _LSU0 */
+};
+
+const PpcVPmuModel ppc_vpmu_power7 = {
+    .name = "POWER7",
+    .mmcr0 = ISA206_MMCR0,
+    .mmcra = MMCRA_SAMPLE_ENABLE | POWER7_MMCRA_SAMPLE
+             | POWER7_MMCRA_SDAR_MISSES,
+    .lists = { LIST(power7_events), LIST(common_events) },
+    .sample = &power7_fields,
+};
+
 static const PpcEvent power8_events[] = {
-    EVENT(PMC(1), 0x0, 0xee, LOADS),           /* PM_LD_REF_L1 */
-    EVENT(PMC(1), 0x0, 0x2e, LOADS),           /* PM_LD_CMPL */
-    EVENT(PMC(2), 0x0, 0x16, STORES),          /* PM_ST_CMPL */
-    EVENT(PMC(4), 0x0, 0x60, BRANCHES),        /* PM_BR_CMPL */
+    EVENT(PMC(1), 0x0, 0xee, LOADS),             /* PM_LD_REF_L1 */
+    EVENT(PMC(1), 0x0, 0x2e, LOADS),             /* PM_LD_CMPL */
+    EVENT(PMC(2), 0x0, 0x16, STORES),            /* PM_ST_CMPL */
+    EVENT(PMC(4), 0x0, 0x60, BRANCHES),          /* PM_BR_CMPL */
 };
 
 const PpcVPmuModel ppc_vpmu_power8 = {
     .name = "POWER8",
-    .mmcr0 = COMMON_MMCR0,
-    .events = power8_events,
-    .nr_events = ARRAY_SIZE(power8_events),
+    .mmcr0 = ISA207_MMCR0,
+    .mmcra = ISA207_MMCRA,
+    .lists = { LIST(power8_events), LIST(isa207_events),
+               LIST(common_events) },
+    .sample = &sier_fields,
     .records_kernel = true,
 };
 
 static const PpcEvent power9_events[] = {
-    EVENT(PMC(1), 0x0, 0x12, BRANCHES),        /* PM_BR_CMPL */
-    EVENT(PMC(1), 0x0, 0xfc, LOADS),           /* PM_LD_REF_L1 */
-    EVENT(PMC(2), 0x0, 0x16, STORES),          /* PM_ST_FIN */
-    EVENT(PMC(4), 0x0, 0x3e, LOADS),           /* PM_LD_CMPL */
-    EVENT(PMC(4), 0xd, 0x5e, BRANCHES),        /* PM_BR_CMPL */
+    EVENT(PMC(1), 0x0, 0x12, BRANCHES),          /* PM_BR_CMPL */
+    EVENT(PMC(1), 0x0, 0xfc, LOADS),             /* PM_LD_REF_L1 */
+    EVENT(PMC(2), 0x0, 0x16, STORES),            /* PM_ST_FIN */
+    EVENT(PMC(4), 0x0, 0x3e, LOADS),             /* PM_LD_CMPL */
+    EVENT(PMC(4), 0xd, 0x5e, BRANCHES),          /* PM_BR_CMPL */
 };
 
 const PpcVPmuModel ppc_vpmu_power9 = {
     .name = "POWER9",
-    .mmcr0 = COMMON_MMCR0,
-    .events = power9_events,
-    .nr_events = ARRAY_SIZE(power9_events),
+    .mmcr0 = ISA207_MMCR0,
+    .mmcra = ISA207_MMCRA,
+    .lists = { LIST(power9_events), LIST(isa207_events),
+               LIST(common_events) },
+    .sample = &sier_fields,
     .records_kernel = true,
 };
 
 static const PpcEvent power10_events[] = {
-    EVENT(PMC(1), 0x0, 0xfc, LOADS),           /* PM_LD_REF_L1 */
-    EVENT(PMC(2), 0xf, 0x4a, BRANCHES),        /* PM_BR_FIN */
-    EVENT(PMC(4), 0x0, 0x30, INSNS),           /* PM_INST_FIN */
-    EVENT(PMC(4), 0x0, 0x3e, LOADS),           /* PM_LD_CMPL */
-    EVENT(PMC(4), 0xd, 0x5e, BRANCHES),        /* PM_BR_CMPL */
+    EVENT(PMC(1), 0x0, 0xfc, LOADS),             /* PM_LD_REF_L1 */
+    EVENT(PMC(2), 0xf, 0x4a, BRANCHES),          /* PM_BR_FIN */
+    EVENT(PMC(4), 0x0, 0x30, INSNS),             /* PM_INST_FIN */
+    EVENT(PMC(4), 0x0, 0x3e, LOADS),             /* PM_LD_CMPL */
+    EVENT(PMC(4), 0xd, 0x5e, BRANCHES),          /* PM_BR_CMPL */
 };
 
 const PpcVPmuModel ppc_vpmu_power10 = {
     .name = "POWER10",
-    .mmcr0 = COMMON_MMCR0 | MMCR0_PMCCEXT,
-    .events = power10_events,
-    .nr_events = ARRAY_SIZE(power10_events),
+    .mmcr0 = ISA207_MMCR0 | MMCR0_PMCCEXT,
+    .mmcra = ISA207_MMCRA,
+    .lists = { LIST(power10_events), LIST(isa207_events),
+               LIST(common_events) },
+    .sample = &sier_fields,
 };
 
-static const PpcEvent *find_event(const PpcEvent *events, unsigned nr,
-                                  unsigned pmc, unsigned unit, unsigned sel)
+static const PpcEvent *find_in(const PpcEventList *list, unsigned pmc,
+                               unsigned unit, unsigned sel)
 {
     const PpcEvent *e;
 
-    for (e = events; e < events + nr; e++) {
+    for (e = list->events; e < list->events + list->nr; e++) {
         if (e->sel == sel && e->unit == unit
             && (e->pmcs == ANY || e->pmcs & PMC(pmc))) {
             return e;
@@ -121,22 +179,41 @@ static const PpcEvent *find_event(const PpcEvent *events, unsigned nr,
     return NULL;
 }
 
+static const PpcEvent *find_event(const PpcVPmuModel *model, unsigned pmc,
+                                  unsigned unit, unsigned sel)
+{
+    const PpcEvent *found = NULL;
+    unsigned i;
+
+    for (i = 0; !found && i < ARRAY_SIZE(model->lists); i++) {
+        found = find_in(&model->lists[i], pmc, unit, sel);
+    }
+    return found;
+}
+
+/* Which instructions MMCRA[SAMP_MODE] and [SAMP_ELIG] make eligible. */
+static const struct {
+    unsigned mode, elig;
+    PmuEvent event;
+} eligible[] = {
+    { SAMP_MODE_ANY, SAMP_ELIG_ALL,      PMU_EVENT_INSNS },
+    { SAMP_MODE_ANY, SAMP_ELIG_ACCESSES, PMU_EVENT_ACCESSES },
+    { SAMP_MODE_ANY, SAMP_ELIG_LOADS,    PMU_EVENT_LOADS },
+    { SAMP_MODE_ANY, SAMP_ELIG_STORES,   PMU_EVENT_STORES },
+    { SAMP_MODE_ACCESSES, SAMP_ELIG_ALL, PMU_EVENT_ACCESSES },
+};
+
 static PmuEvent marked_instructions(uint64_t mmcra)
 {
-    if (!(mmcra & MMCRA_SAMPLE_ENABLE)
-        || MMCRA_SAMP_MODE(mmcra) != SAMP_MODE_RIS) {
-        return PMU_EVENT_NONE;
+    unsigned i;
+
+    for (i = 0; mmcra & MMCRA_SAMPLE_ENABLE && i < ARRAY_SIZE(eligible); i++) {
+        if (eligible[i].mode == MMCRA_SAMP_MODE(mmcra)
+            && eligible[i].elig == MMCRA_SAMP_ELIG(mmcra)) {
+            return eligible[i].event;
+        }
     }
-    switch (MMCRA_SAMP_ELIG(mmcra)) {
-    case SAMP_ELIG_ALL:
-        return PMU_EVENT_INSNS;
-    case SAMP_ELIG_LOADS:
-        return PMU_EVENT_LOADS;
-    case SAMP_ELIG_STORES:
-        return PMU_EVENT_STORES;
-    default:
-        return PMU_EVENT_NONE;
-    }
+    return PMU_EVENT_NONE;
 }
 
 PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
@@ -144,15 +221,12 @@ PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
 {
     PpcEvent event = { .event = PMU_EVENT_NONE };
     const PpcEvent *found;
-    unsigned unit, sel;
 
     if (pmc >= 5) {
         return pmc == 5 ? pmc5 : pmc6;
     }
-    unit = MMCR1_UNIT(mmcr1, pmc);
-    sel = MMCR1_SEL(mmcr1, pmc);
-    found = find_event(architected, ARRAY_SIZE(architected), pmc, unit, sel)
-            ?: find_event(model->events, model->nr_events, pmc, unit, sel);
+    found = find_event(model, pmc, MMCR1_UNIT(mmcr1, pmc),
+                       MMCR1_SEL(mmcr1, pmc));
     if (found) {
         event = *found;
     }

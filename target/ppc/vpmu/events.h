@@ -14,12 +14,26 @@
 #include "hw/pmu/pmu.h"
 
 /**
+ * enum PpcLatch - whose run latch has to be set for an event to be counted
+ * @PPC_LATCH_NONE: nobody's
+ * @PPC_LATCH_OWN: that of this thread, CTRL[RUN]
+ * @PPC_LATCH_ANY: that of any thread of the core
+ * @PPC_LATCH_ALL: those of all its threads
+ */
+typedef enum PpcLatch {
+    PPC_LATCH_NONE,
+    PPC_LATCH_OWN,
+    PPC_LATCH_ANY,
+    PPC_LATCH_ALL,
+} PpcLatch;
+
+/**
  * struct PpcEvent - an event of a processor
  * @pmcs: on which counters it can be selected, bit n for PMCn; 0 for any
  * @unit: the unit
  * @sel: the selector
  * @event: what is counted
- * @run_latch: only while CTRL[RUN] is 1
+ * @latch: only while this is set
  * @runs_always: MMCR0[FC1-4WAIT] does not freeze it
  * @marked: only instructions that are marked; @event follows from MMCRA
  */
@@ -28,27 +42,59 @@ typedef struct PpcEvent {
     uint8_t unit;
     uint8_t sel;
     PmuEvent event;
-    bool run_latch;
+    PpcLatch latch;
     bool runs_always;
     bool marked;
 } PpcEvent;
 
 /**
+ * struct PpcEventList - events that processors have in common
+ * @events: the events
+ * @nr: how many
+ */
+typedef struct PpcEventList {
+    const PpcEvent *events;
+    unsigned nr;
+} PpcEventList;
+
+/**
+ * struct PpcSampleFields - where a processor tells about a sample
+ * @reg: the register
+ * @all: its bits that an alert writes
+ * @problem: SIAR is of problem state
+ * @hypervisor: SIAR is of hypervisor state
+ * @siar_valid: SIAR is valid
+ * @sdar_valid: SDAR is, too
+ * @load: the instruction is a load; 0 where that is not told
+ * @store: it is a store, likewise
+ */
+typedef struct PpcSampleFields {
+    unsigned reg;
+    uint64_t all;
+    uint64_t problem, hypervisor;
+    uint64_t siar_valid, sdar_valid;
+    uint64_t load, store;
+} PpcSampleFields;
+
+/**
  * struct PpcVPmuModel - what depends on the processor
  * @name: its name
  * @mmcr0: the bits that MMCR0 has
- * @events: its own events, besides those of the architecture
- * @nr_events: how many
+ * @mmcra: the bits of MMCRA that are heeded, or that need not be
+ * @lists: its events; the first list that has a code decides
+ * @sample: where it tells about samples
  * @records_kernel: branches of privileged state are recorded, too
  */
 typedef struct PpcVPmuModel {
     const char *name;
     uint64_t mmcr0;
-    const PpcEvent *events;
-    unsigned nr_events;
+    uint64_t mmcra;
+    PpcEventList lists[3];
+    const PpcSampleFields *sample;
     bool records_kernel;
 } PpcVPmuModel;
 
+extern const PpcVPmuModel ppc_vpmu_power7;
 extern const PpcVPmuModel ppc_vpmu_power8;
 extern const PpcVPmuModel ppc_vpmu_power9;
 extern const PpcVPmuModel ppc_vpmu_power10;

@@ -7,7 +7,7 @@
  *   vpmu_mfspr CPU SPR             OK ok VALUE | OK hvfu | OK fu | OK hea
  *   vpmu_mtspr CPU SPR VALUE       OK ok | OK hvfu | OK fu | OK hea
  *   vpmu_msr CPU VALUE             OK MODE          sets MSR, HV included
- *   vpmu_run CPU 0|1               OK               sets CTRL[RUN]
+ *   vpmu_run CPU 0|1               OK               writes CTRL[RUN]
  *   vpmu_pending CPU               OK PERFM EBB     interrupts pending, 0 or 1
  *   vpmu_hcall CPU NR ARG1 ARG2    OK R3 R4         a call of the hypervisor
  *
@@ -20,6 +20,7 @@
 
 #include "qemu/osdep.h"
 #include "cpu.h"
+#include "exec/helper-proto.h"
 #include "helper_regs.h"
 #include "system/qtest.h"
 #include "hw/pmu/pmu-qtest.h"
@@ -89,10 +90,14 @@ static void cmd_msr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 
 static void cmd_run(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
-    PowerPCCPU *cpu = POWERPC_CPU(cs);
+    CPUPPCState *env = cpu_env(cs);
 
-    cpu->env.spr[SPR_CTRL] = arg[0] & CTRL_RUN;
-    ppc_vpmu_state_changed(&cpu->env);
+    if (env->flags & POWERPC_FLAG_SMT_1LPAR) {
+        helper_spr_write_CTRL(env, SPR_CTRL, arg[0]);
+    } else {
+        env->spr[SPR_CTRL] = arg[0] ? CTRL_ALONE : 0;
+    }
+    ppc_vpmu_state_changed(env);
     qtest_sendf(chr, "OK\n");
 }
 

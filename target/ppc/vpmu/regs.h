@@ -89,17 +89,30 @@ enum {
 #define MMCRA_IFM           PMU_BITS(32, 33) /* which branches to record */
 #define MMCRA_IFM_SHIFT     30
 
-/* Values of MMCRA[SAMP_MODE]: any instruction can be marked */
+/* Values of MMCRA[SAMP_MODE]: what can be marked */
 enum {
-    SAMP_MODE_RIS,
+    SAMP_MODE_ANY,      /* any instruction */
+    SAMP_MODE_ACCESSES, /* loads and stores */
 };
 
-/* Values of MMCRA[SAMP_ELIG] in that mode: which are */
+/* Values of MMCRA[SAMP_ELIG]: which of these are */
 enum {
     SAMP_ELIG_ALL = 0,
+    SAMP_ELIG_ACCESSES = 1,
     SAMP_ELIG_LOADS = 5,
     SAMP_ELIG_STORES = 7,
 };
+
+/* In POWER7, which has no SIER, MMCRA tells about a sample. */
+#define POWER7_MMCRA_SDSYNC      PMU_BIT(20) /* SDAR belongs to SIAR */
+#define POWER7_MMCRA_SIHV        PMU_BIT(21)
+#define POWER7_MMCRA_SIPR        PMU_BIT(22)
+#define POWER7_MMCRA_SDAR_MISSES PMU_BITS(33, 34) /* what SDAR follows */
+#define POWER7_MMCRA_SIAR_VALID  PMU_BIT(35)
+#define POWER7_MMCRA_SDAR_VALID  PMU_BIT(36)
+#define POWER7_MMCRA_SAMPLE                                             \
+    (POWER7_MMCRA_SDSYNC | POWER7_MMCRA_SIHV | POWER7_MMCRA_SIPR        \
+     | POWER7_MMCRA_SIAR_VALID | POWER7_MMCRA_SDAR_VALID)
 
 /* Values of MMCRA[IFM] */
 enum {
@@ -123,5 +136,7 @@ enum {
 
 /* Control Register */
 #define CTRL_RUN PMU_BIT(63)
+#define CTRL_TS(val) extract64(val, 8, 8) /* that of each thread, 48 to 55 */
+#define CTRL_ALONE (CTRL_RUN | PMU_BIT(55)) /* a thread that sees no others */
 
 #endif /* PPC_VPMU_REGS_H */

@@ -30,6 +30,7 @@ typedef struct PpcVPmu PpcVPmu;
  * @bhrb_unread: alerts since the guest last executed an instruction of the
  *               BHRB, up to PPC_BHRB_UNUSED
  * @timebase: the next transition of the bit that MMCR0[TBSEL] selects
+ * @watches_siblings: events depend on the run latches of the core's threads
  */
 struct PpcVPmu {
     PowerPCCPU *cpu;
@@ -41,6 +42,7 @@ struct PpcVPmu {
     VMChangeStateEntry *stopped;
     uint32_t bhrb_unread;
     QEMUTimer *timebase;
+    bool watches_siblings;
 };
 
 /**

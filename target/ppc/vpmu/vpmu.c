@@ -35,18 +35,28 @@ static bool is_emulated(void)
     return tcg_enabled() || qtest_enabled();
 }
 
+/* Processors, the latest first, and what tells them from those before. */
+static const struct {
+    uint64_t flag;
+    const PpcVPmuModel *model;
+} models[] = {
+    { PPC2_ISA310,    &ppc_vpmu_power10 },
+    { PPC2_ISA300,    &ppc_vpmu_power9 },
+    { PPC2_ISA207S,   &ppc_vpmu_power8 },
+    { PPC2_PM_ISA206, &ppc_vpmu_power7 },
+};
+
 /* The processor whose PMU a CPU would have; NULL if there is none for it. */
 static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
 {
-    uint64_t flags = cpu->env.insns_flags2;
+    unsigned i;
 
-    if (!cpu->has_pmu || !is_emulated()) {
-        return NULL;
+    for (i = 0; cpu->has_pmu && is_emulated() && i < ARRAY_SIZE(models); i++) {
+        if (cpu->env.insns_flags2 & models[i].flag) {
+            return models[i].model;
+        }
     }
-    return flags & PPC2_ISA310 ? &ppc_vpmu_power10
-           : flags & PPC2_ISA300 ? &ppc_vpmu_power9
-           : flags & PPC2_ISA207S ? &ppc_vpmu_power8
-           : NULL;
+    return NULL;
 }
 
 /*
@@ -65,36 +75,56 @@ static void report_uncounted(const PpcVPmu *v, uint32_t code)
     }
 }
 
-static PmuSelect select_for(const PpcVPmu *v, unsigned pmc)
+/*
+ * CTRL shows the latches of all threads where they share a partition;
+ * otherwise a thread sees itself alone.
+ */
+static bool latch_is_set(const PpcVPmu *v, PpcLatch latch)
+{
+    bool shared = v->cpu->env.flags & POWERPC_FLAG_SMT_1LPAR;
+    uint64_t ctrl = v->cpu->env.spr[SPR_CTRL];
+
+    if (latch == PPC_LATCH_ANY && shared) {
+        return CTRL_TS(ctrl);
+    } else if (latch == PPC_LATCH_ALL && shared) {
+        return CTRL_TS(ctrl) == MAKE_64BIT_MASK(0, CPU(v->cpu)->nr_threads);
+    }
+    return latch == PPC_LATCH_NONE || ctrl & CTRL_RUN;
+}
+
+static PmuSelect select_for(const PpcVPmu *v, unsigned pmc,
+                            const PpcEvent *event)
 {
     const CPUPPCState *env = &v->cpu->env;
-    uint64_t mmcr1 = env->spr[SPR_POWER_MMCR1];
     const PpcFreeze freeze = {
         .mmcr0 = env->spr[SPR_POWER_MMCR0],
         .mmcr2 = env->spr[SPR_POWER_MMCR2],
         .pmm = FIELD_EX64(env->msr, MSR, PMM),
         .run = env->spr[SPR_CTRL] & CTRL_RUN,
     };
-    const uint32_t code = ppc_event_code(pmc, mmcr1);
-    const PpcEvent event = ppc_event(v->model, pmc, mmcr1,
-                                     env->spr[SPR_POWER_MMCRA]);
-    PmuModes modes = ppc_freeze_modes(&freeze, pmc, event.runs_always);
+    const uint32_t code = ppc_event_code(pmc, env->spr[SPR_POWER_MMCR1]);
+    PmuModes modes = ppc_freeze_modes(&freeze, pmc, event->runs_always);
 
-    if (modes && event.event == PMU_EVENT_NONE) {
+    if (modes && event->event == PMU_EVENT_NONE) {
         report_uncounted(v, code);
     }
-    if ((event.run_latch && !freeze.run)
+    if (!latch_is_set(v, event->latch)
         || !ppc_vpmu_filter_allows(v->filter, code)) {
         modes = 0;
     }
-    return (PmuSelect) { .event = event.event, .modes = modes };
+    return (PmuSelect) { .event = event->event, .modes = modes };
 }
 
 static void update_counter(PpcVPmu *v, unsigned pmc)
 {
-    const PmuSelect select = select_for(v, pmc);
+    const PpcEvent event = ppc_event(v->model, pmc,
+                                     v->cpu->env.spr[SPR_POWER_MMCR1],
+                                     v->cpu->env.spr[SPR_POWER_MMCRA]);
+    const PmuSelect select = select_for(v, pmc, &event);
     unsigned counter = ppc_vpmu_counter(pmc);
 
+    v->watches_siblings |= event.latch == PPC_LATCH_ANY
+                           || event.latch == PPC_LATCH_ALL;
     pmu_select(v->pmu, counter, &select);
     pmu_run(v->pmu, counter, select.modes && select.event != PMU_EVENT_NONE);
     pmu_set_alert(v->pmu, counter, ppc_vpmu_notices(v, pmc));
@@ -105,6 +135,7 @@ void ppc_vpmu_update(PpcVPmu *v)
     unsigned pmc;
 
     ppc_vpmu_alert_if_due(v, false);
+    v->watches_siblings = false;
     for (pmc = 1; pmc <= PPC_NR_PMCS; pmc++) {
         update_counter(v, pmc);
     }
@@ -122,6 +153,20 @@ void ppc_vpmu_state_changed(CPUPPCState *env)
         pmu_begin(v->pmu);
         ppc_vpmu_update(v);
         pmu_commit(v->pmu);
+    }
+}
+
+static void siblings_changed(CPUState *cs, run_on_cpu_data data)
+{
+    ppc_vpmu_state_changed(cpu_env(cs));
+}
+
+void ppc_vpmu_sibling_changed(CPUPPCState *env)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+
+    if (v && v->watches_siblings) {
+        async_run_on_cpu(env_cpu(env), siblings_changed, RUN_ON_CPU_NULL);
     }
 }
 
@@ -176,14 +221,18 @@ static bool is_below_hypervisor(CPUPPCState *env)
 
 PpcAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn, bool write)
 {
+    PowerPCCPU *cpu = env_archcpu(env);
+
     if (is_below_hypervisor(env) && !(env->spr[SPR_HFSCR] & HFSCR_PM)) {
         return PPC_ACCESS_HV_UNAVAILABLE;
     }
     if (!is_problem_state(env)) {
         return PPC_ACCESS_ALLOWED;
     }
-    if (!env_archcpu(env)->vpmu) {
-        return PPC_ACCESS_UNAVAILABLE;
+    if (!cpu->vpmu) {
+        /* Before Power ISA 2.07 no facility could be unavailable. */
+        return ppc_has_spr(cpu, SPR_FSCR) ? PPC_ACCESS_UNAVAILABLE
+                                          : PPC_ACCESS_ALLOWED;
     }
     return ppc_vpmu_access(env->spr[SPR_POWER_MMCR0], sprn | SPR_PROBLEM,
                            write);
@@ -253,13 +302,11 @@ static void write_mmcr0(PpcVPmu *v, uint64_t val)
 }
 
 /* What a register keeps and what has no effect is reported once. */
-static void report_ignored(unsigned reg, uint64_t val)
+static void report_ignored(const PpcVPmu *v, unsigned reg, uint64_t val)
 {
-    const uint64_t heeded = MMCRA_SDAR_MODE | MMCRA_SAMPLE | MMCRA_BHRBRD
-                            | MMCRA_IFM;
     static bool mmcra_reported, mmcr3_reported;
 
-    if (reg == SPR_POWER_MMCRA && val & ~heeded && !mmcra_reported) {
+    if (reg == SPR_POWER_MMCRA && val & ~v->model->mmcra && !mmcra_reported) {
         mmcra_reported = true;
         qemu_log_mask(LOG_UNIMP, "vPMU: MMCRA = 0x%" PRIx64 ": thresholds are "
                       "not compared with anything\n", val);
@@ -272,7 +319,7 @@ static void report_ignored(unsigned reg, uint64_t val)
 
 static void write_register(PpcVPmu *v, unsigned reg, uint64_t val)
 {
-    report_ignored(reg, val);
+    report_ignored(v, reg, val);
     if (is_pmc(reg)) {
         pmu_write(v->pmu, counter_of(reg), val);
     } else if (reg == SPR_POWER_MMCR0) {
@@ -286,6 +333,9 @@ void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val)
 {
     unsigned reg = sprn | SPR_PROBLEM;
 
+    if (!ppc_vpmu_is_writable(sprn)) {
+        return;
+    }
     pmu_begin(v->pmu);
     if (is_problem_state(&v->cpu->env)) {
         uint64_t visible = ppc_vpmu_visible_bits(reg);
@@ -326,12 +376,14 @@ bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
         return pmu_cycles_configure(&cpu->pmu_cycles, errp);
     }
     if (!given) {
+        /* Where there is none, the guest is not told of one either. */
+        cpu->has_pmu = cpu->has_pmu && !is_emulated();
         return true;
     }
     error_setg(errp, "%s needs a CPU whose PMU is emulated", given);
     error_append_hint(errp, "%s.\n", !cpu->has_pmu ? "Add pmu=on"
                       : !is_emulated() ? "Use -accel tcg, or leave it out"
-                      : "Choose POWER8 or later");
+                      : "Choose POWER7 or later");
     return false;
 }
 

@@ -2,7 +2,7 @@
  * Power virtual PMU
  *
  * The guest's view of the counters of hw/pmu on server processors since
- * POWER8: MMCRs, PMCs, the registers that tell about a sample, the
+ * POWER7: MMCRs, PMCs, the registers that tell about a sample, the
  * performance monitor interrupt and its event-based branch.  The registers
  * are the fields of CPUPPCState.spr, as for any other register; the values of
  * the PMCs are in the model while a CPU runs.
@@ -99,6 +99,14 @@ void ppc_vpmu_mtspr(CPUPPCState *env, unsigned sprn, uint64_t val,
 void ppc_vpmu_state_changed(CPUPPCState *env);
 
 /**
+ * ppc_vpmu_sibling_changed - another thread has changed what CTRL shows of it
+ * @env: the state of a thread of the same core, CTRL changed
+ *
+ * In any thread.
+ */
+void ppc_vpmu_sibling_changed(CPUPPCState *env);
+
+/**
  * ppc_vpmu_store - bring the registers in CPUPPCState.spr up to date
  * @env: the CPU's state
  *
@@ -157,6 +165,10 @@ static inline void ppc_vpmu_destroy(PowerPCCPU *cpu)
 }
 
 static inline void ppc_vpmu_state_changed(CPUPPCState *env)
+{
+}
+
+static inline void ppc_vpmu_sibling_changed(CPUPPCState *env)
 {
 }
 

@@ -91,6 +91,8 @@
 #define EV_RUN_INSNS_4  EVENT(4, 0, 0xfa)
 #define EV_BRANCHES_4   EVENT(4, 0xd, 0x5e)
 #define EV_LOADS_4      EVENT(4, 0, 0x3e)
+#define EV_DTLB_MISS_3  EVENT(3, 0, 0xfc)
+#define EV_ITLB_MISS_4  EVENT(4, 0, 0xfc)
 
 /* Instructions on each of PMC1 to PMC4. */
 #define EV_INSNS_ALL \

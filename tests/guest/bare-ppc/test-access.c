@@ -130,6 +130,29 @@ TEST(access, problem_state)
     }
 }
 
+/* In privileged state, numbers for reading alone are no way to write. */
+TEST(access, read_only_numbers)
+{
+    static const uint64_t states[] = { STATE_PRIV, STATE_HV };
+
+    expect_interrupts();
+    for (unsigned i = 0; i < ARRAY_SIZE(registers); i++) {
+        unsigned spr = registers[i].spr;
+
+        if (registers[i].group_a
+            || (registers[i].since_power10 && !is_power10())) {
+            continue;
+        }
+        for (unsigned s = 0; s < ARRAY_SIZE(states); s++) {
+            write_in(states[s], spr, 0x1230, MMCR0_FC);
+            write_in(states[s], spr - SPR_PROBLEM, 0x3210, MMCR0_FC);
+            expect(outcome.vector, 0, "SPR %u, state %u: interrupt", spr, s);
+            expect(read_in(states[s], spr, MMCR0_FC), 0x1230,
+                   "SPR %u, state %u", spr, s);
+        }
+    }
+}
+
 /* What is seen is the register itself, as far as it is shown. */
 TEST(access, aliases)
 {

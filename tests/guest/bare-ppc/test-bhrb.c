@@ -60,13 +60,19 @@ LABEL(bhrb_leaf);
 
 static uint64_t entries[ENTRIES];
 
-static void record(uint64_t mmcr0, uint64_t mmcra, code_fn *fn)
+static void record_in(uint64_t msr, uint64_t mmcr0, uint64_t mmcra,
+                      code_fn *fn)
 {
     mtspr(SPR_MMCRA, mmcra);
     bhrb_clear(0);
-    run(mmcr0 | MMCR0_PMAE, STATE_PROBLEM, fn, 0);
+    run(mmcr0 | MMCR0_PMAE, msr, fn, 0);
     mtspr(SPR_MMCR0, MMCR0_FC);
     bhrb_read((uint64_t)entries);
+}
+
+static void record(uint64_t mmcr0, uint64_t mmcra, code_fn *fn)
+{
+    record_in(STATE_PROBLEM, mmcr0, mmcra, fn);
 }
 
 static void expect_entries(const char *what, const uint64_t *want, unsigned n)
@@ -78,7 +84,8 @@ static void expect_entries(const char *what, const uint64_t *want, unsigned n)
 
 #define AT(label) ((uint64_t)(label))
 
-TEST(bhrb, entries)
+/* All of bhrb_code, or nothing. */
+static void expect_all(const char *what, bool recorded)
 {
     const uint64_t want[] = {
         AT(run_return) | TARGET, AT(bhrb_end),
@@ -88,8 +95,13 @@ TEST(bhrb, entries)
         AT(bhrb_bl), AT(bhrb_b), AT(bhrb_beq),
     };
 
+    expect_entries(what, want, recorded ? ARRAY_SIZE(want) : 0);
+}
+
+TEST(bhrb, entries)
+{
     record(MMCR0_FCH | MMCR0_FCS, 0, bhrb_code);
-    expect_entries("all", want, ARRAY_SIZE(want));
+    expect_all("all", true);
 }
 
 TEST(bhrb, filters)
@@ -150,11 +162,39 @@ TEST(bhrb, stops_at_alert)
     expect_entries("before the alert", want, ARRAY_SIZE(want));
 }
 
-/* Frozen where FCP says; only while alerts are enabled. */
+/*
+ * FCP freezes it in problem state; with FCPC, FCP tells in which of the two.
+ * POWER10 records problem state alone.
+ */
+TEST(bhrb, frozen_by_state)
+{
+    static const struct {
+        const char *name;
+        uint64_t mmcr0;
+        bool problem, hv_problem, privileged;
+    } freezes[] = {
+        { "nothing", 0, true, true, true },
+        { "FCP", MMCR0_FCP, false, false, true },
+        { "FCPC", MMCR0_FCPC, false, true, true },
+        { "FCP, FCPC", MMCR0_FCP | MMCR0_FCPC, true, false, true },
+        { "FCS", MMCR0_FCS, true, true, false },
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(freezes); i++) {
+        uint64_t mmcr0 = MMCR0_FCH | freezes[i].mmcr0;
+
+        record_in(STATE_PROBLEM, mmcr0, 0, bhrb_code);
+        expect_all(freezes[i].name, freezes[i].problem);
+        record_in(STATE_HV_PROBLEM, mmcr0, 0, bhrb_code);
+        expect_all(freezes[i].name, freezes[i].hv_problem);
+        record_in(STATE_PRIV, mmcr0, 0, bhrb_code);
+        expect_all(freezes[i].name, freezes[i].privileged && !is_power10());
+    }
+}
+
+/* Only while alerts are enabled, and unless it is switched off. */
 TEST(bhrb, frozen)
 {
-    record(MMCR0_FCH | MMCR0_FCS | MMCR0_FCP, 0, bhrb_code);
-    expect_entries("problem state frozen", NULL, 0);
     if (is_power10()) {
         record(MMCR0_FCH | MMCR0_FCS, MMCRA_BHRBRD, bhrb_code);
         expect_entries("recording disabled", NULL, 0);

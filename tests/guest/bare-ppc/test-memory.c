@@ -158,3 +158,89 @@ TEST(memory, overflow)
                "load %u: SRR0", n);
     }
 }
+
+/*
+ * Misses of the TLB: one for each page that is new to it
+ */
+
+#define PAGE_SIZE       4096    /* of QEMU's TLB, whatever maps it */
+#define WINDOW_PAGES    24
+
+static uint32_t window[WINDOW_PAGES][PAGE_SIZE / 4]
+    __attribute__((aligned(PAGE_SIZE)));
+
+/* r3: what to touch, and how many pages there; the window is in no other. */
+struct touch {
+    uint64_t base, pages;
+};
+
+CODE("memory_load_pages:\n"
+     "    ld r4, 8(r3)\n"
+     "    ld r3, 0(r3)\n"
+     "    mtctr r4\n"
+     "1:  lwz r4, 8(r3)\n"
+     "    lwz r4, 16(r3)\n"
+     "    addi r3, r3, 4096\n"
+     "    bdnz 1b\n"
+     "    blr\n"
+     "memory_store_pages:\n"
+     "    ld r4, 8(r3)\n"
+     "    ld r3, 0(r3)\n"
+     "    mtctr r4\n"
+     "1:  stw r4, 8(r3)\n"
+     "    stw r4, 16(r3)\n"
+     "    addi r3, r3, 4096\n"
+     "    bdnz 1b\n"
+     "    blr\n");
+code_fn memory_load_pages, memory_store_pages;
+
+/* Nothing of any translation is left. */
+static void forget_translations(void)
+{
+    mtspr(SPR_PIDR, 0);
+}
+
+static uint64_t misses_of(code_fn *fn, unsigned pages)
+{
+    /* On a page of its own, so that it costs the one miss that it costs. */
+    static struct touch touch __attribute__((aligned(PAGE_SIZE)));
+
+    touch = (struct touch) { (uint64_t)window, pages };
+    write_pmc(3, 0);
+    forget_translations();
+    run(MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, fn, (uint64_t)&touch);
+    return read_pmc(3);
+}
+
+TEST(memory, data_tlb_misses)
+{
+    mtspr(SPR_MMCR1, EV_DTLB_MISS_3);
+    for (unsigned pages = 1; pages <= WINDOW_PAGES; pages++) {
+        expect(misses_of(memory_load_pages, pages), 1 + pages,
+               "%u pages: loads that missed", pages);
+        expect(misses_of(memory_store_pages, pages), 1 + pages,
+               "%u pages: stores that missed", pages);
+    }
+}
+
+/* From page to page, and back from the last. */
+static void write_code_pages(unsigned pages)
+{
+    for (unsigned i = 0; i < pages; i++) {
+        window[i][0] = i + 1 < pages ? 0x48000000 | PAGE_SIZE : 0x4e800020;
+    }
+    code_changed(window, sizeof(window));
+}
+
+TEST(memory, code_tlb_misses)
+{
+    mtspr(SPR_MMCR1, EV_ITLB_MISS_4);
+    for (unsigned pages = 1; pages <= WINDOW_PAGES; pages++) {
+        write_code_pages(pages);
+        write_pmc(4, 0);
+        forget_translations();
+        run(MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, (code_fn *)window, 0);
+        /* The last is what the code returns to. */
+        expect(read_pmc(4), pages + 1, "%u pages: misses", pages);
+    }
+}

@@ -91,6 +91,18 @@ SINCE_POWER10 = {**EVENTS, 'branches': 'r2f04a:u'}
 EVENTS_OF.update(dict.fromkeys([POWER10, POWER11, POWERNV10], SINCE_POWER10))
 EVENTS_OF.update(zip(DENIES_OTHERS, (EVENTS_OF[POWER8], SINCE_POWER10)))
 
+# Events that perf offers and that read 0.
+UNCOUNTED_SINCE_POWER8 = [
+    'cache-misses', 'branch-misses', 'L1-dcache-load-misses',
+    'L1-dcache-prefetches', 'L1-icache-loads', 'L1-icache-load-misses',
+    'LLC-loads', 'LLC-load-misses']
+STALLED = ['stalled-cycles-frontend', 'stalled-cycles-backend']
+UNCOUNTED = {
+    POWER8: UNCOUNTED_SINCE_POWER8 + STALLED,
+    UP: UNCOUNTED_SINCE_POWER8 + STALLED,
+    POWER10: UNCOUNTED_SINCE_POWER8,
+}
+
 # Most have one counter only; instructions have one of their own.
 TOGETHER = 1
 TOGETHER_ON = {}

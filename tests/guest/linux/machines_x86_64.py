@@ -118,6 +118,21 @@ ZEN = {**K10, 'conditional': 'rd1:u', 'loads': 'r129:u', 'stores': 'r229:u'}
 EVENTS_OF = {ICELAKE: {**EVENTS, 'conditional': 'r11c4:u'},
              GENOA: ZEN, GENOA_SMP: ZEN, ALLOWS: ZEN, EPYC: ZEN, OPTERON: K10}
 
+# Events that perf offers and that read 0.  What Intel's CPUID says not to be
+# there is refused.
+UNCOUNTED_ON_AMD = [
+    'cache-references', 'cache-misses', 'branch-misses',
+    'stalled-cycles-frontend', 'L1-dcache-loads', 'L1-dcache-load-misses',
+    'L1-dcache-prefetches', 'L1-icache-loads', 'L1-icache-load-misses',
+    'iTLB-loads']
+UNCOUNTED = {
+    UP: ['L1-dcache-load-misses', 'L1-icache-load-misses', 'iTLB-loads'],
+    GENOA: UNCOUNTED_ON_AMD,
+    EPYC: [*UNCOUNTED_ON_AMD, 'stalled-cycles-backend'],
+    OPTERON: [*UNCOUNTED_ON_AMD, 'stalled-cycles-backend', 'LLC-loads',
+              'LLC-load-misses', 'dTLB-loads'],
+}
+
 # No more than that at a time, so that all are counted all the time, beside
 # instructions, which have a counter of their own on Intel's, and the watchdog.
 TOGETHER = 4

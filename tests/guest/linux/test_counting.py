@@ -7,7 +7,8 @@ from harness import expectations, only, require, require_equal, test
 from machines import (EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
                       ICOUNT, INTEL_MAX, ONE_INSN, ON_OPTERON, ON_POWER8,
                       OPTERON, POWER8, POWER10, POWER11, POWERNV9, POWERNV10,
-                      PROGRAMS, QUICK, SINGLE, SMP, TOGETHER, TOGETHER_ON, UP)
+                      PROGRAMS, QUICK, SINGLE, SMP, TOGETHER, TOGETHER_ON,
+                      UNCOUNTED, UP)
 
 
 def perf_event(machine, name):
@@ -63,6 +64,25 @@ def counts_of(machine, program):
     output = yield '\n'.join(f"count '{events}' {program}"
                              for events in groups(machine, program))
     check_counts(machine, program, output)
+
+
+# Events that perf has a name for and TCG nothing to count.
+NAMED = ['cache-references', 'cache-misses', 'branch-misses',
+         'stalled-cycles-frontend', 'stalled-cycles-backend',
+         'L1-dcache-loads', 'L1-dcache-load-misses', 'L1-dcache-prefetches',
+         'L1-icache-loads', 'L1-icache-load-misses', 'LLC-loads',
+         'LLC-load-misses', 'dTLB-loads', 'iTLB-loads']
+
+
+@test(*UNCOUNTED)
+def uncounted(machine):
+    """Those that read 0, rather than being refused, are those documented."""
+    output = yield '\n'.join(
+        f'perf stat -x , -o /tmp/stat -e {first} -e {second} loop\n'
+        'grep , /tmp/stat' for first, second in zip(NAMED[::2], NAMED[1::2]))
+    zero = {line.split(',')[2] for line in output.splitlines()
+            if line.startswith('0,')}
+    require_equal(sorted(zero), sorted(UNCOUNTED[machine]), 'events that read 0')
 
 
 TOGETHER_IN = {'u': 'loop', 'k': 'syscalls'}

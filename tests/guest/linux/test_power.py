@@ -77,6 +77,24 @@ def branches_by_name(machine):
     require_equal(counts[event], [expectations('loop')['branches']], event)
 
 
+@test(POWER8)
+def memory_accesses(machine):
+    """POWER8's one event for loads and stores, which marks instructions."""
+    event, period = 'mem_access:u', 1009
+    expected = expectations('accesses')
+    happens = expected['loads'] + expected['stores']
+    output = yield f'''
+        COUNT='perf stat'
+        count {event} accesses
+        echo @@@ samples
+        {PINNED} -e {event} -c {period} accesses
+        {ADDRESSES}'''
+    counts, samples = output.split('@@@ samples\n')
+    require_equal(parse(counts)[event], [happens], event)
+    require_equal(len(addresses(samples)), happens // period,
+                  f'samples of {event}')
+
+
 @test(OFF)
 def no_pmu(machine):
     """Linux drives what it knows of the processor; it is not there."""

@@ -635,6 +635,7 @@ static void test_migration_mismatch(const void *data)
     g_autofree char *message = NULL;
     Machine m = start(from);
 
+    arm(&m, 0, 1000, 0);
     save(&m, path);
     stop(&m);
     message = complaint(args);

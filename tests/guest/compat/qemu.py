@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU, ours or Debian's: start it, look at its guest, migrate it to a file."""
+"""QEMU, ours or Debian's: start it, look at its guest, migrate it to a file.
+"""
 
 import json
 import os
@@ -30,6 +31,9 @@ class Which:
     def __init__(self, name, path):
         self.name = name
         self.path = str(path)
+
+    def __str__(self):
+        return self.name
 
 
 OURS = Which('ours', os.environ.get('QEMU',
@@ -143,3 +147,18 @@ class Qemu:
 
 
 INCOMING = ['-incoming', 'defer']
+
+
+class Bare:
+    """A program in the place of firmware, and a file for a machine's state."""
+
+    def __init__(self, image):
+        self.bios = tempfile.NamedTemporaryFile(suffix='.bin')
+        self.bios.write(image)
+        self.bios.flush()
+        self.state = tempfile.NamedTemporaryFile()
+
+    def start(self, which, machine, *options):
+        qemu = Qemu(which, *machine, '-bios', self.bios.name, *options)
+        qemu.program = self             # which its file must not outlive
+        return qemu

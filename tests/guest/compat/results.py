@@ -3,7 +3,7 @@
 
 import time
 
-from qemu import SECONDS, Failure, Refused, Which
+from qemu import SECONDS, Failure, Refused
 
 # What QEMU says of a subsection of a CPU's state that it does not know.
 NOT_KNOWN = "error while loading state for instance 0x0 of device 'cpu'"
@@ -23,8 +23,8 @@ def test(each=((),)):
 
 
 def label(function, arguments):
-    words = (one.name if isinstance(one, Which) else str(one)
-             for one in arguments if isinstance(one, (str, int, Which)))
+    words = (str(one)
+             for one in arguments if not isinstance(one, (list, type(None))))
     return '/'.join([function.__name__, *words])
 
 

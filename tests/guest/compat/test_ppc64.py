@@ -9,7 +9,7 @@ import tempfile
 import devicetree
 import program_ppc64 as program
 import stream
-from qemu import INCOMING, OURS, STOCK, Qemu
+from qemu import INCOMING, OURS, STOCK, Bare, Qemu
 from results import NOT_KNOWN, differs, refused, require, test, until
 
 CPUS = ['POWER8', 'POWER9', 'POWER10']
@@ -80,7 +80,8 @@ USED = [program.call_perfmon(), program.write('ctrl', 1),
         program.write('pmc1', 0x12345), program.write('pmc2', 0x7000),
         program.write('pmc5', 0), program.write('mmcr0', 0)]
 # Branches are recorded until the alerts are disabled.
-BRANCHES = [program.write('ctrl', 1), program.write('mmcra', 0), [program.CLEAR_BRANCHES],
+BRANCHES = [program.write('ctrl', 1), program.write('mmcra', 0),
+            [program.CLEAR_BRANCHES],
             program.write('mmcr0', program.MMCR0_PMAE)]
 
 
@@ -95,17 +96,8 @@ def machine_of(name, cpu):
     return ['-machine', name, '-cpu', cpu, '-m', '256']
 
 
-class Bare:
-    """A file with the program, and one for a state."""
-
-    def __init__(self, *parts):
-        self.bios = tempfile.NamedTemporaryFile(suffix='.bin')
-        self.bios.write(program.image(*parts))
-        self.bios.flush()
-        self.state = tempfile.NamedTemporaryFile()
-
-    def start(self, which, machine, *options):
-        return Qemu(which, *machine, '-bios', self.bios.name, *options)
+def bare_with(parts):
+    return Bare(program.image(*parts))
 
 
 def go_on(qemu, rounds=1000):
@@ -157,23 +149,23 @@ MOVES = [(source, target, machine, cpu)
 
 @test(each=MOVES)
 def unused_pmu_moves(source, target, machine, cpu):
-    move(Bare(*UNUSED), source, target, machine_of(machine, cpu))
+    move(bare_with(UNUSED), source, target, machine_of(machine, cpu))
 
 
 @test(each=MOVES)
 def counting_pmu_moves(source, target, machine, cpu):
     """In the midst of counting, H_PERFMON called."""
-    move(Bare(*USED), source, target, machine_of(machine, cpu))
+    move(bare_with(USED), source, target, machine_of(machine, cpu))
 
 
 @test(each=[moved for moved in MOVES if moved[2] == 'pseries'])
 def recorded_branches_move(source, target, machine, cpu):
-    move(Bare(*BRANCHES), source, target, machine_of(machine, cpu))
+    move(bare_with(BRANCHES), source, target, machine_of(machine, cpu))
 
 
-def parts(which, machine, *program_parts):
+def parts(which, machine, program_parts):
     """The states and subsections that it sends of its CPU."""
-    bare = Bare(*program_parts)
+    bare = bare_with(program_parts)
     with bare.start(which, machine) as qemu:
         go_on(qemu)
         qemu.leave(bare.state.name)
@@ -184,22 +176,23 @@ def parts(which, machine, *program_parts):
 def stream_is_as_that_of_stock(machine, cpu):
     """But that unused buffers of branches are left out."""
     machine = machine_of(machine, cpu)
-    stock = parts(STOCK, machine) - {'cpu/bhrb'}
-    require(differs(parts(OURS, machine), stock))
-    require(differs(parts(OURS, machine, *USED), stock))
+    stock = parts(STOCK, machine, UNUSED) - {'cpu/bhrb'}
+    require(differs(parts(OURS, machine, UNUSED), stock))
+    require(differs(parts(OURS, machine, USED), stock))
 
 
 @test(each=[('unused', UNUSED), ('used', USED)])
 def power8_stops_at_its_interrupt_controller(_, program_parts):
     """That of the CPU has been loaded then."""
-    require(refused(XICS, lambda: move(Bare(*program_parts), OURS, STOCK,
-                                       machine_of('pseries', 'POWER8'))))
+    require(refused(XICS, lambda: move(
+        bare_with(program_parts), OURS, STOCK,
+        machine_of('pseries', 'POWER8'))))
 
 
 @test(each=CPUS[1:])
 def there_and_back(cpu):
     """The state of ours, loaded and saved by stock, is loaded."""
-    bare = Bare(*USED)
+    bare = bare_with(USED)
     machine = machine_of('pseries', cpu)
     move(bare, OURS, STOCK, machine)
     with bare.start(STOCK, machine, *INCOMING) as qemu:
@@ -215,7 +208,7 @@ def there_and_back(cpu):
 def perfmon_answers(which, machine):
     """Stock refuses H_PERFMON, which leaves its arguments alone."""
     shown = which is OURS and machine == 'pseries'
-    bare = Bare(*USED)
+    bare = bare_with(USED)
     with bare.start(which, machine_of(machine, 'POWER9')) as qemu:
         go_on(qemu)
         require(differs((qemu.number(program.RESULT),
@@ -232,22 +225,23 @@ def other_cycles_are_refused(_, option):
     """Stock cannot hold a part of a cycle; of a PMU that was used."""
     machine = machine_of('pseries', f'POWER9,{option}')
     stock = machine_of('pseries', 'POWER9')
-    move(Bare(*UNUSED), OURS, STOCK, machine, stock)
-    require(refused(NOT_KNOWN, lambda: move(Bare(*USED), OURS, STOCK,
-                                             machine, stock)))
+    move(bare_with(UNUSED), OURS, STOCK, machine, stock)
+    require(refused(NOT_KNOWN, lambda: move(
+        bare_with(USED), OURS, STOCK, machine, stock)))
 
 
 @test(each=[OURS, STOCK])
 def used_pmu_without_one_is_refused(source):
     machine = machine_of('pseries', 'POWER9')
     none = machine_of('pseries', 'POWER9,pmu=off')
-    require(refused('The source\'s CPU has a PMU and this one has none',
-                    lambda: move(Bare(*USED), source, OURS, machine, none)))
+    require(refused("The source's CPU has a PMU and this one has none",
+                    lambda: move(bare_with(USED), source, OURS, machine,
+                                 none)))
 
 
 @test()
 def unused_pmu_goes_where_there_is_none():
-    bare = Bare(*UNUSED)
+    bare = bare_with(UNUSED)
     machine = machine_of('pseries', 'POWER9')
     with bare.start(OURS, machine) as qemu:
         go_on(qemu)
@@ -256,3 +250,20 @@ def unused_pmu_goes_where_there_is_none():
                     *INCOMING) as qemu:
         qemu.arrive(bare.state.name)
         go_on(qemu)
+
+
+#
+# Command lines that start stock QEMU
+#
+
+LINES = [('pseries', cpu) for cpu in [*CPUS, 'POWER7', 'POWER5+', '970mp']] \
+    + [('pseries-9.2', cpu) for cpu in [*CPUS, 'POWER7']] \
+    + [('powernv8', 'POWER8'), ('powernv9', 'POWER9'),
+       ('powernv10', 'POWER10'), ('mac99', '970fx')]
+
+
+@test(each=LINES)
+def line_starts(machine, cpu):
+    for which in STOCK, OURS:
+        with Qemu(which, '-machine', machine, '-cpu', cpu):
+            pass

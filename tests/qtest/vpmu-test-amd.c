@@ -528,7 +528,6 @@ static const Refusal refusals[] = {
     { "Opteron_G3-v1,pmu=on,pmu-gp-counters=6", "pmu-gp-counters=6",
       "Allowed: 4" },
     { AMD ",pmu-fixed-counters=3", "pmu-fixed-counters=3", "Allowed: 0" },
-    { AMD ",pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
     { MODEL ",pmu-cpi=2000", "pmu-cpi needs", "pmu=on" },
     { "max,pmu-gp-counters=4", "pmu-gp-counters needs", "pmu=on" },
     { "Dhyana-v1,pmu=on,pmu-gp-counters=6", "no PMU for CPUs of this vendor",

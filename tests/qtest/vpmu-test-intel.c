@@ -839,16 +839,13 @@ static const Mismatch mismatches[] = {
  */
 
 static const Refusal refusals[] = {
-    { INTEL ",pmu-version=0", "pmu-version=0", "Allowed: 1 to 5" },
     { INTEL ",pmu-version=9", "pmu-version=9", "Allowed: 1 to 5" },
-    { INTEL ",pmu-gp-counters=0", "pmu-gp-counters=0", "Allowed: 4 or 8" },
     { INTEL ",pmu-gp-counters=20", "pmu-gp-counters=20", "Allowed: 4 or 8" },
     { INTEL ",pmu-fixed-counters=2", "pmu-fixed-counters=2", "Allowed: 3" },
     { INTEL ",pmu-version=1,pmu-fixed-counters=3", "pmu-fixed-counters=3",
       "Allowed: 0" },
     { INTEL ",pmu-cycles=guess", "pmu-cycles=guess",
       "Allowed: instructions or time" },
-    { INTEL ",pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
     { INTEL ",pmu-cpi=999", "pmu-cpi=999", "Allowed: 1000 to" },
     { INTEL ",pmu-cycles=time,pmu-frequency=1", "pmu-frequency=1",
       "Allowed: 1000000 to" },

@@ -252,6 +252,28 @@ static void test_no_pmu(void)
     stop(&m);
 }
 
+/* A management layer may give back the defaults that it is told. */
+static void test_expansion(void)
+{
+    static const char *const numbers[] = {
+        "pmu-version", "pmu-gp-counters", "pmu-fixed-counters", "pmu-cpi",
+        "pmu-frequency",
+    };
+    g_auto(GStrv) cpu = g_strsplit(face->cpu, ",", 2);
+    Machine m = start("-machine q35");
+    QDict *expansion = qtest_qmp_assert_success_ref(
+        m.qts, "{'execute': 'query-cpu-model-expansion', 'arguments':"
+               " {'type': 'full', 'model': {'name': %s}}}", cpu[0]);
+    QDict *props = qdict_get_qdict(qdict_get_qdict(expansion, "model"),
+                                   "props");
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        g_assert_cmpint(qdict_get_int(props, numbers[i]), ==, 0);
+    }
+    qobject_unref(expansion);
+    stop(&m);
+}
+
 /* 1000 cycles, 700 instructions, the CPU woken 4 times. */
 static const struct Condition {
     bool of_cycles;
@@ -408,6 +430,7 @@ void add_x86_cases(void)
     add("rdpmc/privilege", test_rdpmc_privilege);
     add("rdpmc/value", test_rdpmc_value);
     add("no-pmu/ignores", test_no_pmu);
+    add("properties/expansion", test_expansion);
     add("count/conditions", test_conditions);
     add("overflow/interrupt", test_interrupt);
     add("overflow/nmi", test_nmi);

@@ -297,7 +297,7 @@ static bool amd_configure(X86CPU *cpu, Error **errp)
     uint32_t counters = has_feature(cpu, FEAT_8000_0001_ECX) ? NR_CORE
                                                              : NR_LEGACY;
 
-    if (props->version != X86_VPMU_UNSET) {
+    if (props->version) {
         return refuse_version(errp);
     }
     return x86_vpmu_take_number(&props->gp_counters, "pmu-gp-counters",

@@ -577,8 +577,7 @@ static void intel_reset(X86VPmu *v)
 
 static uint32_t version_or_default(const X86CPU *cpu)
 {
-    return cpu->vpmu_props.version == X86_VPMU_UNSET
-           ? DEFAULT_VERSION : cpu->vpmu_props.version;
+    return cpu->vpmu_props.version ?: DEFAULT_VERSION;
 }
 
 static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
@@ -600,12 +599,12 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
     X86VPmuProps *props = &cpu->vpmu_props;
 
     props->version = version_or_default(cpu);
-    if (props->version < 1 || props->version > MAX_VERSION) {
+    if (props->version > MAX_VERSION) {
         error_setg(errp, "pmu-version=%u is not supported", props->version);
         error_append_hint(errp, "Allowed: 1 to %u.\n", MAX_VERSION);
         return false;
     }
-    if (props->gp_counters == X86_VPMU_UNSET) {
+    if (!props->gp_counters) {
         props->gp_counters = intel_model(cpu->env.cpuid_version)->gp_counters;
     } else if (props->gp_counters != 4 && props->gp_counters != 8) {
         error_setg(errp, "pmu-gp-counters=%u is not supported",

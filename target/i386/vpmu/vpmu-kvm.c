@@ -191,7 +191,7 @@ static bool settle_size(uint32_t *size, const char *property, uint32_t most,
 {
     ERRP_GUARD();
 
-    if (*size == X86_VPMU_UNSET) {
+    if (!*size) {
         *size = most;
     } else if (*size > most) {
         error_setg(errp, "%s=%u is more than the host's KVM has", property,

@@ -59,9 +59,9 @@ uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
 /* The name of a property that the user has given, or NULL. */
 static const char *given_property(const X86VPmuProps *props)
 {
-    return props->version != X86_VPMU_UNSET ? "pmu-version"
-           : props->gp_counters != X86_VPMU_UNSET ? "pmu-gp-counters"
-           : props->fixed_counters != X86_VPMU_UNSET ? "pmu-fixed-counters"
+    return props->version ? "pmu-version"
+           : props->gp_counters ? "pmu-gp-counters"
+           : props->fixed_counters ? "pmu-fixed-counters"
            : props->host_perf ? "pmu-host-perf"
            : pmu_cycles_given(&props->cycles);
 }

@@ -517,8 +517,6 @@ static const Mismatch mismatches[] = {
     { "counters", AMD ",perfmon-v2=off", AMD ",perfctr-core=off",
       "pmu-gp-counters" },
     { "no-pmu", AMD, MODEL ",pmu=off", "pmu=on" },
-    { "vendor", "Skylake-Client-v1,pmu=on,pmu-version=1",
-      "Opteron_G3-v1,pmu=on", "vendor" },
 };
 
 static const Refusal refusals[] = {

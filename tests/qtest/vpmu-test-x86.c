@@ -274,6 +274,44 @@ static void test_expansion(void)
     stop(&m);
 }
 
+/*
+ * What a guest leaves behind in a PMU that it does not use is kept, and does
+ * not keep it from going where there is none.
+ */
+static void check_leftovers(Machine *m)
+{
+    g_autofree char *args = x86_args(face->full_cpu);
+    g_autofree char *without = x86_args(face->cpu_without);
+    g_autofree uint64_t *before = read_states(m), *after = NULL;
+
+    migrate_machine(m, args);
+    after = read_states(m);
+    for (unsigned i = 0; i < face->nr_states; i++) {
+        g_assert_cmphex(before[i], ==, after[i]);
+    }
+    migrate_machine(m, without);
+    stop(m);
+}
+
+static void test_leftover_values(void)
+{
+    Machine m = x86_start(face->full_cpu);
+
+    for (unsigned i = 0; i < x86()->nr_counters; i++) {
+        wrmsr(&m, counter_msr(i), 0xabcd + i);
+    }
+    check_leftovers(&m);
+}
+
+/* Linux clears this when it starts. */
+static void test_leftover_control(void)
+{
+    Machine m = x86_start(face->full_cpu);
+
+    face->stop(&m);
+    check_leftovers(&m);
+}
+
 /* 1000 cycles, 700 instructions, the CPU woken 4 times. */
 static const struct Condition {
     bool of_cycles;
@@ -431,6 +469,8 @@ void add_x86_cases(void)
     add("rdpmc/value", test_rdpmc_value);
     add("no-pmu/ignores", test_no_pmu);
     add("properties/expansion", test_expansion);
+    add("migration/leftover-values", test_leftover_values);
+    add("migration/leftover-control", test_leftover_control);
     add("count/conditions", test_conditions);
     add("overflow/interrupt", test_interrupt);
     add("overflow/nmi", test_nmi);

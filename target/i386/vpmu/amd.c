@@ -180,7 +180,7 @@ static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 
 static uint64_t global_bits(const X86VPmu *v)
 {
-    return MAKE_64BIT_MASK(0, v->nr_gp);
+    return x86_vpmu_low_bits(v->nr_gp);
 }
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
@@ -273,7 +273,7 @@ static void amd_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
 static void amd_reset(X86VPmu *v)
 {
     memset(v->evtsel, 0, sizeof(v->evtsel));
-    v->global_ctrl = has_global(v) ? global_bits(v) : 0;
+    v->global_ctrl = v->global_reset;
     v->global_status = 0;
 }
 
@@ -309,6 +309,7 @@ static bool amd_configure(X86CPU *cpu, Error **errp)
 static void amd_init(X86VPmu *v)
 {
     v->version = has_global_registers(v->cpu) ? 2 : 1;
+    v->global_reset = has_global(v) ? global_bits(v) : 0;
     v->model = &model_of(v->cpu)->vpmu;
 }
 

@@ -161,6 +161,7 @@ typedef enum X86VPmuEngine {
  * @evtsel: IA32_PERFEVTSELx, PERF_CTLx
  * @fixed_ctrl: IA32_FIXED_CTR_CTRL
  * @global_ctrl: IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl
+ * @global_reset: what that is after RESET
  * @global_status: IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus
  * @debugctl: IA32_DEBUGCTL
  */
@@ -183,6 +184,7 @@ struct X86VPmu {
     uint64_t evtsel[X86_VPMU_MAX_GP];
     uint64_t fixed_ctrl;
     uint64_t global_ctrl;
+    uint64_t global_reset;
     uint64_t global_status;
     uint64_t debugctl;
 };
@@ -198,6 +200,14 @@ extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
  */
 PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
                              PmuModes modes);
+
+/**
+ * x86_vpmu_low_bits - the lowest bits of a register, 0 to 63 of them
+ */
+static inline uint64_t x86_vpmu_low_bits(unsigned n)
+{
+    return (1ull << n) - 1;
+}
 
 /**
  * x86_vpmu_modes - the modes that the filters for privilege stand for

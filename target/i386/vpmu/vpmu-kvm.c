@@ -48,7 +48,7 @@ static uint32_t host_leaf(uint32_t leaf, int reg)
     return kvm_arch_get_supported_cpuid(kvm_state, leaf, 0, reg);
 }
 
-/* How much the host has. */
+/* How much the host has of Intel's; the state has room for so many. */
 static X86VPmuShape intel_shape(void)
 {
     uint32_t eax = host_leaf(0xa, R_EAX);
@@ -59,7 +59,7 @@ static X86VPmuShape intel_shape(void)
         .version = MIN(version, X86_VPMU_MAX_INTEL_VERSION),
         .nr_gp = MIN(extract32(eax, 8, 8), X86_VPMU_MAX_GP),
         .nr_fixed = version < 2 ? 0 : MIN(extract32(edx, 0, 5),
-                                          X86_VPMU_MAX_FIXED),
+                                          MAX_FIXED_COUNTERS),
     };
 }
 
@@ -245,7 +245,7 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
     *eax = deposit32(host_leaf(leaf, R_EAX), 0, 8, v->version);
     *eax = deposit32(*eax, 8, 8, v->nr_gp);
     *ebx = host_leaf(leaf, R_EBX);
-    *ecx = host_leaf(leaf, R_ECX) & MAKE_64BIT_MASK(0, v->nr_fixed);
+    *ecx = host_leaf(leaf, R_ECX) & x86_vpmu_low_bits(v->nr_fixed);
     *edx = deposit32(host_leaf(leaf, R_EDX), 0, 5, v->nr_fixed);
 }
 

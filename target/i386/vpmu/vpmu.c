@@ -250,7 +250,9 @@ uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
 {
     X86VPmu *v = cpu->vpmu;
 
-    return v && v->ops->misc_enable ? v->ops->misc_enable(v, val) : val;
+    /* KVM has the last word about what there is of it. */
+    return v && v->engine != X86_VPMU_KVM && v->ops->misc_enable
+           ? v->ops->misc_enable(v, val) : val;
 }
 
 /* What is read is the count before the instruction that reads it. */

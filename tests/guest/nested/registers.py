@@ -24,6 +24,9 @@ TCG = '-accel tcg -cpu EPYC-Genoa,pmu=on'
 # What the program does when it is to be migrated, and has been.
 USED, UNUSED, ARRIVED = 1, 2, 3
 
+# Linux as the second guest, for as long as it is let.
+LINUX_JOB = 'while echo @ l2 alive; do sleep 1; done'
+
 FUNCTIONS = """
 # bare QEMU OPTION...: run the program
 bare() {
@@ -102,7 +105,7 @@ REFUSALS = {
 
 
 # The cases of tests/qtest/vpmu-test-kvm.c.
-QTESTS = ['registers', 'reset', 'migration', 'two-cpus']
+QTESTS = ['registers', 'reset', 'migration', 'leftovers', 'two-cpus']
 
 # How many of the programs below end by themselves.
 ENDS = 6
@@ -119,6 +122,7 @@ def script():
     yield 'phase unused/leave'
     yield f'leave /tmp/unused {OURS} {KVM} {program(UNUSED)}'
     yield f'phase unused/arrive; bare {STOCK} {KVM} {arrival("unused")}'
+    yield from linux_to_stock()
     # Other cases of this suite are about TCG's registers.
     yield f'phase off; bare {OURS} {KVM},pmu=off {fw_cfg(suite="nopmu")}'
     for name, (options, _) in REFUSALS.items():
@@ -131,6 +135,15 @@ def script():
     # A program that has not ended has halted for good.
     yield f'[ $(grep -c "^@ l2 end" /tmp/l2.phases) -lt {ENDS} ] || phase end'
     yield 'cat /tmp/l2.phases /tmp/l2.out'
+
+
+def linux_to_stock():
+    yield f"phase linux; echo '{LINUX_JOB}' > /tmp/job"
+    yield 'l2 /tmp/job $monitor >> /tmp/l2.out & l2=$!'
+    yield 'until_l2 "^@ l2 alive"; save_l2 /tmp/linux; phase linux/stock'
+    yield (f'L2_QEMU={STOCK} l2 /tmp/job -L /usr/share/qemu $monitor '
+           '-incoming file:/tmp/linux >> /tmp/l2.out & l2=$!')
+    yield 'arrive_l2; until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
 
 
 class Registers:
@@ -173,6 +186,9 @@ class Registers:
         yield from self.results_of_stock()
         yield ('l2/unused_pmu_goes_to_stock',
                self.verdict('unused/arrive', 'state/unused'))
+        yield ('l2/linux_goes_to_stock',
+               None if ['alive'] in self.printed['linux/stock']
+               else repr(self.printed['linux/stock'][-3:]))
         yield 'l2/no_rdpmc_without_pmu', self.verdict('off', 'nopmu/rdpmc')
         yield from self.results_of_qtest()
         for name, (_, message) in REFUSALS.items():

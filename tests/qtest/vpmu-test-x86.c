@@ -239,17 +239,29 @@ static void test_rdpmc_value(void)
 }
 
 /* As stock QEMU: registers are ignored.  But RDPMC is no invalid opcode. */
-static void test_no_pmu(void)
+static void test_no_pmu(const void *args)
 {
-    Machine m = x86_start(face->cpu_without);
+    Machine m = start(args);
+    uint32_t leaf[4];
     uint64_t val;
 
+    cpuid(&m, 0xa, leaf);
+    g_assert_cmphex(leaf[0] | leaf[1] | leaf[2] | leaf[3], ==, 0);
     wrmsr(&m, evtsel_msr(0), face->insns | EVTSEL_ALL);
     assert_msr(&m, evtsel_msr(0), 0);
     wrmsr(&m, counter_msr(0), 1);
     assert_msr(&m, counter_msr(0), 0);
     g_assert_false(try_rdpmc(&m, 0, 0, &val));
     stop(&m);
+}
+
+static void add_no_pmu(void)
+{
+    add_data("no-pmu/ignores", "off", x86_args(face->cpu_without),
+             test_no_pmu);
+    add_data("no-pmu/ignores", "old-machine",
+             g_strdup_printf("-machine pc-q35-9.2 -cpu %s", face->cpu),
+             test_no_pmu);
 }
 
 /* A management layer may give back the defaults that it is told. */
@@ -467,7 +479,7 @@ void add_x86_cases(void)
 {
     add("rdpmc/privilege", test_rdpmc_privilege);
     add("rdpmc/value", test_rdpmc_value);
-    add("no-pmu/ignores", test_no_pmu);
+    add_no_pmu();
     add("properties/expansion", test_expansion);
     add("migration/leftover-values", test_leftover_values);
     add("migration/leftover-control", test_leftover_control);

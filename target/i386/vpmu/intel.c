@@ -620,7 +620,9 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
 static void intel_init(X86VPmu *v)
 {
     v->version = v->cpu->vpmu_props.version;
-    v->global_reset = x86_vpmu_low_bits(v->nr_gp);
+    /* With older machine types, QEMU cleared it. */
+    v->global_reset = v->cpu->vpmu_props.machine
+                      ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
 }
 

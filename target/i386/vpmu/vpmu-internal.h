@@ -191,6 +191,57 @@ struct X86VPmu {
 
 extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
 
+/* "HygonGenuine", as CPUID has it: EBX, EDX, ECX */
+#define X86_VENDOR_HYGON_1 0x6f677948
+#define X86_VENDOR_HYGON_2 0x6e65476e
+#define X86_VENDOR_HYGON_3 0x656e6975
+
+/**
+ * x86_vpmu_is_amd - whether a CPU is AMD's, or one of Hygon's, which are AMD's
+ *                   Zen
+ * @ebx, @edx, @ecx: its vendor, as CPUID has it
+ */
+static inline bool x86_vpmu_is_amd(uint32_t ebx, uint32_t edx, uint32_t ecx)
+{
+    return (ebx == CPUID_VENDOR_AMD_1 && edx == CPUID_VENDOR_AMD_2
+            && ecx == CPUID_VENDOR_AMD_3)
+           || (ebx == X86_VENDOR_HYGON_1 && edx == X86_VENDOR_HYGON_2
+               && ecx == X86_VENDOR_HYGON_3);
+}
+
+/**
+ * x86_vpmu_shown_as_amd - the same, of the CPU that the guest sees
+ */
+static inline bool x86_vpmu_shown_as_amd(const X86CPU *cpu)
+{
+    return x86_vpmu_is_amd(cpu->env.cpuid_vendor1, cpu->env.cpuid_vendor2,
+                           cpu->env.cpuid_vendor3);
+}
+
+/**
+ * x86_vpmu_asked_off - whether there is to be no PMU at all
+ *
+ * Otherwise a CPU without pmu=on has what CPUs without it always had: under
+ * KVM on AMD's that is a PMU, and with older machine types pmu=off changed
+ * nothing about it.
+ */
+static inline bool x86_vpmu_asked_off(const X86CPU *cpu)
+{
+    return cpu->vpmu_props.machine && cpu->pmu_asked_for && !cpu->enable_pmu;
+}
+
+/**
+ * x86_vpmu_missing - a PMU that the user has asked for cannot be had
+ * @cpu: the CPU
+ * @why: the reason
+ * @hint: what helps
+ * @errp: set if the user wants no CPU then, which is what "enforce" says
+ *
+ * Otherwise this is a warning, and the machine starts.
+ */
+bool x86_vpmu_missing(const X86CPU *cpu, const char *why, const char *hint,
+                      Error **errp);
+
 /**
  * x86_vpmu_gp_select - what a general-purpose counter is to count
  * @v: the PMU

@@ -63,18 +63,42 @@ static X86VPmuShape intel_shape(void)
     };
 }
 
-static bool host_has_pmu(X86CPU *cpu)
+/* Whose PMU KVM has does not depend on what the guest sees of the CPU. */
+static bool host_is_amd(void)
 {
-    return enabled_in_module()
-           && (!IS_INTEL_CPU(&cpu->env) || intel_shape().version > 0);
+    return x86_vpmu_is_amd(host_leaf(0, R_EBX), host_leaf(0, R_EDX),
+                           host_leaf(0, R_ECX));
 }
 
-bool x86_vpmu_kvm_has_pmu(X86CPU *cpu)
+static bool host_has_amd_pmu(const X86CPU *cpu)
 {
-    bool wanted = cpu->enable_pmu
-                  || (IS_AMD_CPU(&cpu->env) && !cpu->pmu_asked_for);
+    return enabled_in_module() && x86_vpmu_shown_as_amd(cpu) && host_is_amd();
+}
 
-    return wanted && host_has_pmu(cpu);
+static bool host_has_pmu(const X86CPU *cpu)
+{
+    return host_has_amd_pmu(cpu)
+           || (enabled_in_module() && intel_shape().version > 0);
+}
+
+/*
+ * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
+ * any more once there is a vCPU.
+ */
+static enum { UNSETTLED, DISABLED, ENABLED } settled;
+
+/* Guests of all vendors find the registers of Intel's by CPUID leaf 0xA. */
+static bool has_intel_registers(const X86CPU *cpu)
+{
+    return cpu->enable_pmu && cpu->env.cpuid_level >= 0xa
+           && enabled_in_module() && intel_shape().version > 0;
+}
+
+const X86VPmuOps *x86_vpmu_kvm_ops(const X86CPU *cpu)
+{
+    return has_intel_registers(cpu) ? &intel_vpmu_ops
+           : host_has_amd_pmu(cpu) && settled != DISABLED ? &amd_vpmu_ops
+           : NULL;
 }
 
 /*
@@ -146,19 +170,32 @@ static bool set_filter(const PmuFilter *filter, Error **errp)
     return ret == 0;
 }
 
-/*
- * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
- * any more once there is a vCPU.
- */
-static bool settle_for_machine(X86CPU *cpu, const PmuFilter *filter,
-                               Error **errp)
+static bool can_disable(void)
 {
-    static enum { UNSETTLED, DISABLED, ENABLED } settled;
-    bool off = cpu->pmu_asked_for && !cpu->enable_pmu;
+    return kvm_vm_check_extension(kvm_state, KVM_CAP_PMU_CAPABILITY)
+           & KVM_PMU_CAP_DISABLE;
+}
 
+/* Intel's CPUs can also be told one by one, by CPUID. */
+static bool refuse_mixture(const X86CPU *cpu, bool off, Error **errp)
+{
     if (settled == DISABLED && cpu->enable_pmu) {
         error_setg(errp, "pmu=on is not possible: another CPU of this machine "
                    "has pmu=off, and KVM has one PMU for all or for none");
+        return true;
+    }
+    if (settled == ENABLED && off && host_has_amd_pmu(cpu) && can_disable()) {
+        error_setg(errp, "pmu=off is not possible: another CPU of this machine "
+                   "has a PMU, and KVM has one for all or for none");
+        return true;
+    }
+    return false;
+}
+
+static bool settle_for_machine(const X86CPU *cpu, bool off,
+                               const PmuFilter *filter, Error **errp)
+{
+    if (refuse_mixture(cpu, off, errp)) {
         return false;
     }
     if (settled == UNSETTLED) {
@@ -173,16 +210,13 @@ static bool settle_for_machine(X86CPU *cpu, const PmuFilter *filter,
     return true;
 }
 
-static bool refuse_pmu(Error **errp)
+static bool report_no_pmu(const X86CPU *cpu, Error **errp)
 {
-    ERRP_GUARD();
-
-    error_setg(errp, "pmu=on is not possible: the host's KVM has no PMU for "
-               "guests");
-    error_append_hint(errp, "The kvm module's parameter enable_pmu must be Y "
-                      "(" ENABLE_PMU "), and perf must have hardware events "
-                      "on the host.  KVM has none on hybrid CPUs.\n");
-    return false;
+    return x86_vpmu_missing(cpu, "the host's KVM has no PMU for guests",
+                            "The kvm module's parameter enable_pmu must be Y "
+                            "(" ENABLE_PMU "), and perf must have hardware "
+                            "events on the host.  KVM has none on hybrid CPUs.",
+                            errp);
 }
 
 /* Settle one size: what was asked for, if the host has as much. */
@@ -208,28 +242,33 @@ static bool settle_shape(X86CPU *cpu, Error **errp)
     X86VPmuShape host;
 
     /* What AMD CPUs have follows from their features. */
-    if (!IS_INTEL_CPU(&cpu->env)) {
-        return !IS_AMD_CPU(&cpu->env) || amd_vpmu_ops.configure(cpu, errp);
+    if (!has_intel_registers(cpu)) {
+        return amd_vpmu_ops.configure(cpu, errp);
     }
     host = intel_shape();
+    /* Guests rely on the fixed counters of their version without asking. */
     return settle_size(&props->version, "pmu-version", host.version, errp)
            && settle_size(&props->gp_counters, "pmu-gp-counters", host.nr_gp,
                           errp)
-           && settle_size(&props->fixed_counters, "pmu-fixed-counters",
-                          props->version < 2 ? 0 : host.nr_fixed, errp);
+           && x86_vpmu_take_number(&props->fixed_counters,
+                                   "pmu-fixed-counters",
+                                   props->version < 2 ? 0 : host.nr_fixed,
+                                   errp);
 }
 
 bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
                             Error **errp)
 {
+    bool off = x86_vpmu_asked_off(cpu);
+
     if (cpu->enable_pmu && !host_has_pmu(cpu)) {
-        if (cpu->pmu_asked_for) {
-            return refuse_pmu(errp);
+        if (cpu->pmu_asked_for && !report_no_pmu(cpu, errp)) {
+            return false;
         }
         cpu->enable_pmu = false;
     }
-    return settle_for_machine(cpu, filter, errp)
-           && (!x86_vpmu_kvm_has_pmu(cpu) || settle_shape(cpu, errp));
+    return settle_for_machine(cpu, off, filter, errp)
+           && (!x86_vpmu_kvm_ops(cpu) || settle_shape(cpu, errp));
 }
 
 /* The host's leaf, with what was settled in it. */
@@ -239,7 +278,7 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
     const X86VPmu *v = cpu->vpmu;
 
     *eax = *ebx = *ecx = *edx = 0;
-    if (leaf != 0xa || !IS_INTEL_CPU(&cpu->env)) {
+    if (leaf != 0xa || v->ops != &intel_vpmu_ops) {
         return;
     }
     *eax = deposit32(host_leaf(leaf, R_EAX), 0, 8, v->version);
@@ -316,19 +355,27 @@ static bool transfer(X86VPmu *v, int request, MsrBuffer *buf, Error **errp)
 
 /*
  * A hypervisor that is a guest itself may have a PMU some of whose registers
- * its own hypervisor hides.
+ * its own hypervisor hides.  KVM may tell QEMU 0 of a register that is not
+ * there, and take 0; so what it is to hold after a reset is tried, too.
  */
+static bool is_there(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i)
+{
+    MsrBuffer get = {}, set = {};
+
+    add_entry(&get, m, i, 0);
+    add_entry(&set, m, i, m->read(v, i));
+    return transfer(v, KVM_GET_MSRS, &get, NULL)
+           && transfer(v, KVM_SET_MSRS, &set, NULL);
+}
+
 static void find_hidden(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                         unsigned n, MsrBuffer *unused)
 {
-    MsrBuffer buf = {};
-
-    add_entry(&buf, m, i, 0);
-    if (!transfer(v, KVM_GET_MSRS, &buf, NULL)) {
+    if (!is_there(v, m, i)) {
         v->hidden |= 1ull << n;
         warn_report("The host's KVM hides the PMU's register 0x%" PRIx32
                     " of vCPU %d, which CPUID promises; the guest may not be "
-                    "able to use its PMU", buf.entries[0].index,
+                    "able to use its PMU", m->first + i * m->step,
                     CPU(v->cpu)->cpu_index);
     }
 }

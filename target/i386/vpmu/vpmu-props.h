@@ -16,6 +16,8 @@ typedef struct X86VPmu X86VPmu;
 
 /**
  * struct X86VPmuProps - the properties of a CPU that shape its PMU
+ * @machine: the machine type has virtual PMUs; those of QEMU 9.2 and older have
+ *           what stock QEMU gives to their guests
  * @version: of Intel's architectural performance monitoring; AMD has none
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
@@ -25,6 +27,7 @@ typedef struct X86VPmu X86VPmu;
  * Numbers that were not given are 0, and after realize what is used instead.
  */
 typedef struct X86VPmuProps {
+    bool machine;
     uint32_t version;
     uint32_t gp_counters;
     uint32_t fixed_counters;
@@ -36,6 +39,7 @@ typedef struct X86VPmuProps {
  * DEFINE_X86_VPMU_PROPERTIES - the properties, for an array of Property
  */
 #define DEFINE_X86_VPMU_PROPERTIES(_state, _field)                         \
+    DEFINE_PROP_BOOL("x-vpmu", _state, _field.machine, true),              \
     DEFINE_PROP_UINT32("pmu-version", _state, _field.version, 0),          \
     DEFINE_PROP_UINT32("pmu-gp-counters", _state, _field.gp_counters, 0),  \
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \

@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
 #include "qemu/main-loop.h"
 #include "qapi/error.h"
 #include "hw/i386/apic.h"
@@ -25,7 +26,7 @@
 static bool wants_pmu(const X86CPU *cpu)
 {
     return cpu->enable_pmu
-           && (cpu->pmu_asked_for || !IS_AMD_CPU(&cpu->env));
+           && (cpu->pmu_asked_for || !x86_vpmu_shown_as_amd(cpu));
 }
 
 static bool is_emulated(void)
@@ -33,15 +34,20 @@ static bool is_emulated(void)
     return tcg_enabled() || qtest_enabled();
 }
 
-/* The register file that a CPU would have; NULL if there is none for it. */
-static const X86VPmuOps *ops_for(X86CPU *cpu)
+static const X86VPmuOps *emulated_ops(const X86CPU *cpu)
 {
-    if (is_emulated() ? !wants_pmu(cpu)
-                      : !kvm_enabled() || !x86_vpmu_kvm_has_pmu(cpu)) {
+    if (!wants_pmu(cpu) || !cpu->vpmu_props.machine) {
         return NULL;
     }
     return IS_INTEL_CPU(&cpu->env) ? &intel_vpmu_ops
-           : IS_AMD_CPU(&cpu->env) ? &amd_vpmu_ops : NULL;
+           : x86_vpmu_shown_as_amd(cpu) ? &amd_vpmu_ops : NULL;
+}
+
+/* The register file that a CPU would have; NULL if there is none for it. */
+static const X86VPmuOps *ops_for(X86CPU *cpu)
+{
+    return is_emulated() ? emulated_ops(cpu)
+           : kvm_enabled() ? x86_vpmu_kvm_ops(cpu) : NULL;
 }
 
 /* KVM tells by itself what it has. */
@@ -50,6 +56,16 @@ uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
     const X86VPmuOps *ops = is_emulated() ? ops_for(cpu) : NULL;
 
     return ops ? ops->features(cpu, w) : 0;
+}
+
+/* Their registers would fault. */
+uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
+{
+    if (!kvm_enabled() || !x86_vpmu_asked_off(cpu)) {
+        return 0;
+    }
+    return w == FEAT_8000_0001_ECX ? CPUID_EXT3_PERFCORE
+           : w == FEAT_8000_0022_EAX ? CPUID_8000_0022_EAX_PERFMON_V2 : 0;
 }
 
 /*
@@ -74,6 +90,10 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
         error_setg(errp, "%s is only for PMUs under TCG and KVM", given);
         error_append_hint(errp, "Use -accel tcg or -accel kvm, or leave the "
                           "property out.\n");
+    } else if (is_emulated() && !cpu->vpmu_props.machine) {
+        error_setg(errp, "%s needs a PMU, which this machine type has not",
+                   given);
+        error_append_hint(errp, "Choose one of QEMU 10.0 or newer.\n");
     } else if (!wants_pmu(cpu)) {
         error_setg(errp, "%s needs a CPU with a PMU", given);
         error_append_hint(errp, "Add pmu=on.\n");
@@ -84,6 +104,33 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
                           "add vendor=GenuineIntel.\n");
     }
     return false;
+}
+
+bool x86_vpmu_missing(const X86CPU *cpu, const char *why, const char *hint,
+                      Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!cpu->enforce_cpuid) {
+        warn_report_once("pmu=on has no effect: %s", why);
+        return true;
+    }
+    error_setg(errp, "pmu=on is not possible: %s", why);
+    error_append_hint(errp, "%s\n", hint);
+    return false;
+}
+
+/* No property but perhaps pmu=on asks for a PMU that is not emulated. */
+static bool go_without(const X86CPU *cpu, Error **errp)
+{
+    if (!is_emulated() || !cpu->enable_pmu || !cpu->pmu_asked_for) {
+        return true;
+    }
+    return cpu->vpmu_props.machine
+           ? x86_vpmu_missing(cpu, "there is no PMU for CPUs of this vendor",
+                              "Choose a CPU model of Intel's or AMD's.", errp)
+           : x86_vpmu_missing(cpu, "under TCG, this machine type has no PMU",
+                              "Choose one of QEMU 10.0 or newer.", errp);
 }
 
 static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
@@ -115,7 +162,8 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
     }
     ops = ops_for(cpu);
     if (!ops) {
-        return !given || refuse_properties(cpu, given, errp);
+        return given ? refuse_properties(cpu, given, errp)
+                     : go_without(cpu, errp);
     }
     if (kvm_enabled()) {
         return true;

@@ -9,7 +9,7 @@ from harness import (ARCH, Machine, expectations, require, require_equal,
                      scenario)
 
 NO_PMU = "the host's KVM has no PMU for guests"
-WITH_PMU = Machine('kvm', cpu='host,pmu=on', accel='kvm')
+WITH_PMU = Machine('kvm', cpu='host,pmu=on,enforce', accel='kvm')
 WITHOUT_PMU = Machine('kvm without PMU', cpu='host,pmu=off', accel='kvm')
 JOB = '''
 perf stat -x , -o /tmp/stat -e instructions:u loop

@@ -110,9 +110,48 @@ static uint64_t kvm_filter_event(const X86VPmuFilterEntry *e, bool masked)
                               32, 4, e->select >> 8);
 }
 
+/* Returns: 0, or what KVM says, as a negative errno. */
+static int give_filter(const PmuFilter *filter,
+                       const X86VPmuFilterEntry *entries, unsigned n,
+                       bool masked)
+{
+    g_autofree struct kvm_pmu_event_filter *f =
+        g_malloc0(sizeof(*f) + n * sizeof(f->events[0]));
+
+    f->action = filter->action == KVM_PMU_FILTER_ACTION_ALLOW
+                ? KVM_PMU_EVENT_ALLOW : KVM_PMU_EVENT_DENY;
+    f->fixed_counter_bitmap = filter->fixed;
+    f->flags = masked ? KVM_PMU_EVENT_FLAG_MASKED_EVENTS : 0;
+    f->nevents = n;
+    for (unsigned i = 0; i < n; i++) {
+        f->events[i] = kvm_filter_event(&entries[i], masked);
+    }
+    return kvm_vm_ioctl(kvm_state, KVM_SET_PMU_EVENT_FILTER, f);
+}
+
+/* KVM does not say which entry it does not know: give it each by itself. */
+static void explain_refusal(const PmuFilter *filter,
+                            const X86VPmuFilterEntry *entries, unsigned n,
+                            bool masked, int ret, Error **errp)
+{
+    ERRP_GUARD();
+    unsigned i = 0;
+
+    while (i < n && give_filter(filter, &entries[i], 1, masked) == 0) {
+        i++;
+    }
+    if (i == n) {
+        error_setg_errno(errp, -ret, "KVM does not take the filter");
+        return;
+    }
+    error_setg_errno(errp, -ret, "KVM does not take entry %u of the filter, "
+                     "of select 0x%x", i + 1, entries[i].select);
+    error_append_hint(errp, "Where there are entries with masks, KVM on "
+                      "Intel's CPUs allows selects up to 0xff.\n");
+}
+
 static bool set_filter(const PmuFilter *filter, Error **errp)
 {
-    g_autofree struct kvm_pmu_event_filter *f = NULL;
     X86VPmuFilterEntry entries[PMU_FILTER_MAX_EVENTS];
     bool masked = false;
     unsigned n = 0;
@@ -130,18 +169,9 @@ static bool set_filter(const PmuFilter *filter, Error **errp)
         && !kvm_check_extension(kvm_state, KVM_CAP_PMU_EVENT_MASKED_EVENTS)) {
         return refuse_filter("entries with masks", errp);
     }
-    f = g_malloc0(sizeof(*f) + n * sizeof(f->events[0]));
-    f->action = filter->action == KVM_PMU_FILTER_ACTION_ALLOW
-                ? KVM_PMU_EVENT_ALLOW : KVM_PMU_EVENT_DENY;
-    f->fixed_counter_bitmap = filter->fixed;
-    f->flags = masked ? KVM_PMU_EVENT_FLAG_MASKED_EVENTS : 0;
-    f->nevents = n;
-    for (unsigned i = 0; i < n; i++) {
-        f->events[i] = kvm_filter_event(&entries[i], masked);
-    }
-    ret = kvm_vm_ioctl(kvm_state, KVM_SET_PMU_EVENT_FILTER, f);
+    ret = give_filter(filter, entries, n, masked);
     if (ret < 0) {
-        error_setg_errno(errp, -ret, "KVM does not take the filter");
+        explain_refusal(filter, entries, n, masked, ret, errp);
     }
     return ret == 0;
 }

@@ -63,7 +63,7 @@ static X86VPmuShape intel_shape(void)
     };
 }
 
-static bool host_has_pmu(X86CPU *cpu)
+bool x86_vpmu_kvm_host_has_pmu(X86CPU *cpu)
 {
     return enabled_in_module()
            && (!IS_INTEL_CPU(&cpu->env) || intel_shape().version > 0);
@@ -74,7 +74,7 @@ bool x86_vpmu_kvm_has_pmu(X86CPU *cpu)
     bool wanted = cpu->enable_pmu
                   || (IS_AMD_CPU(&cpu->env) && !cpu->pmu_asked_for);
 
-    return wanted && host_has_pmu(cpu);
+    return wanted && x86_vpmu_kvm_host_has_pmu(cpu);
 }
 
 /*
@@ -177,6 +177,24 @@ static bool set_filter(const PmuFilter *filter, Error **errp)
 }
 
 /*
+ * Returns: whether the kernel could.  If not, CPUID says that there is no PMU,
+ * which is enough for Intel's.
+ */
+static bool disable_kernel_pmu(X86CPU *cpu)
+{
+    if (kvm_vm_enable_cap(kvm_state, KVM_CAP_PMU_CAPABILITY, 0,
+                          KVM_PMU_CAP_DISABLE) == 0) {
+        return true;
+    }
+    if (IS_AMD_CPU(&cpu->env) && enabled_in_module()) {
+        warn_report("pmu=off: the host's kernel cannot disable its PMU, as "
+                    "Linux 5.18 and later do: the guest finds AMD's counters, "
+                    "which are neither reset nor migrated");
+    }
+    return false;
+}
+
+/*
  * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
  * any more once there is a vCPU.
  */
@@ -195,20 +213,19 @@ static bool settle_for_machine(X86CPU *cpu, const PmuFilter *filter,
         if (filter && !set_filter(filter, errp)) {
             return false;
         }
-        off = off && kvm_vm_enable_cap(kvm_state, KVM_CAP_PMU_CAPABILITY, 0,
-                                       KVM_PMU_CAP_DISABLE) == 0;
+        off = off && disable_kernel_pmu(cpu);
         settled = off ? DISABLED : ENABLED;
         trace_x86_vpmu_kvm_settled(!off);
     }
     return true;
 }
 
-static bool refuse_pmu(Error **errp)
+bool x86_vpmu_kvm_refuse(const char *property, Error **errp)
 {
     ERRP_GUARD();
 
-    error_setg(errp, "pmu=on is not possible: the host's KVM has no PMU for "
-               "guests");
+    error_setg(errp, "%s is not possible: the host's KVM has no PMU for "
+               "guests", property);
     error_append_hint(errp, "The kvm module's parameter enable_pmu must be Y "
                       "(" ENABLE_PMU "), and perf must have hardware events "
                       "on the host.  KVM has none on hybrid CPUs.\n");
@@ -252,9 +269,9 @@ static bool settle_shape(X86CPU *cpu, Error **errp)
 bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
                             Error **errp)
 {
-    if (cpu->enable_pmu && !host_has_pmu(cpu)) {
+    if (cpu->enable_pmu && !x86_vpmu_kvm_host_has_pmu(cpu)) {
         if (cpu->pmu_asked_for) {
-            return refuse_pmu(errp);
+            return x86_vpmu_kvm_refuse("pmu=on", errp);
         }
         cpu->enable_pmu = false;
     }

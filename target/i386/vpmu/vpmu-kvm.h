@@ -27,14 +27,29 @@
  * @errp: what the host cannot give, and what helps
  *
  * Fills in the properties that were not given.  With pmu=off the kernel's
- * PMU is disabled, if the kernel can (KVM_CAP_PMU_CAPABILITY).  Where pmu=on
- * comes from the CPU model and not from the user, and the host has no PMU for
- * guests, the guest has none.
+ * PMU is disabled; if the kernel cannot (KVM_CAP_PMU_CAPABILITY), and the guest
+ * sees that, there is a warning.  Where pmu=on comes from the CPU model and not
+ * from the user, and the host has no PMU for guests, the guest has none.
  *
  * Returns: false with @errp set if what was asked for cannot be had.
  */
 bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
                             Error **errp);
+
+/**
+ * x86_vpmu_kvm_host_has_pmu - whether the host can give a PMU to a CPU
+ * @cpu: the CPU, whose vendor is known
+ */
+bool x86_vpmu_kvm_host_has_pmu(X86CPU *cpu);
+
+/**
+ * x86_vpmu_kvm_refuse - say that it cannot, and what helps
+ * @property: what was asked for
+ * @errp: is set
+ *
+ * Returns: false.
+ */
+bool x86_vpmu_kvm_refuse(const char *property, Error **errp);
 
 /**
  * x86_vpmu_kvm_has_pmu - whether the kernel has a PMU for a CPU

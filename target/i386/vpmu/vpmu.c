@@ -74,6 +74,8 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
         error_setg(errp, "%s is only for PMUs under TCG and KVM", given);
         error_append_hint(errp, "Use -accel tcg or -accel kvm, or leave the "
                           "property out.\n");
+    } else if (kvm_enabled() && !x86_vpmu_kvm_host_has_pmu(cpu)) {
+        x86_vpmu_kvm_refuse(given, errp);
     } else if (!wants_pmu(cpu)) {
         error_setg(errp, "%s needs a CPU with a PMU", given);
         error_append_hint(errp, "Add pmu=on.\n");

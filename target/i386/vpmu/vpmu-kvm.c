@@ -8,10 +8,10 @@
 #include <linux/kvm.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
-#include "system/hw_accel.h"
 #include "system/kvm.h"
 #include "hw/pmu/pmu-host.h"
 #include "kvm/kvm_i386.h"
+#include "sev.h"
 #include "vpmu-internal.h"
 #include "vpmu-kvm.h"
 #include "trace.h"
@@ -446,13 +446,36 @@ bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp)
  * What the host says
  */
 
-static void watch_host(X86VPmu *v)
+static bool read_counters(CPUState *cs)
 {
     Error *err = NULL;
 
-    v->host = pmu_host_new(CPU(v->cpu), &err);
-    if (v->host) {
-        pmu_host_watch(v->host, v->pmu, cpu_synchronize_state);
+    /* If not, what QEMU has is newer, and is about to be written. */
+    if (!cs->vcpu_dirty && !x86_vpmu_kvm_get(X86_CPU(cs), &err)) {
+        warn_report_err_once(err);
+        return false;
+    }
+    return true;
+}
+
+static void watch_counters(X86CPU *cpu)
+{
+    if (sev_es_enabled()) {
+        warn_report_once("pmu-host-perf: a guest of SEV-ES or SEV-SNP keeps "
+                         "its counters from QEMU, which does not notice if "
+                         "the host takes them away");
+    } else if (cpu->vpmu) {
+        pmu_host_watch(cpu->pmu_host, cpu->vpmu->pmu, read_counters);
+    }
+}
+
+static void open_accounts(X86CPU *cpu)
+{
+    Error *err = NULL;
+
+    cpu->pmu_host = pmu_host_new(CPU(cpu), &err);
+    if (cpu->pmu_host) {
+        watch_counters(cpu);
     } else {
         warn_report_err_once(err);
     }
@@ -462,11 +485,10 @@ void x86_vpmu_kvm_attach(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
 
-    if (!v) {
-        return;
+    if (v) {
+        for_all_state(v, find_hidden, NULL);
     }
-    for_all_state(v, find_hidden, NULL);
     if (cpu->vpmu_props.host_perf) {
-        watch_host(v);
+        open_accounts(cpu);
     }
 }

@@ -72,7 +72,9 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
  *       the big lock
  *
  * Registers that the kernel ought to have and refuses to read are left out
- * from now on, with a warning.
+ * from now on, with a warning.  The host's accounts are opened, if they are
+ * asked for, of a vCPU without a PMU as well; that they cannot be had, and that
+ * counters of a guest cannot be watched, are warnings, too.
  */
 void x86_vpmu_kvm_attach(X86CPU *cpu);
 

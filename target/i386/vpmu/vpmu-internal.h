@@ -8,7 +8,6 @@
 #define I386_VPMU_INTERNAL_H
 
 #include "hw/pmu/pmu.h"
-#include "hw/pmu/pmu-host.h"
 #include "hw/pmu/pmu-manual.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "vpmu.h"
@@ -146,7 +145,6 @@ typedef enum X86VPmuEngine {
  * @pmu: its counters: general-purpose ones, then fixed ones
  * @tcg: what drives them, under TCG
  * @manual: or what drives them otherwise: qtest; and nothing, under KVM
- * @host: what the host says of the vCPU, under KVM
  * @hidden: of the registers that KVM should keep, those it does not; bit n is
  *          the n-th in the order of X86VPmuOps.state
  * @stopped: called when the machine starts and stops
@@ -171,7 +169,6 @@ struct X86VPmu {
     Pmu *pmu;
     PmuTcg *tcg;
     PmuManual *manual;
-    PmuHost *host;
     uint64_t hidden;
     VMChangeStateEntry *stopped;
     uint32_t engine;

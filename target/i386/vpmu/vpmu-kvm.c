@@ -8,10 +8,10 @@
 #include <linux/kvm.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
-#include "system/hw_accel.h"
 #include "system/kvm.h"
 #include "hw/pmu/pmu-host.h"
 #include "kvm/kvm_i386.h"
+#include "sev.h"
 #include "vpmu-internal.h"
 #include "vpmu-kvm.h"
 #include "trace.h"
@@ -75,7 +75,7 @@ static bool host_has_amd_pmu(const X86CPU *cpu)
     return enabled_in_module() && x86_vpmu_shown_as_amd(cpu) && host_is_amd();
 }
 
-static bool host_has_pmu(const X86CPU *cpu)
+bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu)
 {
     return host_has_amd_pmu(cpu)
            || (enabled_in_module() && intel_shape().version > 0);
@@ -134,9 +134,48 @@ static uint64_t kvm_filter_event(const X86VPmuFilterEntry *e, bool masked)
                               32, 4, e->select >> 8);
 }
 
+/* Returns: 0, or what KVM says, as a negative errno. */
+static int give_filter(const PmuFilter *filter,
+                       const X86VPmuFilterEntry *entries, unsigned n,
+                       bool masked)
+{
+    g_autofree struct kvm_pmu_event_filter *f =
+        g_malloc0(sizeof(*f) + n * sizeof(f->events[0]));
+
+    f->action = filter->action == KVM_PMU_FILTER_ACTION_ALLOW
+                ? KVM_PMU_EVENT_ALLOW : KVM_PMU_EVENT_DENY;
+    f->fixed_counter_bitmap = filter->fixed;
+    f->flags = masked ? KVM_PMU_EVENT_FLAG_MASKED_EVENTS : 0;
+    f->nevents = n;
+    for (unsigned i = 0; i < n; i++) {
+        f->events[i] = kvm_filter_event(&entries[i], masked);
+    }
+    return kvm_vm_ioctl(kvm_state, KVM_SET_PMU_EVENT_FILTER, f);
+}
+
+/* KVM does not say which entry it does not know: give it each by itself. */
+static void explain_refusal(const PmuFilter *filter,
+                            const X86VPmuFilterEntry *entries, unsigned n,
+                            bool masked, int ret, Error **errp)
+{
+    ERRP_GUARD();
+    unsigned i = 0;
+
+    while (i < n && give_filter(filter, &entries[i], 1, masked) == 0) {
+        i++;
+    }
+    if (i == n) {
+        error_setg_errno(errp, -ret, "KVM does not take the filter");
+        return;
+    }
+    error_setg_errno(errp, -ret, "KVM does not take entry %u of the filter, "
+                     "of select 0x%x", i + 1, entries[i].select);
+    error_append_hint(errp, "Where there are entries with masks, KVM on "
+                      "Intel's CPUs allows selects up to 0xff.\n");
+}
+
 static bool set_filter(const PmuFilter *filter, Error **errp)
 {
-    g_autofree struct kvm_pmu_event_filter *f = NULL;
     X86VPmuFilterEntry entries[PMU_FILTER_MAX_EVENTS];
     bool masked = false;
     unsigned n = 0;
@@ -154,20 +193,28 @@ static bool set_filter(const PmuFilter *filter, Error **errp)
         && !kvm_check_extension(kvm_state, KVM_CAP_PMU_EVENT_MASKED_EVENTS)) {
         return refuse_filter("entries with masks", errp);
     }
-    f = g_malloc0(sizeof(*f) + n * sizeof(f->events[0]));
-    f->action = filter->action == KVM_PMU_FILTER_ACTION_ALLOW
-                ? KVM_PMU_EVENT_ALLOW : KVM_PMU_EVENT_DENY;
-    f->fixed_counter_bitmap = filter->fixed;
-    f->flags = masked ? KVM_PMU_EVENT_FLAG_MASKED_EVENTS : 0;
-    f->nevents = n;
-    for (unsigned i = 0; i < n; i++) {
-        f->events[i] = kvm_filter_event(&entries[i], masked);
-    }
-    ret = kvm_vm_ioctl(kvm_state, KVM_SET_PMU_EVENT_FILTER, f);
+    ret = give_filter(filter, entries, n, masked);
     if (ret < 0) {
-        error_setg_errno(errp, -ret, "KVM does not take the filter");
+        explain_refusal(filter, entries, n, masked, ret, errp);
     }
     return ret == 0;
+}
+
+/*
+ * Returns: whether the kernel could.  If not, CPUID says that there is no PMU,
+ * which is enough for Intel's.
+ */
+static bool disable_kernel_pmu(const X86CPU *cpu)
+{
+    if (kvm_vm_enable_cap(kvm_state, KVM_CAP_PMU_CAPABILITY, 0,
+                          KVM_PMU_CAP_DISABLE) == 0) {
+        return true;
+    }
+    if (host_has_amd_pmu(cpu)) {
+        warn_report("pmu=off: the host's kernel cannot disable its PMU, as "
+                    "Linux 5.18 and later do: the guest finds AMD's counters");
+    }
+    return false;
 }
 
 static bool can_disable(void)
@@ -202,21 +249,26 @@ static bool settle_for_machine(const X86CPU *cpu, bool off,
         if (filter && !set_filter(filter, errp)) {
             return false;
         }
-        off = off && kvm_vm_enable_cap(kvm_state, KVM_CAP_PMU_CAPABILITY, 0,
-                                       KVM_PMU_CAP_DISABLE) == 0;
+        off = off && disable_kernel_pmu(cpu);
         settled = off ? DISABLED : ENABLED;
         trace_x86_vpmu_kvm_settled(!off);
     }
     return true;
 }
 
-static bool report_no_pmu(const X86CPU *cpu, Error **errp)
+/* What helps where there is none. */
+#define NO_PMU_HINT                                                         \
+    "The kvm module's parameter enable_pmu must be Y (" ENABLE_PMU "), and " \
+    "perf must have hardware events on the host.  KVM has none on hybrid CPUs."
+
+bool x86_vpmu_kvm_refuse(const char *property, Error **errp)
 {
-    return x86_vpmu_missing(cpu, "the host's KVM has no PMU for guests",
-                            "The kvm module's parameter enable_pmu must be Y "
-                            "(" ENABLE_PMU "), and perf must have hardware "
-                            "events on the host.  KVM has none on hybrid CPUs.",
-                            errp);
+    ERRP_GUARD();
+
+    error_setg(errp, "%s is not possible: the host's KVM has no PMU for "
+               "guests", property);
+    error_append_hint(errp, "%s\n", NO_PMU_HINT);
+    return false;
 }
 
 /* Settle one size: what was asked for, if the host has as much. */
@@ -261,8 +313,10 @@ bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
 {
     bool off = x86_vpmu_asked_off(cpu);
 
-    if (cpu->enable_pmu && !host_has_pmu(cpu)) {
-        if (cpu->pmu_asked_for && !report_no_pmu(cpu, errp)) {
+    if (cpu->enable_pmu && !x86_vpmu_kvm_host_has_pmu(cpu)) {
+        if (cpu->pmu_asked_for
+            && !x86_vpmu_missing(cpu, "the host's KVM has no PMU for guests",
+                                 NO_PMU_HINT, errp)) {
             return false;
         }
         cpu->enable_pmu = false;
@@ -446,13 +500,36 @@ bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp)
  * What the host says
  */
 
-static void watch_host(X86VPmu *v)
+static bool read_counters(CPUState *cs)
 {
     Error *err = NULL;
 
-    v->host = pmu_host_new(CPU(v->cpu), &err);
-    if (v->host) {
-        pmu_host_watch(v->host, v->pmu, cpu_synchronize_state);
+    /* If not, what QEMU has is newer, and is about to be written. */
+    if (!cs->vcpu_dirty && !x86_vpmu_kvm_get(X86_CPU(cs), &err)) {
+        warn_report_err_once(err);
+        return false;
+    }
+    return true;
+}
+
+static void watch_counters(X86CPU *cpu)
+{
+    if (sev_es_enabled()) {
+        warn_report_once("pmu-host-perf: a guest of SEV-ES or SEV-SNP keeps "
+                         "its counters from QEMU, which does not notice if "
+                         "the host takes them away");
+    } else if (cpu->vpmu) {
+        pmu_host_watch(cpu->pmu_host, cpu->vpmu->pmu, read_counters);
+    }
+}
+
+static void open_accounts(X86CPU *cpu)
+{
+    Error *err = NULL;
+
+    cpu->pmu_host = pmu_host_new(CPU(cpu), &err);
+    if (cpu->pmu_host) {
+        watch_counters(cpu);
     } else {
         warn_report_err_once(err);
     }
@@ -462,11 +539,10 @@ void x86_vpmu_kvm_attach(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
 
-    if (!v) {
-        return;
+    if (v) {
+        for_all_state(v, find_hidden, NULL);
     }
-    for_all_state(v, find_hidden, NULL);
     if (cpu->vpmu_props.host_perf) {
-        watch_host(v);
+        open_accounts(cpu);
     }
 }

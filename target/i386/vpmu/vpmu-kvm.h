@@ -27,14 +27,30 @@
  * @errp: what the host cannot give, and what helps
  *
  * Fills in the properties that were not given.  With pmu=off the kernel's
- * PMU is disabled, if the kernel can (KVM_CAP_PMU_CAPABILITY) and the machine
- * type is not one of those with which QEMU did not.  Where the host has no PMU
- * for guests, the guest has none; a user who has asked for it is told.
+ * PMU is disabled, if the machine type is not one of those with which QEMU did
+ * not; if the kernel cannot (KVM_CAP_PMU_CAPABILITY), and the guest sees that,
+ * there is a warning.  Where the host has no PMU for guests, the guest has none;
+ * a user who has asked for it is told.
  *
  * Returns: false with @errp set if what was asked for cannot be had.
  */
 bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
                             Error **errp);
+
+/**
+ * x86_vpmu_kvm_host_has_pmu - whether the host can give a PMU to a CPU
+ * @cpu: the CPU, whose vendor is known
+ */
+bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu);
+
+/**
+ * x86_vpmu_kvm_refuse - say that it cannot, and what helps
+ * @property: what was asked for
+ * @errp: is set
+ *
+ * Returns: false.
+ */
+bool x86_vpmu_kvm_refuse(const char *property, Error **errp);
 
 /**
  * x86_vpmu_kvm_ops - the register file that the kernel has for a CPU
@@ -60,7 +76,10 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
  *       the big lock
  *
  * Registers that the kernel ought to have, and refuses to read or to set to what
- * they hold after a reset, are left out from now on, with a warning.
+ * they hold after a reset, are left out from now on, with a warning.  The host's
+ * accounts are opened, if they are asked for, of a vCPU without a PMU as well;
+ * that they cannot be had, and that counters of a guest cannot be watched, are
+ * warnings, too.
  */
 void x86_vpmu_kvm_attach(X86CPU *cpu);
 

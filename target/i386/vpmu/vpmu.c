@@ -9,6 +9,7 @@
 #include "qemu/main-loop.h"
 #include "qapi/error.h"
 #include "hw/i386/apic.h"
+#include "hw/pmu/pmu-host.h"
 #include "system/kvm.h"
 #include "system/qtest.h"
 #include "system/runstate.h"
@@ -78,7 +79,6 @@ static const char *given_property(const X86VPmuProps *props)
     return props->version ? "pmu-version"
            : props->gp_counters ? "pmu-gp-counters"
            : props->fixed_counters ? "pmu-fixed-counters"
-           : props->host_perf ? "pmu-host-perf"
            : pmu_cycles_given(&props->cycles);
 }
 
@@ -94,6 +94,8 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
         error_setg(errp, "%s needs a PMU, which this machine type has not",
                    given);
         error_append_hint(errp, "Choose one of QEMU 10.0 or newer.\n");
+    } else if (kvm_enabled() && !x86_vpmu_kvm_host_has_pmu(cpu)) {
+        x86_vpmu_kvm_refuse(given, errp);
     } else if (!wants_pmu(cpu)) {
         error_setg(errp, "%s needs a CPU with a PMU", given);
         error_append_hint(errp, "Add pmu=on.\n");
@@ -147,14 +149,27 @@ static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
     return x86_vpmu_kvm_configure(cpu, filter, errp);
 }
 
-bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
+/* The accounts are of any vCPU of KVM's, whether its guest has a PMU or not. */
+static bool check_host_perf(const X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
+
+    if (cpu->vpmu_props.host_perf && !kvm_enabled()) {
+        error_setg(errp, "pmu-host-perf is only for KVM");
+        error_append_hint(errp, "Under TCG, the guest's own counters are "
+                          "exact.\n");
+        return false;
+    }
+    return true;
+}
+
+bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
+{
     const X86VPmuOps *ops;
     const PmuFilter *filter;
     const char *given = given_property(&cpu->vpmu_props);
 
-    if (!x86_vpmu_filter(&filter, errp)) {
+    if (!check_host_perf(cpu, errp) || !x86_vpmu_filter(&filter, errp)) {
         return false;
     }
     if (kvm_enabled() && !configure_kvm(cpu, filter, errp)) {
@@ -165,17 +180,9 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
         return given ? refuse_properties(cpu, given, errp)
                      : go_without(cpu, errp);
     }
-    if (kvm_enabled()) {
-        return true;
-    }
-    if (cpu->vpmu_props.host_perf) {
-        error_setg(errp, "pmu-host-perf is only for KVM");
-        error_append_hint(errp, "Under TCG, the guest's own counters are "
-                          "exact.\n");
-        return false;
-    }
-    return ops->configure(cpu, errp)
-           && pmu_cycles_configure(&cpu->vpmu_props.cycles, errp);
+    return kvm_enabled()
+           || (ops->configure(cpu, errp)
+               && pmu_cycles_configure(&cpu->vpmu_props.cycles, errp));
 }
 
 /*
@@ -242,13 +249,14 @@ void x86_vpmu_destroy(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
 
+    if (kvm_enabled()) {
+        pmu_host_free(cpu->pmu_host);
+        cpu->pmu_host = NULL;
+    }
     if (v) {
         cpu->vpmu = NULL;
         CPU(cpu)->pmu = NULL;
         qemu_del_vm_change_state_handler(v->stopped);
-        if (kvm_enabled()) {
-            pmu_host_free(v->host);
-        }
         pmu_free(v->pmu);
         if (tcg_enabled()) {
             pmu_tcg_free(v->tcg);

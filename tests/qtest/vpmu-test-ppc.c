@@ -1116,7 +1116,6 @@ static const Mismatch mismatches[] = {
 static const Refusal refusals[] = {
     { "POWER9,pmu-cycles=guess", "pmu-cycles=guess",
       "Allowed: instructions or time" },
-    { "POWER9,pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
     { "POWER9,pmu-cpi=999", "pmu-cpi=999", "Allowed: 1000 to" },
     { "POWER9,pmu-cycles=time,pmu-frequency=1", "pmu-frequency=1",
       "Allowed: 1000000 to" },

@@ -16,7 +16,7 @@
 const char *pmu_cycles_given(const PmuCycleProps *props)
 {
     return props->cycles ? "pmu-cycles"
-           : props->cpi != PMU_CPI_UNSET ? "pmu-cpi"
+           : props->cpi ? "pmu-cpi"
            : props->frequency ? "pmu-frequency"
            : NULL;
 }
@@ -36,7 +36,7 @@ static bool configure_cpi(PmuCycleProps *props, Error **errp)
         error_append_hint(errp, "Add pmu-cycles=time.\n");
         return false;
     }
-    if (props->cpi == PMU_CPI_UNSET) {
+    if (!props->cpi) {
         props->cpi = PMU_CPI_ONE;
     }
     if (props->cpi < PMU_CPI_ONE || props->cpi > MAX_CPI) {
@@ -52,7 +52,7 @@ static bool configure_frequency(PmuCycleProps *props, Error **errp)
 {
     ERRP_GUARD();
 
-    if (props->cpi != PMU_CPI_UNSET) {
+    if (props->cpi) {
         error_setg(errp, "pmu-cpi has no meaning for cycles that follow time");
         error_append_hint(errp, "Add pmu-cycles=instructions.\n");
         return false;

@@ -132,18 +132,60 @@ static void get_events(Object *obj, Visitor *v, const char *name,
     visit_type_KvmPmuFilterEventList(v, name, &PMU_FILTER(obj)->events, errp);
 }
 
-static bool is_too_long(const KvmPmuFilterEventList *events, Error **errp)
+static bool check_select(uint16_t select, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (select > PMU_FILTER_MAX_X86_SELECT) {
+        error_setg(errp, "select 0x%x is out of range", select);
+        error_append_hint(errp, "Allowed: up to 0x%x.\n",
+                          PMU_FILTER_MAX_X86_SELECT);
+        return false;
+    }
+    return true;
+}
+
+static bool check_masked(const KvmPmuX86MaskedEntry *entry, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (entry->match & ~entry->mask) {
+        error_setg(errp, "no unit mask gives 0x%x after a logical AND with "
+                   "0x%x", entry->match, entry->mask);
+        error_append_hint(errp, "The bits of match must be set in mask.\n");
+        return false;
+    }
+    return check_select(entry->select, errp);
+}
+
+/* What makes no sense on any machine; the rest is for PmuFilterCheckFn. */
+static bool check_entry(const KvmPmuFilterEvent *entry, Error **errp)
+{
+    switch (entry->format) {
+    case KVM_PMU_EVENT_FORMAT_X86_SELECT_UMASK:
+        return check_select(entry->u.x86_select_umask.select, errp);
+    case KVM_PMU_EVENT_FORMAT_X86_MASKED_ENTRY:
+        return check_masked(&entry->u.x86_masked_entry, errp);
+    default:
+        return true;
+    }
+}
+
+static bool check_events(const KvmPmuFilterEventList *events, Error **errp)
 {
     unsigned n = 0;
 
     for (; events; events = events->next) {
+        if (!check_entry(events->value, errp)) {
+            return false;
+        }
         n++;
     }
     if (n > PMU_FILTER_MAX_EVENTS) {
         error_setg(errp, "A filter has at most %d events, not %u",
                    PMU_FILTER_MAX_EVENTS, n);
     }
-    return n > PMU_FILTER_MAX_EVENTS;
+    return n <= PMU_FILTER_MAX_EVENTS;
 }
 
 static void set_events(Object *obj, Visitor *v, const char *name,
@@ -156,7 +198,7 @@ static void set_events(Object *obj, Visitor *v, const char *name,
         return;
     }
     unused = events;
-    if (!is_too_long(events, errp) && may_change(f, errp)) {
+    if (check_events(events, errp) && may_change(f, errp)) {
         unused = f->events;
         f->events = events;
     }

@@ -17,8 +17,16 @@
 #define PERIOD_MS 1000
 #define WARNING_PERIOD_MS (60 * 1000)
 
-/* A vCPU that ran for less between two looks may have had nothing to count. */
+/*
+ * A vCPU that did less between two looks may have had nothing to count:
+ * processors count the way into a guest to one side or the other, and the
+ * kernel measures time in ticks.
+ */
+#define BUSY_INSNS 1000
 #define BUSY_NS (20 * SCALE_MS)
+
+/* In /proc/PID/stat, counted from the parenthesis behind the name; proc(5). */
+#define STAT_GUEST_TIME 41
 
 enum { LEADER, MEMBER, NR_EVENTS };
 
@@ -28,15 +36,27 @@ static const uint64_t events[NR_EVENTS] = {
 };
 
 /**
+ * struct Progress - what a vCPU's guest has done so far
+ * @insns: instructions by the guest's account
+ * @blind_ns: for how long that did not have the host's PMU
+ * @guest_ns: how long the guest has run, by the kernel's ticks; 0 if unknown
+ */
+typedef struct Progress {
+    uint64_t insns;
+    uint64_t blind_ns;
+    uint64_t guest_ns;
+} Progress;
+
+/**
  * struct PmuHost - the accounts of a vCPU
  * @cpu: the vCPU
  * @fds: a group of perf events for each scope
+ * @timer: when to report next
  * @pmu: the guest's counters, if they are watched
  * @sync: as given to pmu_host_watch()
- * @timer: when to look again
  * @look_pending: the vCPU has been asked to look and has not yet
  * @before: the guest's counters at the last look
- * @cpu_time: how long the vCPU's thread had run by then, in ns
+ * @then: what the guest had done by then
  * @warned_at: when the user was last told of a loss, in ms; 0 if never
  * @lost: as in PmuHostReport
  * @losses: as in PmuHostReport
@@ -44,12 +64,12 @@ static const uint64_t events[NR_EVENTS] = {
 struct PmuHost {
     CPUState *cpu;
     int fds[PMU_HOST__SCOPES][NR_EVENTS];
-    Pmu *pmu;
-    void (*sync)(CPUState *cpu);
     QEMUTimer *timer;
+    Pmu *pmu;
+    PmuHostSyncFn *sync;
     bool look_pending;
     PmuCounter before[PMU_MAX_COUNTERS];
-    uint64_t cpu_time;
+    Progress then;
     int64_t warned_at;
     uint64_t lost;
     uint64_t losses;
@@ -114,43 +134,6 @@ static bool open_account(PmuHost *host, PmuHostScope scope)
     return true;
 }
 
-PmuHost *pmu_host_new(CPUState *cpu, Error **errp)
-{
-    ERRP_GUARD();
-    PmuHost *host = g_new0(PmuHost, 1);
-
-    host->cpu = cpu;
-    memset(host->fds, -1, sizeof(host->fds));
-    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
-        if (!open_account(host, scope)) {
-            int error = errno;
-
-            error_setg_errno(errp, error, "The host does not count what "
-                             "vCPU %d executes", cpu->cpu_index);
-            error_append_hint(errp, "%s", remedy(error));
-            pmu_host_free(host);
-            return NULL;
-        }
-    }
-    return host;
-}
-
-void pmu_host_free(PmuHost *host)
-{
-    if (!host) {
-        return;
-    }
-    timer_free(host->timer);
-    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
-        for (int i = 0; i < NR_EVENTS; i++) {
-            if (host->fds[scope][i] >= 0) {
-                close(host->fds[scope][i]);
-            }
-        }
-    }
-    g_free(host);
-}
-
 static void read_account(const PmuHost *host, PmuHostScope scope,
                          PmuHostAccount *account)
 {
@@ -185,13 +168,17 @@ void pmu_host_report(PmuHost *host, PmuHostReport *report)
  * The watch
  */
 
-/* Whether a counter moves as long as its CPU executes anything. */
+/*
+ * Whether a counter moves as long as its CPU executes anything.  Inverted
+ * thresholds count cycles in which little happened: there may be none.
+ */
 static bool always_moves(const Pmu *pmu, const PmuCounter *c)
 {
     return c->running
            && (c->select.event == PMU_EVENT_CYCLES
                || c->select.event == PMU_EVENT_INSNS)
            && c->select.threshold <= 1
+           && !(c->select.threshold && c->select.invert)
            && !c->select.edge
            && c->select.modes == MAKE_64BIT_MASK(0, pmu->nr_modes);
 }
@@ -245,15 +232,74 @@ static void judge(PmuHost *host)
     host->lost = lost;
 }
 
-static uint64_t thread_cpu_time(void)
+/* How long a vCPU's thread has been in its guest; 0 if /proc does not tell. */
+static uint64_t guest_time(const CPUState *cpu)
 {
-    struct timespec t = {};
+    g_autofree char *path = g_strdup_printf("/proc/self/task/%d/stat",
+                                            cpu->thread_id);
+    g_autofree char *stat = NULL;
+    g_auto(GStrv) words = NULL;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * NANOSECONDS_PER_SECOND + t.tv_nsec;
+    if (!g_file_get_contents(path, &stat, NULL, NULL)) {
+        return 0;
+    }
+    /* The name may hold anything. */
+    words = g_strsplit(strrchr(stat, ')') ?: "", " ", 0);
+    return g_strv_length(words) <= STAT_GUEST_TIME ? 0
+           : g_ascii_strtoull(words[STAT_GUEST_TIME], NULL, 10)
+             * (NANOSECONDS_PER_SECOND / sysconf(_SC_CLK_TCK));
 }
 
-static void trace_accounts(PmuHost *host)
+static Progress progress(const PmuHost *host)
+{
+    PmuHostAccount guest;
+
+    read_account(host, PMU_HOST_GUEST, &guest);
+    return (Progress) {
+        .insns = guest.insns,
+        .blind_ns = guest.enabled_ns - guest.running_ns,
+        .guest_ns = guest_time(host->cpu),
+    };
+}
+
+/*
+ * Whether the guest has executed anything since the last look.  Its account
+ * tells or, where the host has taken the PMU from that as well, the time.  Time
+ * alone does not: with -overcommit cpu-pm=on, a halted guest spends it, too.
+ */
+static bool has_executed(const Progress *then, const Progress *now)
+{
+    return now->insns >= then->insns + BUSY_INSNS
+           || (now->blind_ns >= then->blind_ns + BUSY_NS
+               && now->guest_ns >= then->guest_ns + BUSY_NS);
+}
+
+/* In the vCPU's thread, with the big lock; the guest does not run meanwhile. */
+static void look(CPUState *cpu, run_on_cpu_data data)
+{
+    PmuHost *host = data.host_ptr;
+
+    host->look_pending = false;
+    if (host->sync(cpu)) {
+        judge(host);
+        memcpy(host->before, host->pmu->counters, sizeof(host->before));
+        host->then = progress(host);
+    }
+}
+
+/* A vCPU that is halted is left so. */
+static void ask_for_look(PmuHost *host)
+{
+    const Progress now = progress(host);
+
+    if (!host->look_pending && !cpu_is_stopped(host->cpu)
+        && has_executed(&host->then, &now)) {
+        host->look_pending = true;
+        async_run_on_cpu(host->cpu, look, RUN_ON_CPU_HOST_PTR(host));
+    }
+}
+
+static void trace_report(PmuHost *host)
 {
     PmuHostReport r;
 
@@ -269,38 +315,62 @@ static void trace_accounts(PmuHost *host)
     trace_pmu_host_lost(host->cpu->cpu_index, r.lost, r.losses);
 }
 
-/* In the vCPU's thread, with the big lock. */
-static void look(CPUState *cpu, run_on_cpu_data data)
-{
-    PmuHost *host = data.host_ptr;
-    uint64_t cpu_time = thread_cpu_time();
-
-    host->look_pending = false;
-    host->sync(cpu);
-    /* A shorter look is left to the next one, which then sees it whole. */
-    if (cpu_time - host->cpu_time >= BUSY_NS) {
-        judge(host);
-        memcpy(host->before, host->pmu->counters, sizeof(host->before));
-        host->cpu_time = cpu_time;
-    }
-    trace_accounts(host);
-}
-
-static void look_again(void *opaque)
+static void period_passed(void *opaque)
 {
     PmuHost *host = opaque;
 
-    if (!host->look_pending && !cpu_is_stopped(host->cpu)) {
-        host->look_pending = true;
-        async_run_on_cpu(host->cpu, look, RUN_ON_CPU_HOST_PTR(host));
+    trace_report(host);
+    if (host->pmu) {
+        ask_for_look(host);
     }
     timer_mod(host->timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PERIOD_MS);
 }
 
-void pmu_host_watch(PmuHost *host, Pmu *pmu, void (*sync)(CPUState *cpu))
+void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync)
 {
     host->pmu = pmu;
     host->sync = sync;
-    host->timer = timer_new_ms(QEMU_CLOCK_REALTIME, look_again, host);
+}
+
+/*
+ * Life
+ */
+
+PmuHost *pmu_host_new(CPUState *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    PmuHost *host = g_new0(PmuHost, 1);
+
+    host->cpu = cpu;
+    memset(host->fds, -1, sizeof(host->fds));
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        if (!open_account(host, scope)) {
+            int error = errno;
+
+            error_setg_errno(errp, error, "The host does not count what "
+                             "vCPU %d executes", cpu->cpu_index);
+            error_append_hint(errp, "%s", remedy(error));
+            pmu_host_free(host);
+            return NULL;
+        }
+    }
+    host->timer = timer_new_ms(QEMU_CLOCK_REALTIME, period_passed, host);
     timer_mod(host->timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PERIOD_MS);
+    return host;
+}
+
+void pmu_host_free(PmuHost *host)
+{
+    if (!host) {
+        return;
+    }
+    timer_free(host->timer);
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        for (int i = 0; i < NR_EVENTS; i++) {
+            if (host->fds[scope][i] >= 0) {
+                close(host->fds[scope][i]);
+            }
+        }
+    }
+    g_free(host);
 }

@@ -587,6 +587,17 @@ void pmu_tcg_free(PmuTcg *e)
     }
 }
 
+bool pmu_tcg_has_fractions(const PmuTcg *e)
+{
+    uint64_t insns = 0;
+    unsigned m;
+
+    for (m = 0; m < PMU_MAX_MODES; m++) {
+        insns |= cell_tally(e, PMU_TALLY_INSNS, m);
+    }
+    return insns && (e->model.from_clock || e->model.cpi != PMU_CPI_ONE);
+}
+
 static int pmu_tcg_pre_save(void *opaque)
 {
     PmuTcg *e = opaque;

@@ -3,7 +3,8 @@
  *
  * H_PERFMON, "Linux on Power Architecture Reference", "Performance Monitor
  * Option".  The facility itself is the CPU's (target/ppc/vpmu), or KVM's; a
- * partition that has it may use it whether or not it has asked.
+ * partition that has it may use it whether or not it has asked.  So there is
+ * nothing to switch, to keep or to migrate: the mode is always "enabled".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,28 +12,32 @@
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "hw/ppc/spapr.h"
-#include "hw/ppc/spapr_cpu_core.h"
 
 #define MODE_ENABLE           PPC_BIT(0)
 #define MODE_HIGH_GRANULARITY PPC_BIT(1) /* of thresholds */
 #define MODES                 (MODE_ENABLE | MODE_HIGH_GRANULARITY)
 
+bool spapr_has_perfmon(SpaprMachineState *spapr, PowerPCCPU *cpu)
+{
+    return SPAPR_MACHINE_GET_CLASS(spapr)->perfmon_enabled && cpu->has_pmu;
+}
+
 static target_ulong h_perfmon(PowerPCCPU *cpu, SpaprMachineState *spapr,
                               target_ulong opcode, target_ulong *args)
 {
-    SpaprCpuState *spapr_cpu = spapr_cpu_state(cpu);
     target_ulong set = args[0];
     target_ulong reset = args[1];
 
+    if (!SPAPR_MACHINE_GET_CLASS(spapr)->perfmon_enabled) {
+        return H_FUNCTION;
+    }
     if ((set | reset) & ~MODES || set & reset) {
         return H_PARAMETER;
     }
     if (!cpu->has_pmu || set & MODE_HIGH_GRANULARITY) {
         return H_RESOURCE;
     }
-    spapr_cpu->perfmon_modes |= set;
-    spapr_cpu->perfmon_modes &= ~reset;
-    args[0] = spapr_cpu->perfmon_modes;
+    args[0] = MODE_ENABLE & ~reset;
     return H_SUCCESS;
 }
 

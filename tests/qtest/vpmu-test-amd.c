@@ -396,6 +396,7 @@ static const EventTable older_event_tables[] = {
     EVENT_TABLE("EPYC-Milan-v1,pmu=on", milan_events),
     EVENT_TABLE("EPYC-Rome-v1,pmu=on", rome_events),
     EVENT_TABLE("EPYC-v1,pmu=on", epyc_events),
+    EVENT_TABLE("Dhyana-v1,pmu=on", epyc_events),
     EVENT_TABLE("Opteron_G4-v1,pmu=on", opteron_events),
     EVENT_TABLE("Opteron_G3-v1,pmu=on", opteron_events),
     EVENT_TABLE("qemu64,pmu=on", k8_events),
@@ -517,8 +518,6 @@ static const Mismatch mismatches[] = {
     { "counters", AMD ",perfmon-v2=off", AMD ",perfctr-core=off",
       "pmu-gp-counters" },
     { "no-pmu", AMD, MODEL ",pmu=off", "pmu=on" },
-    { "vendor", "Skylake-Client-v1,pmu=on,pmu-version=1",
-      "Opteron_G3-v1,pmu=on", "vendor" },
 };
 
 static const Refusal refusals[] = {
@@ -528,10 +527,11 @@ static const Refusal refusals[] = {
     { "Opteron_G3-v1,pmu=on,pmu-gp-counters=6", "pmu-gp-counters=6",
       "Allowed: 4" },
     { AMD ",pmu-fixed-counters=3", "pmu-fixed-counters=3", "Allowed: 0" },
-    { AMD ",pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
     { MODEL ",pmu-cpi=2000", "pmu-cpi needs", "pmu=on" },
     { "max,pmu-gp-counters=4", "pmu-gp-counters needs", "pmu=on" },
-    { "Dhyana-v1,pmu=on,pmu-gp-counters=6", "no PMU for CPUs of this vendor",
+    { "YongFeng-v1,pmu=on,pmu-gp-counters=6", "no PMU for CPUs of this vendor",
+      "AMD" },
+    { "YongFeng-v1,pmu=on,enforce", "there is no PMU for CPUs of this vendor",
       "AMD" },
 };
 

@@ -851,23 +851,164 @@ static const Mismatch mismatches[] = {
     { "version", INTEL, INTEL ",pmu-version=4", "pmu-version" },
     { "gp-counters", INTEL, INTEL ",pmu-gp-counters=8", "pmu-gp-counters" },
     { "no-pmu", INTEL, MODEL ",pmu=off", "pmu=on" },
+    { "vendor", INTEL, "Opteron_G3-v1,pmu=on", "vendor" },
 };
+
+/*
+ * Under KVM, or as if it were: see vpmu_kvm in target/i386/vpmu/qtest.c
+ */
+
+static void as_kvm(Machine *m)
+{
+    g_strfreev(qtest_command(m->qts, 1, "vpmu_kvm %u %u", m->cpu, NR_FIXED));
+}
+
+static void as_kvm_two_fixed(Machine *m)
+{
+    g_strfreev(qtest_command(m->qts, 1, "vpmu_kvm %u 2", m->cpu));
+}
+
+static Machine start_as_kvm(const char *cpu)
+{
+    Machine m = x86_start(cpu);
+
+    as_kvm(&m);
+    return m;
+}
+
+/* What KVM has of the registers, with their values. */
+static const struct {
+    uint32_t reg;
+    uint64_t val;
+} kvm_state[] = {
+    { MSR_PERFCTR0, 0x123456 }, { MSR_PERFCTR0 + 3, 0x654321 },
+    { MSR_EVTSEL0, EVENT_INSNS | EVTSEL_USR },
+    { MSR_EVTSEL0 + 3, EVENT_BRANCHES | EVTSEL_ALL },
+    { MSR_FIXED_CTR0, 0x77 }, { MSR_FIXED_CTR0 + 2, 0x99 },
+    { MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_USR) },
+    { MSR_GLOBAL_CTRL, GLOBAL_GP(3) | GLOBAL_FIXED(2) },
+};
+
+static void fill_kvm_state(Machine *m)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(kvm_state); i++) {
+        wrmsr(m, kvm_state[i].reg, kvm_state[i].val);
+    }
+    arm_gp(m, 1, 10, 0);
+    wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_GP(1));
+    count(m, PMU_TALLY_INSNS, KERNEL, 10);
+    wrmsr(m, MSR_EVTSEL0 + 1, 0);
+    wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_GP(3) | GLOBAL_FIXED(2));
+}
+
+/* In the subsection that QEMU without this PMU has, too. */
+static void test_kvm_migration(void)
+{
+    g_autofree char *args = x86_args(INTEL);
+    Machine m = start_as_kvm(INTEL);
+
+    fill_kvm_state(&m);
+    migrate_prepared(&m, args, as_kvm);
+    for (unsigned i = 0; i < G_N_ELEMENTS(kvm_state); i++) {
+        assert_msr(&m, kvm_state[i].reg, kvm_state[i].val);
+    }
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(1));
+    stop(&m);
+}
+
+/* One register, and why another PMU cannot take it. */
+static const struct KvmMismatch {
+    const char *name;
+    const char *from, *to;
+    void (*prepare)(Machine *m);
+    uint32_t reg;
+    uint64_t val;
+    const char *message;
+} kvm_mismatches[] = {
+    { "counter", INTEL ",pmu-gp-counters=8", INTEL, as_kvm,
+      MSR_PERFCTR0 + 4, 1, "same pmu-gp-counters" },
+    { "selector", INTEL ",pmu-gp-counters=8", INTEL, as_kvm,
+      MSR_EVTSEL0 + 7, EVENT_INSNS, "same pmu-gp-counters" },
+    { "global", INTEL ",pmu-gp-counters=8", INTEL, as_kvm,
+      MSR_GLOBAL_CTRL, LOW_BITS(5), "same pmu-gp-counters" },
+    { "fixed", INTEL, INTEL, as_kvm_two_fixed,
+      MSR_FIXED_CTR0 + 2, 1, "same pmu-fixed-counters" },
+    { "fixed-control", INTEL, INTEL, as_kvm_two_fixed,
+      MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_OS), "same pmu-fixed-counters" },
+    { "fixed-global", INTEL, INTEL, as_kvm_two_fixed,
+      MSR_GLOBAL_CTRL, GLOBAL_FIXED(2), "same pmu-fixed-counters" },
+    { "version", INTEL, INTEL ",pmu-version=1", as_kvm,
+      MSR_GLOBAL_CTRL, GLOBAL_GP(0), "same pmu-version" },
+    { "no-pmu", INTEL, MODEL ",pmu=off", NULL,
+      MSR_EVTSEL0, EVENT_INSNS, "uses an Intel PMU of KVM" },
+    { "accelerator", INTEL, INTEL, NULL,
+      MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS), "uses an Intel PMU of KVM" },
+};
+
+static void test_kvm_mismatch(const void *data)
+{
+    const struct KvmMismatch *mismatch = data;
+    g_autofree char *to = x86_args(mismatch->to);
+    g_autofree char *message = NULL;
+    Machine m = start_as_kvm(mismatch->from);
+
+    wrmsr(&m, mismatch->reg, mismatch->val);
+    message = refuse_prepared(&m, to, mismatch->prepare);
+    g_assert_nonnull(strstr(message, mismatch->message));
+}
+
+/* Of a PMU that nobody uses there may be values, as a guest has tried it. */
+static void test_kvm_unused(const void *cpu)
+{
+    g_autofree char *args = x86_args(cpu);
+    Machine m = start_as_kvm(INTEL);
+
+    wrmsr(&m, MSR_PERFCTR0, 0xabcd);
+    migrate_machine(&m, args);
+    if (g_str_equal(cpu, INTEL)) {
+        assert_msr(&m, MSR_PERFCTR0, 0xabcd);
+        assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(NR_GP));
+    }
+    stop(&m);
+}
+
+/* It is the kernel's. */
+static void test_kvm_misc_enable(void)
+{
+    Machine m = x86_start(MODEL ",pmu=off");
+    uint64_t val = rdmsr(&m, MSR_MISC_ENABLE);
+
+    stop(&m);
+    m = start_as_kvm(INTEL);
+    qtest_system_reset(m.qts);
+    assert_msr(&m, MSR_MISC_ENABLE, val);
+    stop(&m);
+}
+
+static void add_kvm(void)
+{
+    add("kvm/migration", test_kvm_migration);
+    for (unsigned i = 0; i < G_N_ELEMENTS(kvm_mismatches); i++) {
+        add_data("kvm/mismatch", kvm_mismatches[i].name, &kvm_mismatches[i],
+                 test_kvm_mismatch);
+    }
+    add_data("kvm/unused", "without", MODEL ",pmu=off", test_kvm_unused);
+    add_data("kvm/unused", "emulated", INTEL, test_kvm_unused);
+    add("kvm/misc-enable", test_kvm_misc_enable);
+}
 
 /*
  * What cannot be had
  */
 
 static const Refusal refusals[] = {
-    { INTEL ",pmu-version=0", "pmu-version=0", "Allowed: 1 to 5" },
     { INTEL ",pmu-version=9", "pmu-version=9", "Allowed: 1 to 5" },
-    { INTEL ",pmu-gp-counters=0", "pmu-gp-counters=0", "Allowed: 4 or 8" },
     { INTEL ",pmu-gp-counters=20", "pmu-gp-counters=20", "Allowed: 4 or 8" },
     { INTEL ",pmu-fixed-counters=2", "pmu-fixed-counters=2", "Allowed: 3" },
     { INTEL ",pmu-version=1,pmu-fixed-counters=3", "pmu-fixed-counters=3",
       "Allowed: 0" },
     { INTEL ",pmu-cycles=guess", "pmu-cycles=guess",
       "Allowed: instructions or time" },
-    { INTEL ",pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
     { INTEL ",pmu-cpi=999", "pmu-cpi=999", "Allowed: 1000 to" },
     { INTEL ",pmu-cycles=time,pmu-frequency=1", "pmu-frequency=1",
       "Allowed: 1000000 to" },
@@ -973,6 +1114,7 @@ static void add_cases(void)
     add_registers();
     add_counting();
     add_overflow();
+    add_kvm();
 }
 
 const X86Face intel_face = {

@@ -92,6 +92,23 @@ static void test_migration(void)
     stop(&m);
 }
 
+/* Linux does this when it starts, and then counts nothing. */
+static void test_leftovers(void)
+{
+    Machine m = start(KVM_ARGS);
+
+    wrmsr(&m, MSR_CTR0 + 2, 0xabcd);
+    migrate_machine(&m, KVM_ARGS);
+    assert_msr(&m, MSR_CTR0 + 2, 0xabcd);
+    assert_msr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL);
+    wrmsr(&m, MSR_CTR0 + 2, 0);
+    wrmsr(&m, MSR_GLOBAL_CTL, 0);
+    migrate_machine(&m, KVM_ARGS);
+    assert_msr(&m, MSR_CTR0 + 2, 0);
+    assert_msr(&m, MSR_GLOBAL_CTL, 0);
+    stop(&m);
+}
+
 /* Each vCPU has registers of its own. */
 static void test_two_cpus(void)
 {
@@ -114,6 +131,7 @@ void add_kvm_cases(void)
         qtest_add_func("/vpmu/kvm/registers", test_registers);
         qtest_add_func("/vpmu/kvm/reset", test_reset);
         qtest_add_func("/vpmu/kvm/migration", test_migration);
+        qtest_add_func("/vpmu/kvm/leftovers", test_leftovers);
         qtest_add_func("/vpmu/kvm/two-cpus", test_two_cpus);
     }
 }

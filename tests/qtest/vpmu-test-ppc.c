@@ -1145,15 +1145,15 @@ static const struct Perfmon {
     int64_t result;
     uint64_t modes; /* if successful */
 } perfmons[] = {
-    { 0, 0, H_SUCCESS, 0 },
-    { PERFMON_ENABLE, 0, H_SUCCESS, PERFMON_ENABLE },
     { 0, 0, H_SUCCESS, PERFMON_ENABLE },
+    { PERFMON_ENABLE, 0, H_SUCCESS, PERFMON_ENABLE },
     { PERFMON_GRANULARITY, 0, H_RESOURCE },
     { BIT64(0), 0, H_PARAMETER },
     { 0, PPC_BIT(2), H_PARAMETER },
     { PERFMON_ENABLE, PERFMON_ENABLE, H_PARAMETER },
     { 0, PERFMON_GRANULARITY, H_SUCCESS, PERFMON_ENABLE },
     { 0, PERFMON_ENABLE, H_SUCCESS, 0 },
+    { 0, 0, H_SUCCESS, PERFMON_ENABLE },
 };
 
 static void test_perfmon(void)
@@ -1359,7 +1359,6 @@ static const Mismatch mismatches[] = {
 static const Refusal refusals[] = {
     { "POWER9,pmu-cycles=guess", "pmu-cycles=guess",
       "Allowed: instructions or time" },
-    { "POWER9,pmu-cpi=0", "pmu-cpi=0", "Allowed: 1000 to" },
     { "POWER9,pmu-cpi=999", "pmu-cpi=999", "Allowed: 1000 to" },
     { "POWER9,pmu-cycles=time,pmu-frequency=1", "pmu-frequency=1",
       "Allowed: 1000000 to" },

@@ -240,17 +240,89 @@ static void test_rdpmc_value(void)
 }
 
 /* As stock QEMU: registers are ignored.  But RDPMC is no invalid opcode. */
-static void test_no_pmu(void)
+static void test_no_pmu(const void *args)
 {
-    Machine m = x86_start(face->cpu_without);
+    Machine m = start(args);
+    uint32_t leaf[4];
     uint64_t val;
 
+    cpuid(&m, 0xa, leaf);
+    g_assert_cmphex(leaf[0] | leaf[1] | leaf[2] | leaf[3], ==, 0);
     wrmsr(&m, evtsel_msr(0), face->insns | EVTSEL_ALL);
     assert_msr(&m, evtsel_msr(0), 0);
     wrmsr(&m, counter_msr(0), 1);
     assert_msr(&m, counter_msr(0), 0);
     g_assert_false(try_rdpmc(&m, 0, 0, &val));
     stop(&m);
+}
+
+static void add_no_pmu(void)
+{
+    add_data("no-pmu/ignores", "off", x86_args(face->cpu_without),
+             test_no_pmu);
+    add_data("no-pmu/ignores", "old-machine",
+             g_strdup_printf("-machine pc-q35-9.2 -cpu %s", face->cpu),
+             test_no_pmu);
+}
+
+/* A management layer may give back the defaults that it is told. */
+static void test_expansion(void)
+{
+    static const char *const numbers[] = {
+        "pmu-version", "pmu-gp-counters", "pmu-fixed-counters", "pmu-cpi",
+        "pmu-frequency",
+    };
+    g_auto(GStrv) cpu = g_strsplit(face->cpu, ",", 2);
+    Machine m = start("-machine q35");
+    QDict *expansion = qtest_qmp_assert_success_ref(
+        m.qts, "{'execute': 'query-cpu-model-expansion', 'arguments':"
+               " {'type': 'full', 'model': {'name': %s}}}", cpu[0]);
+    QDict *props = qdict_get_qdict(qdict_get_qdict(expansion, "model"),
+                                   "props");
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        g_assert_cmpint(qdict_get_int(props, numbers[i]), ==, 0);
+    }
+    qobject_unref(expansion);
+    stop(&m);
+}
+
+/*
+ * What a guest leaves behind in a PMU that it does not use is kept, and does
+ * not keep it from going where there is none.
+ */
+static void check_leftovers(Machine *m)
+{
+    g_autofree char *args = x86_args(face->full_cpu);
+    g_autofree char *without = x86_args(face->cpu_without);
+    g_autofree uint64_t *before = read_states(m), *after = NULL;
+
+    migrate_machine(m, args);
+    after = read_states(m);
+    for (unsigned i = 0; i < face->nr_states; i++) {
+        g_assert_cmphex(before[i], ==, after[i]);
+    }
+    migrate_machine(m, without);
+    stop(m);
+}
+
+static void test_leftover_values(void)
+{
+    Machine m = x86_start(face->full_cpu);
+
+    for (unsigned i = 0; i < x86()->nr_counters; i++) {
+        wrmsr(&m, counter_msr(i), 0xabcd + i);
+    }
+    check_leftovers(&m);
+}
+
+/* Linux clears this when it starts. */
+static void test_leftover_control(void)
+{
+    Machine m = x86_start(face->full_cpu);
+
+    face->stop(&m);
+    check_leftovers(&m);
 }
 
 /* 1000 cycles, 700 instructions, the CPU woken 4 times. */
@@ -425,7 +497,10 @@ void add_x86_cases(void)
 {
     add("rdpmc/privilege", test_rdpmc_privilege);
     add("rdpmc/value", test_rdpmc_value);
-    add("no-pmu/ignores", test_no_pmu);
+    add_no_pmu();
+    add("properties/expansion", test_expansion);
+    add("migration/leftover-values", test_leftover_values);
+    add("migration/leftover-control", test_leftover_control);
     add("count/conditions", test_conditions);
     add("overflow/interrupt", test_interrupt);
     add("overflow/nmi", test_nmi);

@@ -69,7 +69,7 @@ PmuTallies wanted(Machine *m)
     return g_ascii_strtoull(words[1], NULL, 0);
 }
 
-static void wait_for_migration(Machine *m)
+static void wait_for_status(Machine *m, const char *wanted)
 {
     g_autofree char *status = NULL;
 
@@ -80,8 +80,9 @@ static void wait_for_migration(Machine *m)
         g_free(status);
         status = g_strdup(qdict_get_try_str(info, "status"));
         qobject_unref(info);
-        g_assert_cmpstr(status, !=, "failed");
-    } while (g_strcmp0(status, "completed") != 0);
+    } while (g_strcmp0(status, "completed") != 0
+             && g_strcmp0(status, "failed") != 0);
+    g_assert_cmpstr(status, ==, wanted);
 }
 
 static void save(Machine *m, const char *path)
@@ -90,10 +91,12 @@ static void save(Machine *m, const char *path)
 
     qtest_qmp_assert_success(m->qts, "{'execute': 'migrate',"
                              " 'arguments': {'uri': %s}}", uri);
-    wait_for_migration(m);
+    wait_for_status(m, "completed");
 }
 
-void migrate_machine(Machine *m, const char *args)
+/* Replace a machine by one that has got its state, or did not take it. */
+static void move(Machine *m, const char *args, void (*prepare)(Machine *m),
+                 const char *status)
 {
     g_autofree char *incoming = g_strdup_printf("%s -incoming defer", args);
     char *path = new_file();
@@ -101,12 +104,43 @@ void migrate_machine(Machine *m, const char *args)
     Machine to = start(incoming);
 
     save(m, path);
+    if (prepare) {
+        prepare(&to);
+    }
     qtest_qmp_assert_success(to.qts, "{'execute': 'migrate-incoming',"
-                             " 'arguments': {'uri': %s}}", uri);
-    wait_for_migration(&to);
+                             " 'arguments': {'uri': %s,"
+                             " 'exit-on-error': false}}", uri);
+    wait_for_status(&to, status);
     stop(m);
     m->qts = to.qts;
     delete_file(path);
+}
+
+void migrate_prepared(Machine *m, const char *args,
+                      void (*prepare)(Machine *m))
+{
+    move(m, args, prepare, "completed");
+}
+
+void migrate_machine(Machine *m, const char *args)
+{
+    migrate_prepared(m, args, NULL);
+}
+
+/* QEMU is started by a shell. */
+char *refuse_prepared(Machine *m, const char *args,
+                      void (*prepare)(Machine *m))
+{
+    char *path = new_file();
+    g_autofree char *logged = g_strdup_printf("%s 2> %s", args, path);
+    char *message;
+
+    move(m, logged, prepare, "failed");
+    stop(m);
+    g_assert_true(g_file_get_contents(path, &message, NULL, NULL));
+    delete_file(path);
+    g_test_message("%s: %s", args, message);
+    return message;
 }
 
 /* If QEMU does start, it is ended after a while. */
@@ -679,6 +713,7 @@ static void test_migration_mismatch(const void *data)
     g_autofree char *message = NULL;
     Machine m = start(from);
 
+    arm(&m, 0, 1000, 0);
     save(&m, path);
     stop(&m);
     message = complaint(args);

@@ -244,6 +244,21 @@ PmuTallies wanted(Machine *m);
 void migrate_machine(Machine *m, const char *args);
 
 /**
+ * migrate_prepared - the same, with a machine that is prepared first
+ * @prepare: does that to the other, before it gets the state; or NULL
+ */
+void migrate_prepared(Machine *m, const char *args,
+                      void (*prepare)(Machine *m));
+
+/**
+ * refuse_prepared - migrate to a machine that does not take it
+ *
+ * Returns: what it says; the caller frees it.
+ */
+char *refuse_prepared(Machine *m, const char *args,
+                      void (*prepare)(Machine *m));
+
+/**
  * complaint - what QEMU says when it refuses to start; the caller frees it
  */
 char *complaint(const char *args);

@@ -35,14 +35,10 @@ typedef struct PmuCycleModel {
 } PmuCycleModel;
 
 /**
- * PMU_CPI_UNSET - what pmu-cpi is if the user has not given it
- */
-#define PMU_CPI_UNSET UINT32_MAX
-
-/**
  * struct PmuCycleProps - the properties
  * @cycles: "instructions" or "time", what cycles follow; NULL if not given
- * @cpi: thousandths of a cycle per instruction, where they follow those
+ * @cpi: thousandths of a cycle per instruction, where they follow those; 0 if
+ *       not given
  * @frequency: in Hz, where they follow time; 0 if not given
  *
  * After pmu_cycles_configure(), numbers hold what is used.
@@ -58,7 +54,7 @@ typedef struct PmuCycleProps {
  */
 #define DEFINE_PMU_CYCLE_PROPERTIES(_state, _field)                        \
     DEFINE_PROP_STRING("pmu-cycles", _state, _field.cycles),               \
-    DEFINE_PROP_UINT32("pmu-cpi", _state, _field.cpi, PMU_CPI_UNSET),      \
+    DEFINE_PROP_UINT32("pmu-cpi", _state, _field.cpi, 0),                  \
     DEFINE_PROP_UINT64("pmu-frequency", _state, _field.frequency, 0)
 
 /**

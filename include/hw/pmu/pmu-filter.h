@@ -28,10 +28,16 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuFilter, PMU_FILTER)
 #define PMU_FILTER_MAX_EVENTS 300
 
 /**
+ * PMU_FILTER_MAX_X86_SELECT - the highest event select; AMD's have 12 bits
+ */
+#define PMU_FILTER_MAX_X86_SELECT 0xfff
+
+/**
  * struct PmuFilter - what a guest may count
  * @action: whether what is listed is allowed or denied
  * @fixed: bit mask of the x86 fixed-function counters in the list
- * @events: the events in the list
+ * @events: the events in the list; checked as far as they can be without
+ *          knowing the machine
  * @in_use: a machine has taken it; it does not change any more
  */
 struct PmuFilter {

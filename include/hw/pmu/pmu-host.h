@@ -9,9 +9,11 @@
  *
  * The kernel does not tell when the host takes the hardware away from a
  * guest's counter: the counter stands still while the guest believes it to
- * count.  A watch compares what should have moved with what did.
+ * count.  A watch compares what should have moved with what did.  That the
+ * guest has executed anything in between is taken from its account, not from
+ * the time for which its vCPU's thread has run: looking takes time, too.
  *
- * Threads: the vCPU's own, but for what says otherwise.
+ * Threads: any that holds the big lock, but for what says otherwise.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -64,9 +66,22 @@ typedef struct PmuHostReport {
 typedef struct PmuHost PmuHost;
 
 /**
+ * PmuHostSyncFn - bring the guest's counters up to date with the kernel's
+ * @cpu: the vCPU
+ *
+ * Called in its thread, with the big lock held.
+ *
+ * Returns: false if they could not be read; the vCPU is asked again later.
+ */
+typedef bool PmuHostSyncFn(CPUState *cpu);
+
+/**
  * pmu_host_new - open the accounts of the calling thread
  * @cpu: its vCPU
  * @errp: why the host does not let us, and what would help
+ *
+ * Takes two perf events, and as many file descriptors, for each scope.  Once a
+ * second of the host's time they are traced.  The vCPU's own thread.
  *
  * Returns: NULL with @errp set if there are none; the vCPU can run without.
  */
@@ -84,23 +99,20 @@ void pmu_host_free(PmuHost *host);
  * pmu_host_watch - look now and then whether the guest's counters move
  * @host: the accounts
  * @pmu: the guest's counters
- * @sync: brings @pmu up to date with what the kernel has; called in the
- *        vCPU's thread with the big lock held
+ * @sync: brings @pmu up to date
  *
- * With the big lock held.  Once a second of the host's time the vCPU is asked
- * to compare: a counter of cycles or instructions in all modes that was
- * running at both looks, while the vCPU executed in between, must have moved.
- * The first loss, and then at most one a minute, is reported to the user with
- * what would help; each is traced.
+ * Once a second of the host's time the vCPU is asked to compare, if its guest
+ * has executed something since it last was; one that is halted is left alone.
+ * A counter of cycles or instructions in all modes that was running at both
+ * looks must have moved.  The first loss, and then at most one a minute, is
+ * reported to the user with what would help; each is traced.
  */
-void pmu_host_watch(PmuHost *host, Pmu *pmu, void (*sync)(CPUState *cpu));
+void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync);
 
 /**
  * pmu_host_report - what is known
  * @host: the accounts
  * @report: filled in
- *
- * From any thread that holds the big lock.
  */
 void pmu_host_report(PmuHost *host, PmuHostReport *report);
 

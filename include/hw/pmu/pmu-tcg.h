@@ -47,6 +47,15 @@ extern const PmuEngineOps pmu_tcg_ops;
 extern const VMStateDescription vmstate_pmu_tcg;
 
 /**
+ * pmu_tcg_has_fractions - whether tallies say more than counters do
+ * @engine: the engine
+ *
+ * Counters hold whole cycles.  Unless each instruction is one, a part of the
+ * next one may have gone by as soon as something has been counted.
+ */
+bool pmu_tcg_has_fractions(const PmuTcg *engine);
+
+/**
  * pmu_tcg_new - create the engine of a vCPU
  * @cpu: the vCPU, whose pmu field the caller sets once it has a Pmu
  * @model: what cycles are; copied

@@ -115,14 +115,15 @@ static const AmdModel models[] = {
         EVENTS(k8_returns, k10_misses, k7_interrupts),
         .select_ext = true,
     }, {
+        /* Family 18h is Hygon's. */
         .vpmu.name = "Zen",
-        RANGES(MODELS(0x17, 0x00, 0x2f)),
+        RANGES(MODELS(0x17, 0x00, 0x2f), FAMILY(0x18)),
         EVENTS(k8_returns, zen_events, zen1_misses),
         .select_ext = true,
         .core_ext = true,
     }, {
         .vpmu.name = "Zen 2",
-        RANGES({ 0x17 << 8 | 0x30, 0x18 << 8 | 0xff }),
+        RANGES(MODELS(0x17, 0x30, 0xff)),
         EVENTS(k8_returns, zen_events, zen2_events),
         .select_ext = true,
         .core_ext = true,

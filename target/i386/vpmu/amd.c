@@ -60,23 +60,33 @@ static uint64_t amd_features(X86CPU *cpu, FeatureWord w)
 }
 
 /*
- * Whether there is a feature, and the user has left it.  Under KVM the host
- * decides, whatever model the guest sees.
+ * Whether there are six counters, and the user has left them.  Under KVM the
+ * host decides, whatever model the guest sees.
  */
-static bool has_feature(X86CPU *cpu, FeatureWord w)
+static bool has_core_counters(X86CPU *cpu)
 {
-    uint64_t bits = !kvm_enabled() ? amd_features(cpu, w)
-                    : w == FEAT_8000_0001_ECX ? CPUID_EXT3_PERFCORE
-                    : CPUID_8000_0022_EAX_PERFMON_V2;
+    return cpu->env.features[FEAT_8000_0001_ECX] & CPUID_EXT3_PERFCORE
+           && (kvm_enabled() || model_of(cpu)->core_ext);
+}
 
-    return cpu->env.features[w] & bits;
+/* KVM has what CPUID tells its guest, which is not all that features say. */
+static bool cpuid_tells_global(X86CPU *cpu)
+{
+    uint32_t eax, ebx, ecx, edx;
+
+    cpu_x86_cpuid(&cpu->env, LEAF_EXT_PERFMON, 0, &eax, &ebx, &ecx, &edx);
+    return cpu->env.cpuid_xlevel >= LEAF_EXT_PERFMON
+           && (eax & CPUID_8000_0022_EAX_PERFMON_V2);
 }
 
 /* PerfMonV2 extends PerfCtrExtCore. */
 static bool has_global_registers(X86CPU *cpu)
 {
-    return has_feature(cpu, FEAT_8000_0001_ECX)
-           && has_feature(cpu, FEAT_8000_0022_EAX);
+    return kvm_enabled()
+           ? cpuid_tells_global(cpu)
+           : has_core_counters(cpu) && model_of(cpu)->global
+             && (cpu->env.features[FEAT_8000_0022_EAX]
+                 & CPUID_8000_0022_EAX_PERFMON_V2);
 }
 
 static bool has_global(const X86VPmu *v)
@@ -180,7 +190,7 @@ static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 
 static uint64_t global_bits(const X86VPmu *v)
 {
-    return MAKE_64BIT_MASK(0, v->nr_gp);
+    return x86_vpmu_low_bits(v->nr_gp);
 }
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
@@ -203,7 +213,7 @@ static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
 
 static unsigned count_core(const X86VPmu *v)
 {
-    return has_feature(v->cpu, FEAT_8000_0001_ECX) ? NR_CORE : 0;
+    return has_core_counters(v->cpu) ? NR_CORE : 0;
 }
 
 static unsigned one_with_global(const X86VPmu *v)
@@ -273,7 +283,7 @@ static void amd_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
 static void amd_reset(X86VPmu *v)
 {
     memset(v->evtsel, 0, sizeof(v->evtsel));
-    v->global_ctrl = has_global(v) ? global_bits(v) : 0;
+    v->global_ctrl = v->global_reset;
     v->global_status = 0;
 }
 
@@ -294,10 +304,9 @@ static bool refuse_version(Error **errp)
 static bool amd_configure(X86CPU *cpu, Error **errp)
 {
     X86VPmuProps *props = &cpu->vpmu_props;
-    uint32_t counters = has_feature(cpu, FEAT_8000_0001_ECX) ? NR_CORE
-                                                             : NR_LEGACY;
+    uint32_t counters = has_core_counters(cpu) ? NR_CORE : NR_LEGACY;
 
-    if (props->version != X86_VPMU_UNSET) {
+    if (props->version) {
         return refuse_version(errp);
     }
     return x86_vpmu_take_number(&props->gp_counters, "pmu-gp-counters",
@@ -309,6 +318,7 @@ static bool amd_configure(X86CPU *cpu, Error **errp)
 static void amd_init(X86VPmu *v)
 {
     v->version = has_global_registers(v->cpu) ? 2 : 1;
+    v->global_reset = has_global(v) ? global_bits(v) : 0;
     v->model = &model_of(v->cpu)->vpmu;
 }
 

@@ -159,8 +159,8 @@ static uint64_t global_bit(const X86VPmu *v, unsigned counter)
 
 static uint64_t global_bits(const X86VPmu *v)
 {
-    return MAKE_64BIT_MASK(0, v->nr_gp)
-           | (v->nr_fixed ? MAKE_64BIT_MASK(GLOBAL_FIXED, v->nr_fixed) : 0);
+    return x86_vpmu_low_bits(v->nr_gp)
+           | x86_vpmu_low_bits(v->nr_fixed) << GLOBAL_FIXED;
 }
 
 static bool locally_enabled(const X86VPmu *v, unsigned counter)
@@ -560,7 +560,7 @@ static void intel_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
     *eax = v->version | v->nr_gp << 8 | X86_VPMU_WIDTH << 16
            | INTEL_NR_ARCH_EVENTS << 24;
     *ebx = intel_unavailable_events();
-    *ecx = version->fixed_bitmap ? MAKE_64BIT_MASK(0, v->nr_fixed) : 0;
+    *ecx = version->fixed_bitmap ? x86_vpmu_low_bits(v->nr_fixed) : 0;
     *edx = version->fixed ? v->nr_fixed | X86_VPMU_WIDTH << 5 : 0;
     *edx |= version->cpuid_edx;
 }
@@ -575,7 +575,7 @@ static void intel_reset(X86VPmu *v)
 {
     memset(v->evtsel, 0, sizeof(v->evtsel));
     v->fixed_ctrl = 0;
-    v->global_ctrl = MAKE_64BIT_MASK(0, v->nr_gp);
+    v->global_ctrl = v->global_reset;
     v->global_status = 0;
     v->debugctl = 0;
 }
@@ -586,8 +586,7 @@ static void intel_reset(X86VPmu *v)
 
 static uint32_t version_or_default(const X86CPU *cpu)
 {
-    return cpu->vpmu_props.version == X86_VPMU_UNSET
-           ? DEFAULT_VERSION : cpu->vpmu_props.version;
+    return cpu->vpmu_props.version ?: DEFAULT_VERSION;
 }
 
 static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
@@ -609,12 +608,12 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
     X86VPmuProps *props = &cpu->vpmu_props;
 
     props->version = version_or_default(cpu);
-    if (props->version < 1 || props->version > MAX_VERSION) {
+    if (props->version > MAX_VERSION) {
         error_setg(errp, "pmu-version=%u is not supported", props->version);
         error_append_hint(errp, "Allowed: 1 to %u.\n", MAX_VERSION);
         return false;
     }
-    if (props->gp_counters == X86_VPMU_UNSET) {
+    if (!props->gp_counters) {
         props->gp_counters = intel_model(cpu->env.cpuid_version)->gp_counters;
     } else if (props->gp_counters != 4 && props->gp_counters != 8) {
         error_setg(errp, "pmu-gp-counters=%u is not supported",
@@ -630,6 +629,9 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
 static void intel_init(X86VPmu *v)
 {
     v->version = v->cpu->vpmu_props.version;
+    /* With older machine types, QEMU cleared it. */
+    v->global_reset = v->cpu->vpmu_props.machine
+                      ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
 }
 

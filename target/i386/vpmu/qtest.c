@@ -12,11 +12,16 @@
  *   vpmu_cpuid CPU LEAF SUBLEAF    OK EAX EBX ECX EDX
  *   vpmu_init CPU                  OK               what INIT does
  *   vpmu_nmi CPU                   OK 0 | OK 1      NMI pending; clears it
+ *   vpmu_kvm CPU FIXED             OK               be as under KVM
  *
  * The registers of the PMU can be read and written, IA32_MISC_ENABLE, and
  * those of the local APIC.  Others read 0, as they do where QEMU does not know
  * them.  Under KVM, where the guest is to be stopped, the PMU's registers are
  * those that the kernel keeps.
+ *
+ * Hosts whose KVM has Intel's PMU are rare where tests run.  What QEMU resets
+ * and migrates of one does not depend on the kernel: vpmu_kvm makes a PMU one of
+ * those, with so many fixed counters at most.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -176,6 +181,15 @@ static void cmd_nmi(CharBackend *chr, CPUState *cs, const uint64_t *arg)
     qtest_sendf(chr, "OK %d\n", pending);
 }
 
+static void cmd_kvm(CharBackend *chr, CPUState *cs, const uint64_t *arg)
+{
+    X86VPmu *v = X86_CPU(cs)->vpmu;
+
+    v->engine = X86_VPMU_KVM;
+    v->nr_fixed = MIN(v->nr_fixed, arg[0]);
+    qtest_sendf(chr, "OK\n");
+}
+
 static const PmuQtestCommand commands[] = {
     { "vpmu_rdmsr", 1, cmd_rdmsr },
     { "vpmu_wrmsr", 2, cmd_wrmsr },
@@ -185,6 +199,7 @@ static const PmuQtestCommand commands[] = {
     { "vpmu_cpuid", 2, cmd_cpuid },
     { "vpmu_init", 0, cmd_init },
     { "vpmu_nmi", 0, cmd_nmi },
+    { "vpmu_kvm", 1, cmd_kvm },
     { }
 };
 

@@ -8,7 +8,6 @@
 #define I386_VPMU_INTERNAL_H
 
 #include "hw/pmu/pmu.h"
-#include "hw/pmu/pmu-host.h"
 #include "hw/pmu/pmu-manual.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "vpmu.h"
@@ -146,7 +145,6 @@ typedef enum X86VPmuEngine {
  * @pmu: its counters: general-purpose ones, then fixed ones
  * @tcg: what drives them, under TCG
  * @manual: or what drives them otherwise: qtest; and nothing, under KVM
- * @host: what the host says of the vCPU, under KVM
  * @hidden: of the registers that KVM should keep, those it does not; bit n is
  *          the n-th in the order of X86VPmuOps.state
  * @stopped: called when the machine starts and stops
@@ -161,6 +159,7 @@ typedef enum X86VPmuEngine {
  * @evtsel: IA32_PERFEVTSELx, PERF_CTLx
  * @fixed_ctrl: IA32_FIXED_CTR_CTRL
  * @global_ctrl: IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl
+ * @global_reset: what that is after RESET
  * @global_status: IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus
  * @debugctl: IA32_DEBUGCTL
  */
@@ -170,7 +169,6 @@ struct X86VPmu {
     Pmu *pmu;
     PmuTcg *tcg;
     PmuManual *manual;
-    PmuHost *host;
     uint64_t hidden;
     VMChangeStateEntry *stopped;
     uint32_t engine;
@@ -183,11 +181,63 @@ struct X86VPmu {
     uint64_t evtsel[X86_VPMU_MAX_GP];
     uint64_t fixed_ctrl;
     uint64_t global_ctrl;
+    uint64_t global_reset;
     uint64_t global_status;
     uint64_t debugctl;
 };
 
 extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
+
+/* "HygonGenuine", as CPUID has it: EBX, EDX, ECX */
+#define X86_VENDOR_HYGON_1 0x6f677948
+#define X86_VENDOR_HYGON_2 0x6e65476e
+#define X86_VENDOR_HYGON_3 0x656e6975
+
+/**
+ * x86_vpmu_is_amd - whether a CPU is AMD's, or one of Hygon's, which are AMD's
+ *                   Zen
+ * @ebx, @edx, @ecx: its vendor, as CPUID has it
+ */
+static inline bool x86_vpmu_is_amd(uint32_t ebx, uint32_t edx, uint32_t ecx)
+{
+    return (ebx == CPUID_VENDOR_AMD_1 && edx == CPUID_VENDOR_AMD_2
+            && ecx == CPUID_VENDOR_AMD_3)
+           || (ebx == X86_VENDOR_HYGON_1 && edx == X86_VENDOR_HYGON_2
+               && ecx == X86_VENDOR_HYGON_3);
+}
+
+/**
+ * x86_vpmu_shown_as_amd - the same, of the CPU that the guest sees
+ */
+static inline bool x86_vpmu_shown_as_amd(const X86CPU *cpu)
+{
+    return x86_vpmu_is_amd(cpu->env.cpuid_vendor1, cpu->env.cpuid_vendor2,
+                           cpu->env.cpuid_vendor3);
+}
+
+/**
+ * x86_vpmu_asked_off - whether there is to be no PMU at all
+ *
+ * Otherwise a CPU without pmu=on has what CPUs without it always had: under
+ * KVM on AMD's that is a PMU, and with older machine types pmu=off changed
+ * nothing about it.
+ */
+static inline bool x86_vpmu_asked_off(const X86CPU *cpu)
+{
+    return cpu->vpmu_props.machine && cpu->pmu_asked_for && !cpu->enable_pmu;
+}
+
+/**
+ * x86_vpmu_missing - a PMU that the user has asked for cannot be had
+ * @cpu: the CPU
+ * @why: the reason
+ * @hint: what helps
+ * @errp: set if the user wants no CPU then, which is what "enforce" says
+ *
+ * Otherwise this is a warning, and the machine starts.
+ */
+bool x86_vpmu_missing(const X86CPU *cpu, const char *why, const char *hint,
+                      Error **errp);
 
 /**
  * x86_vpmu_gp_select - what a general-purpose counter is to count
@@ -198,6 +248,14 @@ extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
  */
 PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
                              PmuModes modes);
+
+/**
+ * x86_vpmu_low_bits - the lowest bits of a register, 0 to 63 of them
+ */
+static inline uint64_t x86_vpmu_low_bits(unsigned n)
+{
+    return (1ull << n) - 1;
+}
 
 /**
  * x86_vpmu_modes - the modes that the filters for privilege stand for

@@ -8,10 +8,10 @@
 #include <linux/kvm.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
-#include "system/hw_accel.h"
 #include "system/kvm.h"
 #include "hw/pmu/pmu-host.h"
 #include "kvm/kvm_i386.h"
+#include "sev.h"
 #include "vpmu-internal.h"
 #include "vpmu-kvm.h"
 #include "trace.h"
@@ -48,7 +48,7 @@ static uint32_t host_leaf(uint32_t leaf, int reg)
     return kvm_arch_get_supported_cpuid(kvm_state, leaf, 0, reg);
 }
 
-/* How much the host has. */
+/* How much the host has of Intel's; the state has room for so many. */
 static X86VPmuShape intel_shape(void)
 {
     uint32_t eax = host_leaf(0xa, R_EAX);
@@ -59,22 +59,46 @@ static X86VPmuShape intel_shape(void)
         .version = MIN(version, X86_VPMU_MAX_INTEL_VERSION),
         .nr_gp = MIN(extract32(eax, 8, 8), X86_VPMU_MAX_GP),
         .nr_fixed = version < 2 ? 0 : MIN(extract32(edx, 0, 5),
-                                          X86_VPMU_MAX_FIXED),
+                                          MAX_FIXED_COUNTERS),
     };
 }
 
-static bool host_has_pmu(X86CPU *cpu)
+/* Whose PMU KVM has does not depend on what the guest sees of the CPU. */
+static bool host_is_amd(void)
 {
-    return enabled_in_module()
-           && (!IS_INTEL_CPU(&cpu->env) || intel_shape().version > 0);
+    return x86_vpmu_is_amd(host_leaf(0, R_EBX), host_leaf(0, R_EDX),
+                           host_leaf(0, R_ECX));
 }
 
-bool x86_vpmu_kvm_has_pmu(X86CPU *cpu)
+static bool host_has_amd_pmu(const X86CPU *cpu)
 {
-    bool wanted = cpu->enable_pmu
-                  || (IS_AMD_CPU(&cpu->env) && !cpu->pmu_asked_for);
+    return enabled_in_module() && x86_vpmu_shown_as_amd(cpu) && host_is_amd();
+}
 
-    return wanted && host_has_pmu(cpu);
+bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu)
+{
+    return host_has_amd_pmu(cpu)
+           || (enabled_in_module() && intel_shape().version > 0);
+}
+
+/*
+ * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
+ * any more once there is a vCPU.
+ */
+static enum { UNSETTLED, DISABLED, ENABLED } settled;
+
+/* Guests of all vendors find the registers of Intel's by CPUID leaf 0xA. */
+static bool has_intel_registers(const X86CPU *cpu)
+{
+    return cpu->enable_pmu && cpu->env.cpuid_level >= 0xa
+           && enabled_in_module() && intel_shape().version > 0;
+}
+
+const X86VPmuOps *x86_vpmu_kvm_ops(const X86CPU *cpu)
+{
+    return has_intel_registers(cpu) ? &intel_vpmu_ops
+           : host_has_amd_pmu(cpu) && settled != DISABLED ? &amd_vpmu_ops
+           : NULL;
 }
 
 /*
@@ -110,9 +134,48 @@ static uint64_t kvm_filter_event(const X86VPmuFilterEntry *e, bool masked)
                               32, 4, e->select >> 8);
 }
 
+/* Returns: 0, or what KVM says, as a negative errno. */
+static int give_filter(const PmuFilter *filter,
+                       const X86VPmuFilterEntry *entries, unsigned n,
+                       bool masked)
+{
+    g_autofree struct kvm_pmu_event_filter *f =
+        g_malloc0(sizeof(*f) + n * sizeof(f->events[0]));
+
+    f->action = filter->action == KVM_PMU_FILTER_ACTION_ALLOW
+                ? KVM_PMU_EVENT_ALLOW : KVM_PMU_EVENT_DENY;
+    f->fixed_counter_bitmap = filter->fixed;
+    f->flags = masked ? KVM_PMU_EVENT_FLAG_MASKED_EVENTS : 0;
+    f->nevents = n;
+    for (unsigned i = 0; i < n; i++) {
+        f->events[i] = kvm_filter_event(&entries[i], masked);
+    }
+    return kvm_vm_ioctl(kvm_state, KVM_SET_PMU_EVENT_FILTER, f);
+}
+
+/* KVM does not say which entry it does not know: give it each by itself. */
+static void explain_refusal(const PmuFilter *filter,
+                            const X86VPmuFilterEntry *entries, unsigned n,
+                            bool masked, int ret, Error **errp)
+{
+    ERRP_GUARD();
+    unsigned i = 0;
+
+    while (i < n && give_filter(filter, &entries[i], 1, masked) == 0) {
+        i++;
+    }
+    if (i == n) {
+        error_setg_errno(errp, -ret, "KVM does not take the filter");
+        return;
+    }
+    error_setg_errno(errp, -ret, "KVM does not take entry %u of the filter, "
+                     "of select 0x%x", i + 1, entries[i].select);
+    error_append_hint(errp, "Where there are entries with masks, KVM on "
+                      "Intel's CPUs allows selects up to 0xff.\n");
+}
+
 static bool set_filter(const PmuFilter *filter, Error **errp)
 {
-    g_autofree struct kvm_pmu_event_filter *f = NULL;
     X86VPmuFilterEntry entries[PMU_FILTER_MAX_EVENTS];
     bool masked = false;
     unsigned n = 0;
@@ -130,58 +193,81 @@ static bool set_filter(const PmuFilter *filter, Error **errp)
         && !kvm_check_extension(kvm_state, KVM_CAP_PMU_EVENT_MASKED_EVENTS)) {
         return refuse_filter("entries with masks", errp);
     }
-    f = g_malloc0(sizeof(*f) + n * sizeof(f->events[0]));
-    f->action = filter->action == KVM_PMU_FILTER_ACTION_ALLOW
-                ? KVM_PMU_EVENT_ALLOW : KVM_PMU_EVENT_DENY;
-    f->fixed_counter_bitmap = filter->fixed;
-    f->flags = masked ? KVM_PMU_EVENT_FLAG_MASKED_EVENTS : 0;
-    f->nevents = n;
-    for (unsigned i = 0; i < n; i++) {
-        f->events[i] = kvm_filter_event(&entries[i], masked);
-    }
-    ret = kvm_vm_ioctl(kvm_state, KVM_SET_PMU_EVENT_FILTER, f);
+    ret = give_filter(filter, entries, n, masked);
     if (ret < 0) {
-        error_setg_errno(errp, -ret, "KVM does not take the filter");
+        explain_refusal(filter, entries, n, masked, ret, errp);
     }
     return ret == 0;
 }
 
 /*
- * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
- * any more once there is a vCPU.
+ * Returns: whether the kernel could.  If not, CPUID says that there is no PMU,
+ * which is enough for Intel's.
  */
-static bool settle_for_machine(X86CPU *cpu, const PmuFilter *filter,
-                               Error **errp)
+static bool disable_kernel_pmu(const X86CPU *cpu)
 {
-    static enum { UNSETTLED, DISABLED, ENABLED } settled;
-    bool off = cpu->pmu_asked_for && !cpu->enable_pmu;
+    if (kvm_vm_enable_cap(kvm_state, KVM_CAP_PMU_CAPABILITY, 0,
+                          KVM_PMU_CAP_DISABLE) == 0) {
+        return true;
+    }
+    if (host_has_amd_pmu(cpu)) {
+        warn_report("pmu=off: the host's kernel cannot disable its PMU, as "
+                    "Linux 5.18 and later do: the guest finds AMD's counters");
+    }
+    return false;
+}
 
+static bool can_disable(void)
+{
+    return kvm_vm_check_extension(kvm_state, KVM_CAP_PMU_CAPABILITY)
+           & KVM_PMU_CAP_DISABLE;
+}
+
+/* Intel's CPUs can also be told one by one, by CPUID. */
+static bool refuse_mixture(const X86CPU *cpu, bool off, Error **errp)
+{
     if (settled == DISABLED && cpu->enable_pmu) {
         error_setg(errp, "pmu=on is not possible: another CPU of this machine "
                    "has pmu=off, and KVM has one PMU for all or for none");
+        return true;
+    }
+    if (settled == ENABLED && off && host_has_amd_pmu(cpu) && can_disable()) {
+        error_setg(errp, "pmu=off is not possible: another CPU of this machine "
+                   "has a PMU, and KVM has one for all or for none");
+        return true;
+    }
+    return false;
+}
+
+static bool settle_for_machine(const X86CPU *cpu, bool off,
+                               const PmuFilter *filter, Error **errp)
+{
+    if (refuse_mixture(cpu, off, errp)) {
         return false;
     }
     if (settled == UNSETTLED) {
         if (filter && !set_filter(filter, errp)) {
             return false;
         }
-        off = off && kvm_vm_enable_cap(kvm_state, KVM_CAP_PMU_CAPABILITY, 0,
-                                       KVM_PMU_CAP_DISABLE) == 0;
+        off = off && disable_kernel_pmu(cpu);
         settled = off ? DISABLED : ENABLED;
         trace_x86_vpmu_kvm_settled(!off);
     }
     return true;
 }
 
-static bool refuse_pmu(Error **errp)
+/* What helps where there is none. */
+#define NO_PMU_HINT                                                         \
+    "The kvm module's parameter enable_pmu must be Y (" ENABLE_PMU "), and " \
+    "perf must have hardware events on the host.  KVM has none on hybrid CPUs."
+
+bool x86_vpmu_kvm_refuse(const char *property, Error **errp)
 {
     ERRP_GUARD();
 
-    error_setg(errp, "pmu=on is not possible: the host's KVM has no PMU for "
-               "guests");
-    error_append_hint(errp, "The kvm module's parameter enable_pmu must be Y "
-                      "(" ENABLE_PMU "), and perf must have hardware events "
-                      "on the host.  KVM has none on hybrid CPUs.\n");
+    error_setg(errp, "%s is not possible: the host's KVM has no PMU for "
+               "guests", property);
+    error_append_hint(errp, "%s\n", NO_PMU_HINT);
     return false;
 }
 
@@ -191,7 +277,7 @@ static bool settle_size(uint32_t *size, const char *property, uint32_t most,
 {
     ERRP_GUARD();
 
-    if (*size == X86_VPMU_UNSET) {
+    if (!*size) {
         *size = most;
     } else if (*size > most) {
         error_setg(errp, "%s=%u is more than the host's KVM has", property,
@@ -208,28 +294,35 @@ static bool settle_shape(X86CPU *cpu, Error **errp)
     X86VPmuShape host;
 
     /* What AMD CPUs have follows from their features. */
-    if (!IS_INTEL_CPU(&cpu->env)) {
-        return !IS_AMD_CPU(&cpu->env) || amd_vpmu_ops.configure(cpu, errp);
+    if (!has_intel_registers(cpu)) {
+        return amd_vpmu_ops.configure(cpu, errp);
     }
     host = intel_shape();
+    /* Guests rely on the fixed counters of their version without asking. */
     return settle_size(&props->version, "pmu-version", host.version, errp)
            && settle_size(&props->gp_counters, "pmu-gp-counters", host.nr_gp,
                           errp)
-           && settle_size(&props->fixed_counters, "pmu-fixed-counters",
-                          props->version < 2 ? 0 : host.nr_fixed, errp);
+           && x86_vpmu_take_number(&props->fixed_counters,
+                                   "pmu-fixed-counters",
+                                   props->version < 2 ? 0 : host.nr_fixed,
+                                   errp);
 }
 
 bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
                             Error **errp)
 {
-    if (cpu->enable_pmu && !host_has_pmu(cpu)) {
-        if (cpu->pmu_asked_for) {
-            return refuse_pmu(errp);
+    bool off = x86_vpmu_asked_off(cpu);
+
+    if (cpu->enable_pmu && !x86_vpmu_kvm_host_has_pmu(cpu)) {
+        if (cpu->pmu_asked_for
+            && !x86_vpmu_missing(cpu, "the host's KVM has no PMU for guests",
+                                 NO_PMU_HINT, errp)) {
+            return false;
         }
         cpu->enable_pmu = false;
     }
-    return settle_for_machine(cpu, filter, errp)
-           && (!x86_vpmu_kvm_has_pmu(cpu) || settle_shape(cpu, errp));
+    return settle_for_machine(cpu, off, filter, errp)
+           && (!x86_vpmu_kvm_ops(cpu) || settle_shape(cpu, errp));
 }
 
 /* The host's leaf, with what was settled in it. */
@@ -239,13 +332,13 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
     const X86VPmu *v = cpu->vpmu;
 
     *eax = *ebx = *ecx = *edx = 0;
-    if (leaf != 0xa || !IS_INTEL_CPU(&cpu->env)) {
+    if (leaf != 0xa || v->ops != &intel_vpmu_ops) {
         return;
     }
     *eax = deposit32(host_leaf(leaf, R_EAX), 0, 8, v->version);
     *eax = deposit32(*eax, 8, 8, v->nr_gp);
     *ebx = host_leaf(leaf, R_EBX);
-    *ecx = host_leaf(leaf, R_ECX) & MAKE_64BIT_MASK(0, v->nr_fixed);
+    *ecx = host_leaf(leaf, R_ECX) & x86_vpmu_low_bits(v->nr_fixed);
     *edx = deposit32(host_leaf(leaf, R_EDX), 0, 5, v->nr_fixed);
 }
 
@@ -316,19 +409,27 @@ static bool transfer(X86VPmu *v, int request, MsrBuffer *buf, Error **errp)
 
 /*
  * A hypervisor that is a guest itself may have a PMU some of whose registers
- * its own hypervisor hides.
+ * its own hypervisor hides.  KVM may tell QEMU 0 of a register that is not
+ * there, and take 0; so what it is to hold after a reset is tried, too.
  */
+static bool is_there(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i)
+{
+    MsrBuffer get = {}, set = {};
+
+    add_entry(&get, m, i, 0);
+    add_entry(&set, m, i, m->read(v, i));
+    return transfer(v, KVM_GET_MSRS, &get, NULL)
+           && transfer(v, KVM_SET_MSRS, &set, NULL);
+}
+
 static void find_hidden(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                         unsigned n, MsrBuffer *unused)
 {
-    MsrBuffer buf = {};
-
-    add_entry(&buf, m, i, 0);
-    if (!transfer(v, KVM_GET_MSRS, &buf, NULL)) {
+    if (!is_there(v, m, i)) {
         v->hidden |= 1ull << n;
         warn_report("The host's KVM hides the PMU's register 0x%" PRIx32
                     " of vCPU %d, which CPUID promises; the guest may not be "
-                    "able to use its PMU", buf.entries[0].index,
+                    "able to use its PMU", m->first + i * m->step,
                     CPU(v->cpu)->cpu_index);
     }
 }
@@ -399,13 +500,36 @@ bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp)
  * What the host says
  */
 
-static void watch_host(X86VPmu *v)
+static bool read_counters(CPUState *cs)
 {
     Error *err = NULL;
 
-    v->host = pmu_host_new(CPU(v->cpu), &err);
-    if (v->host) {
-        pmu_host_watch(v->host, v->pmu, cpu_synchronize_state);
+    /* If not, what QEMU has is newer, and is about to be written. */
+    if (!cs->vcpu_dirty && !x86_vpmu_kvm_get(X86_CPU(cs), &err)) {
+        warn_report_err_once(err);
+        return false;
+    }
+    return true;
+}
+
+static void watch_counters(X86CPU *cpu)
+{
+    if (sev_es_enabled()) {
+        warn_report_once("pmu-host-perf: a guest of SEV-ES or SEV-SNP keeps "
+                         "its counters from QEMU, which does not notice if "
+                         "the host takes them away");
+    } else if (cpu->vpmu) {
+        pmu_host_watch(cpu->pmu_host, cpu->vpmu->pmu, read_counters);
+    }
+}
+
+static void open_accounts(X86CPU *cpu)
+{
+    Error *err = NULL;
+
+    cpu->pmu_host = pmu_host_new(CPU(cpu), &err);
+    if (cpu->pmu_host) {
+        watch_counters(cpu);
     } else {
         warn_report_err_once(err);
     }
@@ -415,11 +539,10 @@ void x86_vpmu_kvm_attach(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
 
-    if (!v) {
-        return;
+    if (v) {
+        for_all_state(v, find_hidden, NULL);
     }
-    for_all_state(v, find_hidden, NULL);
     if (cpu->vpmu_props.host_perf) {
-        watch_host(v);
+        open_accounts(cpu);
     }
 }

@@ -27,9 +27,10 @@
  * @errp: what the host cannot give, and what helps
  *
  * Fills in the properties that were not given.  With pmu=off the kernel's
- * PMU is disabled, if the kernel can (KVM_CAP_PMU_CAPABILITY).  Where pmu=on
- * comes from the CPU model and not from the user, and the host has no PMU for
- * guests, the guest has none.
+ * PMU is disabled, if the machine type is not one of those with which QEMU did
+ * not; if the kernel cannot (KVM_CAP_PMU_CAPABILITY), and the guest sees that,
+ * there is a warning.  Where the host has no PMU for guests, the guest has none;
+ * a user who has asked for it is told.
  *
  * Returns: false with @errp set if what was asked for cannot be had.
  */
@@ -37,13 +38,31 @@ bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
                             Error **errp);
 
 /**
- * x86_vpmu_kvm_has_pmu - whether the kernel has a PMU for a CPU
+ * x86_vpmu_kvm_host_has_pmu - whether the host can give a PMU to a CPU
+ * @cpu: the CPU, whose vendor is known
+ */
+bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu);
+
+/**
+ * x86_vpmu_kvm_refuse - say that it cannot, and what helps
+ * @property: what was asked for
+ * @errp: is set
+ *
+ * Returns: false.
+ */
+bool x86_vpmu_kvm_refuse(const char *property, Error **errp);
+
+/**
+ * x86_vpmu_kvm_ops - the register file that the kernel has for a CPU
  * @cpu: the CPU, configured
  *
- * Intel's is told of by CPUID, which follows pmu=on.  AMD CPUs cannot say
- * that they have none: the kernel has one unless pmu=off was asked for.
+ * Intel's is told of by CPUID, which follows pmu=on, and guests of all vendors
+ * can have it.  AMD CPUs cannot say that they have none: on an AMD host, the
+ * kernel has one unless it was disabled.
+ *
+ * Returns: NULL if there is none.
  */
-bool x86_vpmu_kvm_has_pmu(X86CPU *cpu);
+const struct X86VPmuOps *x86_vpmu_kvm_ops(const X86CPU *cpu);
 
 /**
  * x86_vpmu_kvm_cpuid - as x86_vpmu_cpuid(), under KVM
@@ -56,8 +75,11 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
  * @cpu: the CPU, whose CPUID the kernel has been told; in its thread, with
  *       the big lock
  *
- * Registers that the kernel ought to have and refuses to read are left out
- * from now on, with a warning.
+ * Registers that the kernel ought to have, and refuses to read or to set to what
+ * they hold after a reset, are left out from now on, with a warning.  The host's
+ * accounts are opened, if they are asked for, of a vCPU without a PMU as well;
+ * that they cannot be had, and that counters of a guest cannot be watched, are
+ * warnings, too.
  */
 void x86_vpmu_kvm_attach(X86CPU *cpu);
 

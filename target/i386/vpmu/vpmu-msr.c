@@ -30,7 +30,7 @@ bool x86_vpmu_take_number(uint32_t *number, const char *property,
 {
     ERRP_GUARD();
 
-    if (*number == X86_VPMU_UNSET) {
+    if (!*number) {
         *number = there;
     } else if (*number != there) {
         error_setg(errp, "%s=%u is not possible with this PMU", property,

@@ -15,21 +15,19 @@
 typedef struct X86VPmu X86VPmu;
 
 /**
- * X86_VPMU_UNSET - a number that the user has not given
- */
-#define X86_VPMU_UNSET UINT32_MAX
-
-/**
  * struct X86VPmuProps - the properties of a CPU that shape its PMU
+ * @machine: the machine type has virtual PMUs; those of QEMU 9.2 and older have
+ *           what stock QEMU gives to their guests
  * @version: of Intel's architectural performance monitoring; AMD has none
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
  * @cycles: what a cycle is, under TCG
  * @host_perf: keep the host's accounts of the vCPU, under KVM
  *
- * After realize, numbers that were not given hold what is used instead.
+ * Numbers that were not given are 0, and after realize what is used instead.
  */
 typedef struct X86VPmuProps {
+    bool machine;
     uint32_t version;
     uint32_t gp_counters;
     uint32_t fixed_counters;
@@ -41,12 +39,11 @@ typedef struct X86VPmuProps {
  * DEFINE_X86_VPMU_PROPERTIES - the properties, for an array of Property
  */
 #define DEFINE_X86_VPMU_PROPERTIES(_state, _field)                         \
-    DEFINE_PROP_UINT32("pmu-version", _state, _field.version,              \
-                       X86_VPMU_UNSET),                                    \
-    DEFINE_PROP_UINT32("pmu-gp-counters", _state, _field.gp_counters,      \
-                       X86_VPMU_UNSET),                                    \
+    DEFINE_PROP_BOOL("x-vpmu", _state, _field.machine, true),              \
+    DEFINE_PROP_UINT32("pmu-version", _state, _field.version, 0),          \
+    DEFINE_PROP_UINT32("pmu-gp-counters", _state, _field.gp_counters, 0),  \
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \
-                       X86_VPMU_UNSET),                                    \
+                       0),                                                 \
     DEFINE_PROP_BOOL("pmu-host-perf", _state, _field.host_perf, false),    \
     DEFINE_PMU_CYCLE_PROPERTIES(_state, _field.cycles)
 

@@ -5,12 +5,12 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/bitops.h"
 #include "qemu/error-report.h"
 #include "qapi/error.h"
-#include "system/kvm.h"
+#include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"
 #include "vpmu-internal.h"
-#include "vpmu-kvm.h"
 
 #define SAME(property) \
     "Source and destination must have the same " property "."
@@ -70,33 +70,47 @@ static const VMStateDescription vmstate_registers = {
     }
 };
 
-/* Whether a PMU is not as after RESET. */
+static bool uses_stock_state(const X86VPmu *v)
+{
+    return v && v->engine == X86_VPMU_KVM && v->ops->in_stock_stream;
+}
+
+/*
+ * Whether a counter may count, has overflowed, or has been told what to count.
+ * Otherwise all that the PMU holds are values that were left behind: those of
+ * counters, and which of them could be started.
+ */
 static bool is_used(const X86VPmu *v)
 {
-    uint64_t used = v->fixed_ctrl | v->global_status;
+    uint64_t used = v->fixed_ctrl | v->global_status | v->debugctl;
 
     for (unsigned i = 0; i < v->nr_gp; i++) {
         used |= v->evtsel[i];
     }
-    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
-        used |= pmu_peek(v->pmu, i);
-    }
     return used;
 }
 
+static bool has_leftovers(const X86VPmu *v)
+{
+    bool found = v->global_ctrl != v->global_reset;
+
+    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+        found |= pmu_peek(v->pmu, i) != 0;
+    }
+    return found;
+}
+
 /*
- * Under KVM, guests of QEMU without this subsection have a PMU, too: they can
- * go where it is not known as long as they do not use it.
+ * A guest can go where this is not known as long as it does not use its PMU.
+ * But a replay is to find fractions of cycles as its recording left them.
  */
 static bool vpmu_needed(void *opaque)
 {
     X86CPU *cpu = opaque;
     X86VPmu *v = cpu->vpmu;
 
-    if (!v || !kvm_enabled()) {
-        return v;
-    }
-    return !v->ops->in_stock_stream && is_used(v);
+    return v && !uses_stock_state(v)
+           && (is_used(v) || replay_mode != REPLAY_MODE_NONE);
 }
 
 static int vpmu_pre_load(void *opaque)
@@ -124,36 +138,55 @@ const VMStateDescription vmstate_x86_vpmu = {
 };
 
 /*
- * Intel's registers under KVM, where QEMU without this PMU has them
+ * The subsection that QEMU without this PMU has, too: cpu/msr_architectural_pmu.
+ * It is about Intel's registers under KVM, and for these has all there is.
+ *
+ * All others leave in it what a PMU holds that is not used.  QEMU without this
+ * PMU takes that and makes nothing of it, unless it has Intel's registers under
+ * KVM itself; so the guest can go to it.  With this PMU, nothing is lost.
  */
+
+/* Bit 0 of a register that has no value, to say that others may be 0. */
+#define LEFTOVERS 1
+
+static void clear_stock_state(CPUX86State *env)
+{
+    env->msr_fixed_ctr_ctrl = 0;
+    env->msr_global_ctrl = 0;
+    env->msr_global_status = 0;
+    env->msr_global_ovf_ctrl = 0;
+    memset(env->msr_gp_counters, 0, sizeof(env->msr_gp_counters));
+    memset(env->msr_gp_evtsel, 0, sizeof(env->msr_gp_evtsel));
+    memset(env->msr_fixed_counters, 0, sizeof(env->msr_fixed_counters));
+}
 
 static bool stock_state_is_used(const CPUX86State *env)
 {
-    uint64_t used = env->msr_fixed_ctr_ctrl | env->msr_global_ctrl
-                    | env->msr_global_status;
+    uint64_t used = env->msr_fixed_ctr_ctrl | env->msr_global_status;
 
-    for (unsigned i = 0; i < MAX_FIXED_COUNTERS; i++) {
-        used |= env->msr_fixed_counters[i];
-    }
     for (unsigned i = 0; i < MAX_GP_COUNTERS; i++) {
-        used |= env->msr_gp_counters[i] | env->msr_gp_evtsel[i];
+        used |= env->msr_gp_evtsel[i];
     }
     return used;
 }
 
-static bool uses_stock_state(const X86VPmu *v)
+static bool stock_state_has_leftovers(const CPUX86State *env)
 {
-    return v && kvm_enabled() && v->ops->in_stock_stream;
+    uint64_t left = env->msr_global_ctrl | env->msr_global_ovf_ctrl;
+
+    for (unsigned i = 0; i < MAX_GP_COUNTERS; i++) {
+        left |= env->msr_gp_counters[i];
+    }
+    for (unsigned i = 0; i < MAX_FIXED_COUNTERS; i++) {
+        left |= env->msr_fixed_counters[i];
+    }
+    return left;
 }
 
-void x86_vpmu_pre_save(X86CPU *cpu)
+static void give_stock_state(const X86VPmu *v)
 {
-    CPUX86State *env = &cpu->env;
-    X86VPmu *v = cpu->vpmu;
+    CPUX86State *env = &v->cpu->env;
 
-    if (!uses_stock_state(v)) {
-        return;
-    }
     env->msr_fixed_ctr_ctrl = v->fixed_ctrl;
     env->msr_global_ctrl = v->global_ctrl;
     env->msr_global_status = v->global_status;
@@ -166,16 +199,25 @@ void x86_vpmu_pre_save(X86CPU *cpu)
     }
 }
 
+void x86_vpmu_pre_save(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    clear_stock_state(&cpu->env);
+    if (!v) {
+        return;
+    }
+    if (uses_stock_state(v)) {
+        give_stock_state(v);
+    } else if (!is_used(v) && has_leftovers(v)) {
+        give_stock_state(v);
+        cpu->env.msr_global_ovf_ctrl = LEFTOVERS;
+    }
+}
+
 void x86_vpmu_pre_load(X86CPU *cpu)
 {
-    CPUX86State *env = &cpu->env;
-
-    env->msr_fixed_ctr_ctrl = 0;
-    env->msr_global_ctrl = 0;
-    env->msr_global_status = 0;
-    memset(env->msr_gp_counters, 0, sizeof(env->msr_gp_counters));
-    memset(env->msr_gp_evtsel, 0, sizeof(env->msr_gp_evtsel));
-    memset(env->msr_fixed_counters, 0, sizeof(env->msr_fixed_counters));
+    clear_stock_state(&cpu->env);
     x86_vpmu_reset(cpu);
 }
 
@@ -198,18 +240,91 @@ static void take_stock_state(X86VPmu *v)
     pmu_commit(v->pmu);
 }
 
-bool x86_vpmu_post_load(X86CPU *cpu, Error **errp)
+/*
+ * What there is no room for, by the property that would make some
+ */
+
+#define GLOBAL_NR_GP    32
+#define GLOBAL_NR_FIXED 16
+#define FIXED_FIELD     4
+
+static bool beyond_version(const X86VPmu *v)
+{
+    const CPUX86State *env = &v->cpu->env;
+
+    return v->version < 2 && (env->msr_global_ctrl | env->msr_global_status
+                              | env->msr_fixed_ctr_ctrl);
+}
+
+static bool beyond_gp(const X86VPmu *v)
+{
+    const CPUX86State *env = &v->cpu->env;
+    uint64_t global = env->msr_global_ctrl | env->msr_global_status;
+    uint64_t beyond = extract64(global, 0, GLOBAL_NR_GP) >> v->nr_gp;
+
+    for (unsigned i = v->nr_gp; i < MAX_GP_COUNTERS; i++) {
+        beyond |= env->msr_gp_counters[i] | env->msr_gp_evtsel[i];
+    }
+    return beyond;
+}
+
+static bool beyond_fixed(const X86VPmu *v)
+{
+    const CPUX86State *env = &v->cpu->env;
+    uint64_t global = env->msr_global_ctrl | env->msr_global_status;
+    uint64_t beyond = extract64(global, GLOBAL_NR_GP, GLOBAL_NR_FIXED)
+                      >> v->nr_fixed
+                      | env->msr_fixed_ctr_ctrl >> v->nr_fixed * FIXED_FIELD;
+
+    for (unsigned i = v->nr_fixed; i < MAX_FIXED_COUNTERS; i++) {
+        beyond |= env->msr_fixed_counters[i];
+    }
+    return beyond;
+}
+
+static const struct {
+    bool (*beyond)(const X86VPmu *v);
+    const char *message;
+} limits[] = {
+    { beyond_version, SAME("pmu-version, or perfmon-v2,") },
+    { beyond_gp, SAME("pmu-gp-counters") },
+    { beyond_fixed, SAME("pmu-fixed-counters") },
+};
+
+static bool fits(const X86VPmu *v, Error **errp)
 {
     ERRP_GUARD();
 
-    if (uses_stock_state(cpu->vpmu)) {
-        take_stock_state(cpu->vpmu);
-    } else if (stock_state_is_used(&cpu->env)) {
+    for (unsigned i = 0; i < ARRAY_SIZE(limits); i++) {
+        if (limits[i].beyond(v)) {
+            error_setg(errp, "The source's guest uses more of a PMU than this "
+                       "CPU has");
+            error_append_hint(errp, "%s\n", limits[i].message);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool x86_vpmu_post_load(X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    const CPUX86State *env = &cpu->env;
+    X86VPmu *v = cpu->vpmu;
+
+    if (!uses_stock_state(v) && stock_state_is_used(env)) {
         error_setg(errp, "The source's guest uses an Intel PMU of KVM, which "
                    "this CPU does not have");
         error_append_hint(errp, "Use -accel kvm, the source's CPU model, and "
                           "pmu=on if the source has it.\n");
         return false;
     }
+    if (!v || (!uses_stock_state(v) && !stock_state_has_leftovers(env))) {
+        return true;
+    }
+    if (!fits(v, errp)) {
+        return false;
+    }
+    take_stock_state(v);
     return true;
 }

@@ -5,9 +5,11 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
 #include "qemu/main-loop.h"
 #include "qapi/error.h"
 #include "hw/i386/apic.h"
+#include "hw/pmu/pmu-host.h"
 #include "system/kvm.h"
 #include "system/qtest.h"
 #include "system/runstate.h"
@@ -25,7 +27,7 @@
 static bool wants_pmu(const X86CPU *cpu)
 {
     return cpu->enable_pmu
-           && (cpu->pmu_asked_for || !IS_AMD_CPU(&cpu->env));
+           && (cpu->pmu_asked_for || !x86_vpmu_shown_as_amd(cpu));
 }
 
 static bool is_emulated(void)
@@ -33,15 +35,20 @@ static bool is_emulated(void)
     return tcg_enabled() || qtest_enabled();
 }
 
-/* The register file that a CPU would have; NULL if there is none for it. */
-static const X86VPmuOps *ops_for(X86CPU *cpu)
+static const X86VPmuOps *emulated_ops(const X86CPU *cpu)
 {
-    if (is_emulated() ? !wants_pmu(cpu)
-                      : !kvm_enabled() || !x86_vpmu_kvm_has_pmu(cpu)) {
+    if (!wants_pmu(cpu) || !cpu->vpmu_props.machine) {
         return NULL;
     }
     return IS_INTEL_CPU(&cpu->env) ? &intel_vpmu_ops
-           : IS_AMD_CPU(&cpu->env) ? &amd_vpmu_ops : NULL;
+           : x86_vpmu_shown_as_amd(cpu) ? &amd_vpmu_ops : NULL;
+}
+
+/* The register file that a CPU would have; NULL if there is none for it. */
+static const X86VPmuOps *ops_for(X86CPU *cpu)
+{
+    return is_emulated() ? emulated_ops(cpu)
+           : kvm_enabled() ? x86_vpmu_kvm_ops(cpu) : NULL;
 }
 
 /* KVM tells by itself what it has. */
@@ -52,6 +59,16 @@ uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
     return ops ? ops->features(cpu, w) : 0;
 }
 
+/* Their registers would fault. */
+uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
+{
+    if (!kvm_enabled() || !x86_vpmu_asked_off(cpu)) {
+        return 0;
+    }
+    return w == FEAT_8000_0001_ECX ? CPUID_EXT3_PERFCORE
+           : w == FEAT_8000_0022_EAX ? CPUID_8000_0022_EAX_PERFMON_V2 : 0;
+}
+
 /*
  * Properties
  */
@@ -59,10 +76,9 @@ uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
 /* The name of a property that the user has given, or NULL. */
 static const char *given_property(const X86VPmuProps *props)
 {
-    return props->version != X86_VPMU_UNSET ? "pmu-version"
-           : props->gp_counters != X86_VPMU_UNSET ? "pmu-gp-counters"
-           : props->fixed_counters != X86_VPMU_UNSET ? "pmu-fixed-counters"
-           : props->host_perf ? "pmu-host-perf"
+    return props->version ? "pmu-version"
+           : props->gp_counters ? "pmu-gp-counters"
+           : props->fixed_counters ? "pmu-fixed-counters"
            : pmu_cycles_given(&props->cycles);
 }
 
@@ -74,6 +90,12 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
         error_setg(errp, "%s is only for PMUs under TCG and KVM", given);
         error_append_hint(errp, "Use -accel tcg or -accel kvm, or leave the "
                           "property out.\n");
+    } else if (is_emulated() && !cpu->vpmu_props.machine) {
+        error_setg(errp, "%s needs a PMU, which this machine type has not",
+                   given);
+        error_append_hint(errp, "Choose one of QEMU 10.0 or newer.\n");
+    } else if (kvm_enabled() && !x86_vpmu_kvm_host_has_pmu(cpu)) {
+        x86_vpmu_kvm_refuse(given, errp);
     } else if (!wants_pmu(cpu)) {
         error_setg(errp, "%s needs a CPU with a PMU", given);
         error_append_hint(errp, "Add pmu=on.\n");
@@ -84,6 +106,33 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
                           "add vendor=GenuineIntel.\n");
     }
     return false;
+}
+
+bool x86_vpmu_missing(const X86CPU *cpu, const char *why, const char *hint,
+                      Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!cpu->enforce_cpuid) {
+        warn_report_once("pmu=on has no effect: %s", why);
+        return true;
+    }
+    error_setg(errp, "pmu=on is not possible: %s", why);
+    error_append_hint(errp, "%s\n", hint);
+    return false;
+}
+
+/* No property but perhaps pmu=on asks for a PMU that is not emulated. */
+static bool go_without(const X86CPU *cpu, Error **errp)
+{
+    if (!is_emulated() || !cpu->enable_pmu || !cpu->pmu_asked_for) {
+        return true;
+    }
+    return cpu->vpmu_props.machine
+           ? x86_vpmu_missing(cpu, "there is no PMU for CPUs of this vendor",
+                              "Choose a CPU model of Intel's or AMD's.", errp)
+           : x86_vpmu_missing(cpu, "under TCG, this machine type has no PMU",
+                              "Choose one of QEMU 10.0 or newer.", errp);
 }
 
 static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
@@ -100,14 +149,27 @@ static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
     return x86_vpmu_kvm_configure(cpu, filter, errp);
 }
 
-bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
+/* The accounts are of any vCPU of KVM's, whether its guest has a PMU or not. */
+static bool check_host_perf(const X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
+
+    if (cpu->vpmu_props.host_perf && !kvm_enabled()) {
+        error_setg(errp, "pmu-host-perf is only for KVM");
+        error_append_hint(errp, "Under TCG, the guest's own counters are "
+                          "exact.\n");
+        return false;
+    }
+    return true;
+}
+
+bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
+{
     const X86VPmuOps *ops;
     const PmuFilter *filter;
     const char *given = given_property(&cpu->vpmu_props);
 
-    if (!x86_vpmu_filter(&filter, errp)) {
+    if (!check_host_perf(cpu, errp) || !x86_vpmu_filter(&filter, errp)) {
         return false;
     }
     if (kvm_enabled() && !configure_kvm(cpu, filter, errp)) {
@@ -115,19 +177,12 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
     }
     ops = ops_for(cpu);
     if (!ops) {
-        return !given || refuse_properties(cpu, given, errp);
+        return given ? refuse_properties(cpu, given, errp)
+                     : go_without(cpu, errp);
     }
-    if (kvm_enabled()) {
-        return true;
-    }
-    if (cpu->vpmu_props.host_perf) {
-        error_setg(errp, "pmu-host-perf is only for KVM");
-        error_append_hint(errp, "Under TCG, the guest's own counters are "
-                          "exact.\n");
-        return false;
-    }
-    return ops->configure(cpu, errp)
-           && pmu_cycles_configure(&cpu->vpmu_props.cycles, errp);
+    return kvm_enabled()
+           || (ops->configure(cpu, errp)
+               && pmu_cycles_configure(&cpu->vpmu_props.cycles, errp));
 }
 
 /*
@@ -194,13 +249,14 @@ void x86_vpmu_destroy(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
 
+    if (kvm_enabled()) {
+        pmu_host_free(cpu->pmu_host);
+        cpu->pmu_host = NULL;
+    }
     if (v) {
         cpu->vpmu = NULL;
         CPU(cpu)->pmu = NULL;
         qemu_del_vm_change_state_handler(v->stopped);
-        if (kvm_enabled()) {
-            pmu_host_free(v->host);
-        }
         pmu_free(v->pmu);
         if (tcg_enabled()) {
             pmu_tcg_free(v->tcg);
@@ -250,7 +306,9 @@ uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
 {
     X86VPmu *v = cpu->vpmu;
 
-    return v && v->ops->misc_enable ? v->ops->misc_enable(v, val) : val;
+    /* KVM has the last word about what there is of it. */
+    return v && v->engine != X86_VPMU_KVM && v->ops->misc_enable
+           ? v->ops->misc_enable(v, val) : val;
 }
 
 /* What is read is the count before the instruction that reads it. */

@@ -74,6 +74,16 @@ typedef enum X86VPmuAccess {
 uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w);
 
 /**
+ * x86_vpmu_missing_features - those that a CPU cannot have without a PMU
+ * @cpu: the CPU, not necessarily realized
+ * @w: a word of features
+ *
+ * Under KVM, pmu=off disables the kernel's PMU, so that the registers that
+ * AMD's PerfCtrExtCore and PerfMonV2 stand for are not there.
+ */
+uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w);
+
+/**
  * x86_vpmu_configure - check the properties and fill in those not given
  * @cpu: the CPU, being realized
  * @errp: what is wrong, and what is allowed
@@ -182,6 +192,11 @@ extern const VMStateDescription vmstate_x86_vpmu;
 #else /* no virtual PMU in this executable */
 
 static inline uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
+{
+    return 0;
+}
+
+static inline uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
 {
     return 0;
 }

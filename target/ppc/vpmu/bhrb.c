@@ -28,13 +28,20 @@ void ppc_vpmu_bhrb_update(PpcVPmu *v)
     v->cpu->env.bhrb_filter = filter(&v->cpu->env);
 }
 
-/* Linux clears the buffer before it uses it, and reads it at each alert. */
+/*
+ * Linux clears the buffer before it uses it, and reads it at each alert.
+ * Where the first entry goes is nobody's concern: that somebody is interested
+ * is told by an offset other than that of reset, and so migrated.
+ */
 void ppc_vpmu_bhrb_used(CPUPPCState *env)
 {
     PpcVPmu *v = env_archcpu(env)->vpmu;
 
     if (v) {
         v->bhrb_unread = 0;
+        if (!ppc_vpmu_bhrb_is_used(env)) {
+            env->bhrb_offset = sizeof(env->bhrb[0]);
+        }
     }
 }
 

@@ -2,31 +2,25 @@
  * Power virtual PMU: migration state
  *
  * The registers are part of every CPU's state, also of those that QEMU wrote
- * before it had this PMU.  What comes in addition may be missing.
+ * before it had this PMU.  They say all that there is to say of counters, even
+ * in the midst of counting, so that QEMU without this PMU can go on; what comes
+ * in addition is sent only if it says something that they do not.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
+#include "qapi/error.h"
 #include "migration/vmstate.h"
 #include "vpmu-internal.h"
 
-static bool driven_by_tcg(void *opaque, int version_id)
-{
-    PpcVPmu *v = opaque;
-
-    return v->tcg != NULL;
-}
-
-static const VMStateDescription vmstate_counters = {
-    .name = "cpu/vpmu/counters",
+static const VMStateDescription vmstate_tallies = {
+    .name = "cpu/vpmu/tallies",
     .version_id = 1,
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
-        VMSTATE_STRUCT_POINTER_TEST(tcg, PpcVPmu, driven_by_tcg,
-                                    vmstate_pmu_tcg, PmuTcg),
-        VMSTATE_UINT32(bhrb_unread, PpcVPmu),
+        VMSTATE_STRUCT_POINTER(tcg, PpcVPmu, vmstate_pmu_tcg, PmuTcg),
         VMSTATE_END_OF_LIST()
     }
 };
@@ -34,15 +28,16 @@ static const VMStateDescription vmstate_counters = {
 static bool vpmu_needed(void *opaque)
 {
     PowerPCCPU *cpu = opaque;
+    const PpcVPmu *v = cpu->vpmu;
 
-    return cpu->vpmu != NULL;
+    return v && v->tcg && pmu_tcg_has_fractions(v->tcg);
 }
 
 static int vpmu_pre_load(void *opaque)
 {
     PowerPCCPU *cpu = opaque;
 
-    if (!cpu->vpmu) {
+    if (!cpu->vpmu || !cpu->vpmu->tcg) {
         error_report("The source's CPU has a PMU and this one has none; "
                      "add pmu=on.");
         return -EINVAL;
@@ -57,7 +52,31 @@ const VMStateDescription vmstate_ppc_vpmu = {
     .needed = vpmu_needed,
     .pre_load = vpmu_pre_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_STRUCT_POINTER(vpmu, PowerPCCPU, vmstate_counters, PpcVPmu),
+        VMSTATE_STRUCT_POINTER(vpmu, PowerPCCPU, vmstate_tallies, PpcVPmu),
         VMSTATE_END_OF_LIST()
     }
 };
+
+/* The guest has events counted, or its PMU is to interrupt. */
+static bool counts_events(const CPUPPCState *env)
+{
+    return env->spr[SPR_POWER_MMCR1]
+           || env->spr[SPR_POWER_MMCR0] & (MMCR0_PMAE | MMCR0_PMAO);
+}
+
+bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    CPUPPCState *env = &cpu->env;
+
+    if (!cpu->has_pmu && counts_events(env)) {
+        error_setg(errp, "The source's CPU has a PMU and this one has none");
+        error_append_hint(errp, "Add pmu=on.\n");
+        return false;
+    }
+    if (cpu->vpmu && ppc_vpmu_bhrb_is_used(env)) {
+        cpu->vpmu->bhrb_unread = 0;
+    }
+    ppc_vpmu_load(env);
+    return true;
+}

@@ -201,6 +201,16 @@ void ppc_vpmu_load(CPUPPCState *env)
     }
 }
 
+void ppc_vpmu_reset(CPUPPCState *env)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+
+    if (v) {
+        v->bhrb_unread = PPC_BHRB_UNUSED;
+    }
+    ppc_vpmu_load(env);
+}
+
 /*
  * Access to registers
  */

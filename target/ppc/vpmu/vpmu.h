@@ -28,6 +28,7 @@
 #ifndef PPC_VPMU_H
 #define PPC_VPMU_H
 
+#include "qemu/cutils.h"
 #include "cpu.h"
 #include "modes.h"
 
@@ -118,9 +119,24 @@ void ppc_vpmu_store(CPUPPCState *env);
  * ppc_vpmu_load - the registers in CPUPPCState.spr have been replaced
  * @env: the CPU's state
  *
- * For reset, migration, debuggers, and hypercalls that switch guests.
+ * For debuggers, and hypercalls that switch guests.
  */
 void ppc_vpmu_load(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_reset - the CPU has been reset, with its registers
+ * @env: the CPU's state
+ */
+void ppc_vpmu_reset(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_post_load - the CPU's state has been loaded
+ * @cpu: the CPU
+ * @errp: why the guest cannot go on here
+ *
+ * Returns: false with @errp set if the guest uses a PMU, and has none here.
+ */
+bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp);
 
 /**
  * ppc_vpmu_update_ebb - BESCR or MMCR0 has changed: is a branch due?
@@ -185,6 +201,24 @@ static inline void ppc_vpmu_load(CPUPPCState *env)
 {
 }
 
+static inline void ppc_vpmu_reset(CPUPPCState *env)
+{
+}
+
+static inline bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp)
+{
+    return true;
+}
+
 #endif
+
+/**
+ * ppc_vpmu_bhrb_is_used - has the BHRB been used since the CPU was reset?
+ * @env: the CPU's state
+ */
+static inline bool ppc_vpmu_bhrb_is_used(const CPUPPCState *env)
+{
+    return env->bhrb_offset || !buffer_is_zero(env->bhrb, sizeof(env->bhrb));
+}
 
 #endif /* PPC_VPMU_H */

@@ -24,6 +24,40 @@ TEST(nopmu, rdpmc)
     expect(rdpmc_fault(0), GP_VECTOR, "RDPMC 0 with CR4.PCE");
 }
 
+/* AMD's registers, and who promises them: a bit of CPUID. */
+static const struct {
+    uint32_t leaf;
+    uint32_t bit;
+    uint32_t msr;
+    unsigned count;
+} promises[] = {
+    { 0x80000001, 23, 0xc0010200, 12 },
+    { 0x80000022, 0, 0xc0000300, 2 },
+};
+
+static bool is_promised(unsigned i)
+{
+    struct cpuid leaf = cpuid(promises[i].leaf, 0);
+    uint32_t flags = promises[i].leaf == 0x80000001 ? leaf.c : leaf.a;
+
+    return cpuid(0x80000000, 0).a >= promises[i].leaf
+           && (flags >> promises[i].bit & 1);
+}
+
+/* Registers that CPUID tells of do not fault. */
+TEST(nopmu, promises)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(promises); i++) {
+        bool promised = is_promised(i);
+
+        print("~ promises %x %u\n", promises[i].msr, promised);
+        for (unsigned n = 0; promised && n < promises[i].count; n++) {
+            expect(rdmsr_fault(promises[i].msr + n), 0, "RDMSR 0x%x",
+                   promises[i].msr + n);
+        }
+    }
+}
+
 /* QEMU drops writes to registers that it does not know. */
 TEST(nopmu, registers)
 {

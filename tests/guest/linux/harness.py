@@ -83,6 +83,10 @@ class Failure(Exception):
     """A test that did not get as far as asserting something."""
 
 
+class Skip(Exception):
+    """A scenario that is not for this host, and why."""
+
+
 def require(condition, why):
     """An assertion that says what is wrong."""
     if not condition:
@@ -426,6 +430,10 @@ class Results:
         self.timed = timed
         self.lock = threading.Lock()
 
+    def skip(self, label, why):
+        with self.lock:
+            print(f'ok {label} # SKIP {why}', flush=True)
+
     def report(self, label, why=None, log=(), seconds=None):
         with self.lock:
             if why is None:
@@ -529,6 +537,8 @@ def run_scenario(directory, name, function, results):
         function(start, directory)
         for guest in guests:
             require(not guest.errors(), f'QEMU said: {guest.errors()}')
+    except Skip as why:
+        results.skip(name, why)
     except (AssertionError, Failure, LookupError, ValueError, OSError) as wrong:
         log = [line for guest in guests for line in guest.log[-20:]]
         results.report(name, str(wrong) or repr(wrong), log)

@@ -8,6 +8,9 @@ from machines import (ALLOWS, DENIED, DENIES, DENIES_OTHERS, MALFORMED, QUICK,
 from test_counting import groups, parse, perf_event
 from test_sampling import PINNED
 
+# No machine has such an event.
+NOWHERE = {'format': 'x86-select-umask', 'select': 0x1000, 'umask': 0}
+
 
 @test(ALLOWS, DENIES, each=QUICK)
 @test(*DENIES_OTHERS, each=['branches'])
@@ -74,9 +77,11 @@ def filter_stays(start, directory):
     require('in use' in said, said)
     said = fails(monitor, 'object-del', id='filter')
     require('in use' in said, said)
-    monitor.command('object-add', **{'qom-type': 'kvm-pmu-filter',
-                                     'id': 'other', 'action': 'deny'})
+    other = {'qom-type': 'kvm-pmu-filter', 'id': 'other', 'action': 'deny'}
+    monitor.command('object-add', **other)
     monitor.command('object-del', id='other')
+    said = fails(monitor, 'object-add', **other, events=[NOWHERE])
+    require('select 0x1000' in said, said)
     guest.rest()
 
 

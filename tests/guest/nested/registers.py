@@ -24,13 +24,21 @@ TCG = '-accel tcg -cpu EPYC-Genoa,pmu=on'
 # What the program does when it is to be migrated, and has been.
 USED, UNUSED, ARRIVED = 1, 2, 3
 
+# Linux as the second guest, for as long as it is let.
+LINUX_JOB = 'while echo @ l2 alive; do sleep 1; done'
+
 FUNCTIONS = """
+# lines: add what is read, to the second guest's
+lines() {
+    while IFS= read -r line; do echo "@ l2 $line"; done >> /tmp/l2.out
+}
+machine=pc
 # bare QEMU OPTION...: run the program
 bare() {
-    timeout 60 "$@" -L /usr/share/qemu -nodefaults -display none -machine pc \
-        -m 32 -bios /rom.bin -global apic-common.vapic=off -serial stdio \
-        -device isa-debug-exit,iobase=0xf4,iosize=0x4 < /dev/null 2>&1 |
-        while IFS= read -r line; do echo "@ l2 $line"; done >> /tmp/l2.out
+    timeout 60 "$@" -L /usr/share/qemu -nodefaults -display none \
+        -machine $machine -m 32 -bios /rom.bin \
+        -global apic-common.vapic=off -serial stdio \
+        -device isa-debug-exit,iobase=0xf4,iosize=0x4 < /dev/null 2>&1 | lines
 }
 # leave FILE QEMU OPTION...: until it is to be migrated; migrate it there
 leave() {
@@ -91,22 +99,26 @@ REFUSALS = {
     'version_of_another_vendor': (
         f'{OURS} {KVM},pmu=on,pmu-version=2', 'only for Intel CPUs'),
     'pmu_of_another_vendor': (
-        f'{OURS} -accel kvm -cpu Skylake-Client-v1,pmu=on,vendor=GenuineIntel',
+        f'{OURS} {KVM},pmu=on,vendor=GenuineIntel,enforce',
         "the host's KVM has no PMU for guests"),
     'pmu_for_some_cpus': (
         f'{OURS} {KVM},pmu=off -smp 1,maxcpus=2 -device '
         'host-x86_64-cpu,pmu=on,socket-id=0,core-id=1,thread-id=0',
         'another CPU of this machine has pmu=off'),
+    'no_pmu_for_some_cpus': (
+        f'{OURS} {KVM} -smp 1,maxcpus=2 -device '
+        'host-x86_64-cpu,pmu=off,socket-id=0,core-id=1,thread-id=0',
+        'another CPU of this machine has a PMU'),
     'host_perf_without_kvm': (
         f'{OURS} {TCG},pmu-host-perf=on', 'pmu-host-perf is only for KVM'),
 }
 
 
 # The cases of tests/qtest/vpmu-test-kvm.c.
-QTESTS = ['registers', 'reset', 'migration', 'two-cpus']
+QTESTS = ['registers', 'reset', 'migration', 'leftovers', 'two-cpus']
 
 # How many of the programs below end by themselves.
-ENDS = 6
+ENDS = 5
 
 
 def script():
@@ -120,8 +132,7 @@ def script():
     yield 'phase unused/leave'
     yield f'leave /tmp/unused {OURS} {KVM} {program(UNUSED)}'
     yield f'phase unused/arrive; bare {STOCK} {KVM} {arrival("unused")}'
-    # Other cases of this suite are about TCG's registers.
-    yield f'phase off; bare {OURS} {KVM},pmu=off {fw_cfg(suite="nopmu")}'
+    yield from linux_to_stock()
     for name, (options, _) in REFUSALS.items():
         yield f'phase refused/{name}; bare {options}'
     yield 'phase qtest'
@@ -134,11 +145,34 @@ def script():
     yield 'cat /tmp/l2.phases /tmp/l2.out'
 
 
-class Registers:
+def linux_to_stock():
+    yield f"phase linux; echo '{LINUX_JOB}' > /tmp/job"
+    yield 'l2 /tmp/job $monitor >> /tmp/l2.out & l2=$!'
+    yield 'until_l2 "^@ l2 alive"; save_l2 /tmp/linux; phase linux/stock'
+    yield (f'L2_QEMU={STOCK} l2 /tmp/job -L /usr/share/qemu $monitor '
+           '-incoming file:/tmp/linux >> /tmp/l2.out & l2=$!')
+    yield 'arrive_l2; until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
+
+
+class Phases:
+    """What is printed in each phase of a script for the first guest."""
+
     def __init__(self, options):
         self.options = options
         # By run, the lines that were printed: words each.
         self.printed = {}
+
+    def run(self, script):
+        """Returns: all of the output."""
+        build_program()
+        lines, output = boot(self.options, script,
+                             [(PROGRAMS / 'rom.bin', '/rom.bin')])
+        for level, what, values in lines:
+            if level == 'l1':
+                now = self.printed[what] = []
+            else:
+                now.append([what, *values])
+        return output
 
     def verdict(self, run, case):
         """What is wrong with a case, or None."""
@@ -154,16 +188,11 @@ class Registers:
         return {words[2]: words[3:] for words in self.printed[run]
                 if words[:2] == ['~', event]}
 
+
+class Registers(Phases):
     def results(self):
         """Names of tests, and what is wrong or None."""
-        build_program()
-        lines, output = boot(self.options, script(),
-                             [(PROGRAMS / 'rom.bin', '/rom.bin')])
-        for level, what, values in lines:
-            if level == 'l1':
-                now = self.printed[what] = []
-            else:
-                now.append([what, *values])
+        output = self.run(script())
         if 'end' not in self.printed:
             yield 'l2/registers', 'no end: ' + repr(output[-700:])
             return
@@ -174,7 +203,9 @@ class Registers:
         yield from self.results_of_stock()
         yield ('l2/unused_pmu_goes_to_stock',
                self.verdict('unused/arrive', 'state/unused'))
-        yield 'l2/no_rdpmc_without_pmu', self.verdict('off', 'nopmu/rdpmc')
+        yield ('l2/linux_goes_to_stock',
+               None if ['alive'] in self.printed['linux/stock']
+               else repr(self.printed['linux/stock'][-3:]))
         yield from self.results_of_qtest()
         for name, (_, message) in REFUSALS.items():
             said = '\n'.join(map(' '.join, self.printed[f'refused/{name}']))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A program for the bare pseries machine, in place of its firmware: it fills
+registers of the PMU, calls H_PERFMON, and counts its own rounds for ever.
+"""
+
+import struct
+
+# Where firmware is entered, and where the program leaves what it has found.
+ENTRY = 0x100
+ROUNDS, EXCESS, RESULT, MODES, BRANCH = range(0x4000, 0x4028, 8)
+
+SPRS = {'mmcr0': 795, 'mmcr1': 798, 'mmcr2': 785, 'mmcra': 786,
+        'pmc1': 787, 'pmc2': 788, 'pmc3': 789, 'pmc4': 790,
+        'pmc5': 791, 'pmc6': 792, 'siar': 796, 'sdar': 797, 'ctrl': 152}
+
+MMCR0_FC, MMCR0_PMAE, MMCR0_BHRBA = 1 << 31, 1 << 26, 1 << 21
+# Instructions completed, in all of PMC1 to PMC4.
+INSTRUCTIONS = 0x02020202
+
+H_PERFMON, H_FUNCTION = 0x7c, (1 << 64) - 2
+ENABLE = 1 << 63
+
+CLEAR_BRANCHES = 0x7c00035c
+HYPERCALL = 0x44000022
+
+
+def load(register, value):
+    """lis, ori, rldicr, oris, ori"""
+    high, low = value >> 32, value & 0xffffffff
+    return [15 << 26 | register << 21 | high >> 16,
+            24 << 26 | register << 21 | register << 16 | high & 0xffff,
+            30 << 26 | register << 21 | register << 16 | 0x07c6,
+            25 << 26 | register << 21 | register << 16 | low >> 16,
+            24 << 26 | register << 21 | register << 16 | low & 0xffff]
+
+
+def _spr(operation, register, name):
+    number = SPRS[name]
+    return (31 << 26 | register << 21 | (number & 31) << 16
+            | (number >> 5) << 11 | operation << 1)
+
+
+def read(register, name):
+    return _spr(339, register, name)
+
+
+def write(name, value):
+    return [*load(3, value), _spr(467, 3, name)]
+
+
+def store(register, address):
+    """std, below 0x8000"""
+    return 62 << 26 | register << 21 | address
+
+
+def call_perfmon():
+    return [*load(3, H_PERFMON), *load(4, ENABLE), *load(5, 0), HYPERCALL,
+            store(3, RESULT), store(4, MODES)]
+
+
+def read_branch(entry):
+    return 31 << 26 | 6 << 21 | entry << 11 | 302 << 1
+
+
+def count_rounds():
+    """Says how far PMC5 is from the instructions that all rounds have."""
+    begin = [*load(5, 0)]
+    rounds = [14 << 26 | 5 << 21 | 5 << 16 | 1,             # addi 5,5,1
+              read(6, 'pmc5'),
+              0,                                            # mulli 7,5,LENGTH
+              31 << 26 | 6 << 21 | 7 << 16 | 6 << 11 | 40 << 1,  # subf 6,7,6
+              store(6, EXCESS),
+              store(5, ROUNDS)]
+    rounds[2] = 7 << 26 | 7 << 21 | 5 << 16 | len(rounds) + 1
+    back = 18 << 26 | -4 * len(rounds) & 0x3fffffc          # b
+    return [*begin, *rounds, back]
+
+
+def image(*parts):
+    """A file for -bios: that, and then rounds for ever."""
+    words = [word for part in parts for word in part] + count_rounds()
+    return bytes(ENTRY) + struct.pack(f'>{len(words)}I', *words)

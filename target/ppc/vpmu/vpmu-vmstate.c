@@ -13,6 +13,7 @@
 #include "qemu/error-report.h"
 #include "qapi/error.h"
 #include "migration/vmstate.h"
+#include "system/kvm.h"
 #include "vpmu-internal.h"
 
 static const VMStateDescription vmstate_tallies = {
@@ -69,7 +70,8 @@ bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp)
     ERRP_GUARD();
     CPUPPCState *env = &cpu->env;
 
-    if (!cpu->has_pmu && counts_events(env)) {
+    /* Under KVM the registers are the kernel's, whatever "pmu" says. */
+    if (!cpu->has_pmu && !kvm_enabled() && counts_events(env)) {
         error_setg(errp, "The source's CPU has a PMU and this one has none");
         error_append_hint(errp, "Add pmu=on.\n");
         return false;

@@ -132,7 +132,8 @@ bool ppc_vpmu_bhrb_recording(CPUPPCState *env);
  * ppc_vpmu_bhrb_used - an instruction of the BHRB has been executed
  * @env: the CPU's state
  *
- * Branches are recorded from the next change of the PMU's registers on.
+ * Branches may be recorded from the next one on: the flags of the blocks to
+ * come can have changed.
  */
 void ppc_vpmu_bhrb_used(CPUPPCState *env);
 

@@ -213,6 +213,12 @@ static void check_access(CPUPPCState *env, unsigned sprn, bool write,
     }
 }
 
+uint64_t ppc_vpmu_peek(const PpcVPmu *v, unsigned reg)
+{
+    return is_pmc(reg) ? pmu_peek(v->pmu, counter_of(reg))
+                       : v->cpu->env.spr[reg];
+}
+
 static uint64_t read_register(PpcVPmu *v, unsigned reg)
 {
     return is_pmc(reg) ? pmu_read(v->pmu, counter_of(reg))
@@ -282,6 +288,14 @@ static void write_register(PpcVPmu *v, unsigned reg, uint64_t val)
     }
 }
 
+void ppc_vpmu_write_whole(PpcVPmu *v, unsigned reg, uint64_t val)
+{
+    pmu_begin(v->pmu);
+    write_register(v, reg, val);
+    ppc_vpmu_update(v);
+    pmu_commit(v->pmu);
+}
+
 void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val)
 {
     unsigned reg = sprn | SPR_PROBLEM;
@@ -292,8 +306,7 @@ void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val)
 
         val = (val & visible) | (read_register(v, reg) & ~visible);
     }
-    write_register(v, reg, val);
-    ppc_vpmu_update(v);
+    ppc_vpmu_write_whole(v, reg, val);
     pmu_commit(v->pmu);
 }
 

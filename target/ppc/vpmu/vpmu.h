@@ -100,6 +100,14 @@ void ppc_vpmu_mtspr(CPUPPCState *env, unsigned sprn, uint64_t val,
 void ppc_vpmu_state_changed(CPUPPCState *env);
 
 /**
+ * ppc_vpmu_timebase_changed - the time base has been set
+ * @env: the CPU's state
+ *
+ * Some alerts wait for it.
+ */
+void ppc_vpmu_timebase_changed(CPUPPCState *env);
+
+/**
  * ppc_vpmu_store - bring the registers in CPUPPCState.spr up to date
  * @env: the CPU's state
  *
@@ -180,6 +188,10 @@ static inline void ppc_vpmu_destroy(PowerPCCPU *cpu)
 }
 
 static inline void ppc_vpmu_state_changed(CPUPPCState *env)
+{
+}
+
+static inline void ppc_vpmu_timebase_changed(CPUPPCState *env)
 {
 }
 

@@ -91,12 +91,17 @@ static void save(Machine *m, const char *path)
     wait_for_migration(m);
 }
 
-void migrate_machine(Machine *m, const char *args)
+Machine start_incoming(const char *args)
 {
     g_autofree char *incoming = g_strdup_printf("%s -incoming defer", args);
+
+    return start(incoming);
+}
+
+void migrate_to(Machine *m, Machine to)
+{
     char *path = new_file();
     g_autofree char *uri = g_strdup_printf("file:%s", path);
-    Machine to = start(incoming);
 
     save(m, path);
     qtest_qmp_assert_success(to.qts, "{'execute': 'migrate-incoming',"
@@ -105,6 +110,11 @@ void migrate_machine(Machine *m, const char *args)
     stop(m);
     m->qts = to.qts;
     delete_file(path);
+}
+
+void migrate_machine(Machine *m, const char *args)
+{
+    migrate_to(m, start_incoming(args));
 }
 
 /* If QEMU does start, it is ended after a while. */

@@ -17,6 +17,7 @@
 #include "access.h"
 #include "freeze.h"
 #include "helper_regs.h"
+#include "internal.h"
 #include "vpmu-internal.h"
 #include "trace.h"
 
@@ -165,18 +166,9 @@ static bool is_problem_state(const CPUPPCState *env)
     return FIELD_EX64(env->msr, MSR, PR);
 }
 
-/* Under a virtual hypervisor, only nested guests have one above them. */
-static bool is_below_hypervisor(CPUPPCState *env)
-{
-    if (env_archcpu(env)->vhyp) {
-        return vhyp_cpu_in_nested(env_archcpu(env));
-    }
-    return (env->msr_mask & MSR_HVB) && !FIELD_EX64(env->msr, MSR, HV);
-}
-
 PpcAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn, bool write)
 {
-    if (is_below_hypervisor(env) && !(env->spr[SPR_HFSCR] & HFSCR_PM)) {
+    if (ppc_hfscr_refuses(env, HFSCR_PM)) {
         return PPC_ACCESS_HV_UNAVAILABLE;
     }
     if (!is_problem_state(env)) {

@@ -153,6 +153,7 @@ void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define FSCR_CAUSE(val) ((val) >> 56)
 #define CAUSE_PM        3
 #define CAUSE_BHRB      4
+#define CAUSE_EBB       7
 
 static inline bool is_power10(void)
 {

@@ -287,6 +287,11 @@ static void set_flags(PmuTcg *e, uint32_t flags)
         trace_pmu_tcg_flags(e->cpu->cpu_index, flags);
         e->cpu->tcg_cflags = (e->cpu->tcg_cflags & ~CF_PMU_MASK) | flags;
     }
+    if (e->cpu->cflags_next_tb != -1) {
+        /* An interrupt may have come before what run_next() asked for. */
+        e->cpu->cflags_next_tb = (e->cpu->cflags_next_tb & ~CF_PMU_MASK)
+                                 | flags;
+    }
 }
 
 static void linger_on_cpu(CPUState *cpu, run_on_cpu_data data)
@@ -445,9 +450,10 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)
 /* Run the block next as @flags say: so many instructions of it, and how. */
 static void run_next(CPUState *cpu, const TranslationBlock *tb, uint32_t flags)
 {
-    uint32_t same = tb_cflags(tb) & ~(CF_COUNT_MASK | CF_INVALID);
+    uint32_t same = tb_cflags(tb)
+                    & ~(CF_COUNT_MASK | CF_INVALID | CF_PMU_MASK);
 
-    cpu->cflags_next_tb = same | flags;
+    cpu->cflags_next_tb = same | (cpu->tcg_cflags & CF_PMU_MASK) | flags;
 }
 
 static int64_t insns_left(CPUState *cpu, const TranslationBlock *tb)

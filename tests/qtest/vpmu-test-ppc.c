@@ -1338,6 +1338,24 @@ static void test_pending_migrates(void)
     check_pending_migrates(MMCR0_EBE);
 }
 
+/* What the target's counters were alerts nobody. */
+static void test_migration_onto_counters(void)
+{
+    g_autofree char *args = ppc_args(CPU);
+    Machine m = ppc_start(CPU), to = start_incoming(args);
+
+    set_mode(&to, MODE_PRIVILEGED, true);
+    mtspr(&to, SPR_PMC2, NEGATIVE);
+    set_mode(&m, MODE_PRIVILEGED, false);
+    mtspr(&m, SPR_MMCR0, MMCR0_FCM1 | MMCR0_PMCJCE | MMCR0_PMAE);
+    mtspr(&m, SPR_PMC2, 5);
+    migrate_to(&m, to);
+    assert_spr(&m, SPR_MMCR0, MMCR0_FCM1 | MMCR0_PMCJCE | MMCR0_PMAE);
+    assert_spr(&m, SPR_PMC2, 5);
+    g_assert_false(pending(&m).perfm);
+    stop(&m);
+}
+
 /* A reset ends what was pending, too. */
 static void test_reset_of_pending(void)
 {
@@ -1520,6 +1538,7 @@ static void add_cases(void)
     add("perfmon/device-tree", test_device_tree);
     add("perfmon/pa-features", test_pa_features);
     add("migration/pending", test_pending_migrates);
+    add("migration/onto-counters", test_migration_onto_counters);
     add("reset-of-pending", test_reset_of_pending);
 }
 

@@ -94,19 +94,20 @@ static void save(Machine *m, const char *path)
     wait_for_status(m, "completed");
 }
 
-/* Replace a machine by one that has got its state, or did not take it. */
-static void move(Machine *m, const char *args, void (*prepare)(Machine *m),
-                 const char *status)
+Machine start_incoming(const char *args)
 {
     g_autofree char *incoming = g_strdup_printf("%s -incoming defer", args);
+
+    return start(incoming);
+}
+
+/* Replace a machine by one that gets its state, and may not take it. */
+static void move(Machine *m, Machine to, const char *status)
+{
     char *path = new_file();
     g_autofree char *uri = g_strdup_printf("file:%s", path);
-    Machine to = start(incoming);
 
     save(m, path);
-    if (prepare) {
-        prepare(&to);
-    }
     qtest_qmp_assert_success(to.qts, "{'execute': 'migrate-incoming',"
                              " 'arguments': {'uri': %s,"
                              " 'exit-on-error': false}}", uri);
@@ -116,10 +117,25 @@ static void move(Machine *m, const char *args, void (*prepare)(Machine *m),
     delete_file(path);
 }
 
+static Machine start_prepared(const char *args, void (*prepare)(Machine *m))
+{
+    Machine m = start_incoming(args);
+
+    if (prepare) {
+        prepare(&m);
+    }
+    return m;
+}
+
+void migrate_to(Machine *m, Machine to)
+{
+    move(m, to, "completed");
+}
+
 void migrate_prepared(Machine *m, const char *args,
                       void (*prepare)(Machine *m))
 {
-    move(m, args, prepare, "completed");
+    migrate_to(m, start_prepared(args, prepare));
 }
 
 void migrate_machine(Machine *m, const char *args)
@@ -135,7 +151,7 @@ char *refuse_prepared(Machine *m, const char *args,
     g_autofree char *logged = g_strdup_printf("%s 2> %s", args, path);
     char *message;
 
-    move(m, logged, prepare, "failed");
+    move(m, start_prepared(logged, prepare), "failed");
     stop(m);
     g_assert_true(g_file_get_contents(path, &message, NULL, NULL));
     delete_file(path);

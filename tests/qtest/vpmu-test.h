@@ -238,6 +238,18 @@ void count(Machine *m, PmuTally tally, unsigned mode, uint64_t n);
 PmuTallies wanted(Machine *m);
 
 /**
+ * start_incoming - start a machine that waits for another to be migrated to it
+ * @args: its arguments
+ */
+Machine start_incoming(const char *args);
+
+/**
+ * migrate_to - replace a machine by one to which it has been migrated
+ * @to: the other, of start_incoming()
+ */
+void migrate_to(Machine *m, Machine to);
+
+/**
  * migrate_machine - replace a machine by one to which it has been migrated
  * @args: the other's arguments
  */

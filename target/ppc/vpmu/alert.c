@@ -235,7 +235,21 @@ void ppc_vpmu_timebase_update(PpcVPmu *v)
         return;
     }
     freq = v->cpu->env.tb_env->tb_freq;
+    if (!freq) {
+        /* It stands still. */
+        timer_del(v->timebase);
+        return;
+    }
     timer_mod(v->timebase, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL)
               + muldiv64_round_up(ticks_to_transition(v),
                                   NANOSECONDS_PER_SECOND, freq));
+}
+
+void ppc_vpmu_timebase_changed(CPUPPCState *env)
+{
+    PpcVPmu *v = env_archcpu(env)->vpmu;
+
+    if (v) {
+        ppc_vpmu_timebase_update(v);
+    }
 }

@@ -8,7 +8,9 @@
  */
 
 #include "qemu/osdep.h"
+#include "cpu.h"
 #include "freeze.h"
+#include "helper_regs.h"
 #include "vpmu-internal.h"
 
 static uint64_t filter(const CPUPPCState *env)
@@ -37,11 +39,15 @@ void ppc_vpmu_bhrb_used(CPUPPCState *env)
 {
     PpcVPmu *v = env_archcpu(env)->vpmu;
 
-    if (v) {
+    if (!v) {
+        return;
+    }
+    if (!ppc_vpmu_bhrb_is_used(env)) {
+        env->bhrb_offset = sizeof(env->bhrb[0]);
+    }
+    if (v->bhrb_unread) {
         v->bhrb_unread = 0;
-        if (!ppc_vpmu_bhrb_is_used(env)) {
-            env->bhrb_offset = sizeof(env->bhrb[0]);
-        }
+        hreg_update_pmu_hflags(env);
     }
 }
 

@@ -159,6 +159,25 @@ uint64_t ppc_vpmu_read(PpcVPmu *v, unsigned sprn);
 void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val);
 
 /**
+ * ppc_vpmu_peek - what a register holds, without consequences
+ * @v: the PMU
+ * @reg: the register's privileged number
+ *
+ * All of it, whatever the CPU's state; no overflow is noticed by that.
+ */
+uint64_t ppc_vpmu_peek(const PpcVPmu *v, unsigned reg);
+
+/**
+ * ppc_vpmu_write_whole - write all bits of a register
+ * @v: the PMU
+ * @reg: the register's privileged number
+ * @val: the value
+ *
+ * Whatever the CPU's state.
+ */
+void ppc_vpmu_write_whole(PpcVPmu *v, unsigned reg, uint64_t val);
+
+/**
  * ppc_vpmu_qtest_init - offer the commands of qtest
  */
 void ppc_vpmu_qtest_init(void);

@@ -17,6 +17,7 @@
 #include "access.h"
 #include "freeze.h"
 #include "helper_regs.h"
+#include "internal.h"
 #include "vpmu-internal.h"
 #include "trace.h"
 
@@ -220,20 +221,11 @@ static bool is_problem_state(const CPUPPCState *env)
     return FIELD_EX64(env->msr, MSR, PR);
 }
 
-/* Under a virtual hypervisor, only nested guests have one above them. */
-static bool is_below_hypervisor(CPUPPCState *env)
-{
-    if (env_archcpu(env)->vhyp) {
-        return vhyp_cpu_in_nested(env_archcpu(env));
-    }
-    return (env->msr_mask & MSR_HVB) && !FIELD_EX64(env->msr, MSR, HV);
-}
-
 PpcAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn, bool write)
 {
     PowerPCCPU *cpu = env_archcpu(env);
 
-    if (is_below_hypervisor(env) && !(env->spr[SPR_HFSCR] & HFSCR_PM)) {
+    if (ppc_hfscr_refuses(env, HFSCR_PM)) {
         return PPC_ACCESS_HV_UNAVAILABLE;
     }
     if (!is_problem_state(env)) {
@@ -270,6 +262,12 @@ static void check_access(CPUPPCState *env, unsigned sprn, bool write,
         raise_exception_err_ra(env, POWERPC_EXCP_HV_EMU,
                                POWERPC_EXCP_PRIV | POWERPC_EXCP_PRIV_REG, ra);
     }
+}
+
+uint64_t ppc_vpmu_peek(const PpcVPmu *v, unsigned reg)
+{
+    return is_pmc(reg) ? pmu_peek(v->pmu, counter_of(reg))
+                       : v->cpu->env.spr[reg];
 }
 
 static uint64_t read_register(PpcVPmu *v, unsigned reg)
@@ -339,6 +337,14 @@ static void write_register(PpcVPmu *v, unsigned reg, uint64_t val)
     }
 }
 
+void ppc_vpmu_write_whole(PpcVPmu *v, unsigned reg, uint64_t val)
+{
+    pmu_begin(v->pmu);
+    write_register(v, reg, val);
+    ppc_vpmu_update(v);
+    pmu_commit(v->pmu);
+}
+
 void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val)
 {
     unsigned reg = sprn | SPR_PROBLEM;
@@ -352,8 +358,7 @@ void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val)
 
         val = (val & visible) | (read_register(v, reg) & ~visible);
     }
-    write_register(v, reg, val);
-    ppc_vpmu_update(v);
+    ppc_vpmu_write_whole(v, reg, val);
     pmu_commit(v->pmu);
 }
 

@@ -13,6 +13,7 @@
  *   alert.c    conditions, the alert, SIAR and SIER, the interrupt
  *   ebb.c      event-based branches
  *   bhrb.c     the branch history rolling buffer
+ *   debug.c    what debuggers and the monitor read and write
  *   vpmu.c     the rest: life, and counters that follow their registers
  *
  * A CPU has a virtual PMU (PowerPCCPU.vpmu) if it runs under TCG or qtest, is
@@ -108,6 +109,14 @@ void ppc_vpmu_state_changed(CPUPPCState *env);
 void ppc_vpmu_sibling_changed(CPUPPCState *env);
 
 /**
+ * ppc_vpmu_timebase_changed - the time base has been set
+ * @env: the CPU's state
+ *
+ * Some alerts wait for it.
+ */
+void ppc_vpmu_timebase_changed(CPUPPCState *env);
+
+/**
  * ppc_vpmu_store - bring the registers in CPUPPCState.spr up to date
  * @env: the CPU's state
  *
@@ -119,7 +128,7 @@ void ppc_vpmu_store(CPUPPCState *env);
  * ppc_vpmu_load - the registers in CPUPPCState.spr have been replaced
  * @env: the CPU's state
  *
- * For debuggers, and hypercalls that switch guests.
+ * For hypercalls that switch guests.
  */
 void ppc_vpmu_load(CPUPPCState *env);
 
@@ -139,6 +148,27 @@ void ppc_vpmu_reset(CPUPPCState *env);
 bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp);
 
 /**
+ * ppc_vpmu_debug_read - what any special purpose register holds now
+ * @env: the CPU's state
+ * @sprn: the register's number; that for problem state will do, too
+ *
+ * For debuggers and the monitor, which see all of it; nothing happens by that.
+ * In any thread that holds the big lock, while the CPU runs, too.
+ */
+uint64_t ppc_vpmu_debug_read(CPUPPCState *env, unsigned sprn);
+
+/**
+ * ppc_vpmu_debug_write - set any special purpose register
+ * @env: the CPU's state
+ * @sprn: the register's number, as for ppc_vpmu_debug_read()
+ * @val: the value
+ *
+ * As if privileged code wrote all of it, with what follows from that: counters
+ * start and stop, interrupts are raised.
+ */
+void ppc_vpmu_debug_write(CPUPPCState *env, unsigned sprn, uint64_t val);
+
+/**
  * ppc_vpmu_update_ebb - BESCR or MMCR0 has changed: is a branch due?
  * @env: the CPU's state
  */
@@ -156,7 +186,8 @@ bool ppc_vpmu_bhrb_recording(CPUPPCState *env);
  * ppc_vpmu_bhrb_used - an instruction of the BHRB has been executed
  * @env: the CPU's state
  *
- * Branches are recorded from the next change of the PMU's registers on.
+ * Branches may be recorded from the next one on: the flags of the blocks to
+ * come can have changed.
  */
 void ppc_vpmu_bhrb_used(CPUPPCState *env);
 
@@ -188,6 +219,10 @@ static inline void ppc_vpmu_sibling_changed(CPUPPCState *env)
 {
 }
 
+static inline void ppc_vpmu_timebase_changed(CPUPPCState *env)
+{
+}
+
 static inline void ppc_vpmu_store(CPUPPCState *env)
 {
 }
@@ -208,6 +243,17 @@ static inline void ppc_vpmu_reset(CPUPPCState *env)
 static inline bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp)
 {
     return true;
+}
+
+static inline uint64_t ppc_vpmu_debug_read(CPUPPCState *env, unsigned sprn)
+{
+    return env->spr[sprn];
+}
+
+static inline void ppc_vpmu_debug_write(CPUPPCState *env, unsigned sprn,
+                                        uint64_t val)
+{
+    env->spr[sprn] = val;
 }
 
 #endif

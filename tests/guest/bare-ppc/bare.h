@@ -104,6 +104,7 @@ void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define SPR_FSCR        153
 #define SPR_HFSCR       190
 #define SPR_TBL         268
+#define SPR_TBL_WRITE   284
 #define SPR_PVR         287
 #define SPR_HDEC        310
 #define SPR_LPCR        318
@@ -114,7 +115,11 @@ void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define SPR_EBBHR       804
 #define SPR_EBBRR       805
 #define SPR_BESCR       806
+#define SPR_DEXCR       828
 #define SPR_HID0        1008
+
+/* Hashes of return addresses are stored and checked; no-ops otherwise. */
+#define DEXCR_NPHIE     (BIT(5) | BIT(37))
 
 #define LPCR_UPRT       BIT(41)
 #define LPCR_HR         BIT(43)
@@ -148,6 +153,7 @@ void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define FSCR_CAUSE(val) ((val) >> 56)
 #define CAUSE_PM        3
 #define CAUSE_BHRB      4
+#define CAUSE_EBB       7
 
 static inline bool is_power10(void)
 {

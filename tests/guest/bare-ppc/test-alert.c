@@ -235,6 +235,45 @@ TEST(alert, time_base)
     }
 }
 
+#define TRANSITION 0x10000 /* of the bit that TBSEL 0 selects */
+
+/*
+ * Set the time base back whenever it is half way to the transition, for some
+ * ten times as long as that would take.
+ *
+ * Returns: whether there was an alert.
+ */
+static bool alerts_without_transition(void)
+{
+    mtspr(SPR_TBL_WRITE, 0);
+    mtspr(SPR_MMCR0, MMCR0_PMAE | MMCR0_TBEE | MMCR0_TBSEL(0));
+    for (unsigned i = 0; i < 20; i++) {
+        spin_until((uint32_t)mfspr(SPR_TBL) >= TRANSITION / 2);
+        mtspr(SPR_TBL_WRITE, 0);
+    }
+    return mfspr(SPR_MMCR0) & MMCR0_PMAO;
+}
+
+/*
+ * The events follow writes of it.  Where the host lets the CPU wait, the time
+ * base passes the transition, and the trial says nothing.  Under icount nothing
+ * waits, and the first decides.
+ */
+TEST(alert, time_base_written)
+{
+    bool alerts = true;
+
+    for (unsigned trial = 0; alerts && trial < 200; trial++) {
+        alerts = alerts_without_transition();
+        mtspr(SPR_MMCR0, MMCR0_FC);
+    }
+    expect(alerts, false, "alerts in all of 200 trials");
+    mtspr(SPR_TBL_WRITE, 0);
+    mtspr(SPR_MMCR0, MMCR0_PMAE | MMCR0_TBEE | MMCR0_TBSEL(0));
+    mtspr(SPR_TBL_WRITE, TRANSITION - 1);
+    expect(spin_until(mfspr(SPR_MMCR0) & MMCR0_PMAO), true, "alert");
+}
+
 /* An alert is enabled without a cause, and none comes. */
 TEST(alert, none)
 {

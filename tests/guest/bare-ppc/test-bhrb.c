@@ -206,6 +206,48 @@ TEST(bhrb, frozen)
     expect_entries("without PMAE", NULL, 0);
 }
 
+/* A hundred instructions. */
+CODE("bhrb_line:\n"
+     "    .rept 99\n"
+     "    nop\n"
+     "    .endr\n"
+     "    blr\n"
+     "bhrb_wake:\n"
+     "    clrbhrb\n"
+     "bhrb_wake_b:\n"
+     "    b 1f\n"
+     "    nop\n"
+     "1:\n"
+     "bhrb_wake_end:\n"
+     "    blr\n");
+code_fn bhrb_line, bhrb_wake;
+LABEL(bhrb_wake_b);
+LABEL(bhrb_wake_end);
+
+/* After so many alerts without a look at it, nothing is recorded any more. */
+#define UNUSED_ALERTS 64
+
+/* It begins again with the very next branch, though alerts are enabled. */
+TEST(bhrb, again)
+{
+    const uint64_t want[] = {
+        AT(run_return) | TARGET, AT(bhrb_wake_end), AT(bhrb_wake_b),
+    };
+
+    sample();
+    sample_reload(5, 1);
+    write_pmc(5, PMC_NEGATIVE - 1);
+    run(MMCR0_FCH | MMCR0_FCS | MMCR0_ALERT, STATE_PROBLEM, bhrb_line, 0);
+    expect(sample_count > UNUSED_ALERTS, true, "enough alerts");
+
+    write_pmc(5, 0);
+    run(MMCR0_FCH | MMCR0_FCS | MMCR0_PMAE | MMCR0_BHRBA, STATE_PROBLEM,
+        bhrb_wake, 0);
+    mtspr(SPR_MMCR0, MMCR0_FC);
+    bhrb_read((uint64_t)entries);
+    expect_entries("behind clrbhrb", want, ARRAY_SIZE(want));
+}
+
 static unsigned refused;
 
 static void note_refused(struct regs *regs)

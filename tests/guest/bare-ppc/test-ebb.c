@@ -292,3 +292,60 @@ TEST(ebb, registers)
     expect(mfspr(SPR_BESCR), BESCR_PMEO, "upper half reset");
     mtspr(SPR_BESCR, 0);
 }
+
+/* Each with its registers; the last returns to where EBBRR says. */
+CODE("ebb_accesses:\n"
+     "    mfspr r4, 806\n"
+     "    mtspr 806, r4\n"
+     "    mtspr 800, r4\n"
+     "    mfspr r4, 804\n"
+     "    mtspr 804, r4\n"
+     "    mfspr r4, 805\n"
+     "    mtspr 805, r4\n"
+     "ebb_rfebb:\n"
+     "    rfebb 0\n"
+     "ebb_behind:\n"
+     "    blr\n");
+code_fn ebb_accesses;
+LABEL(ebb_behind);
+
+#define ACCESSES 8
+
+static unsigned refused;
+
+static void note_refused(struct regs *regs)
+{
+    expect(FSCR_CAUSE(mfspr(SPR_HFSCR)), CAUSE_EBB, "cause");
+    refused++;
+    regs->nip += 4;
+}
+
+/* HFSCR refuses the facility to those below the hypervisor. */
+TEST(ebb, hypervisor)
+{
+    static const struct {
+        uint64_t msr;
+        bool below;
+    } states[] = {
+        { STATE_PROBLEM, true },
+        { STATE_PRIV, true },
+        { STATE_HV_PROBLEM, false },
+        { STATE_HV, false },
+    };
+
+    on_trap(VEC_HV_FACILITY, note_refused);
+    mtspr(SPR_BESCR, 0);
+    mtspr(SPR_EBBRR, (uint64_t)ebb_behind);
+    for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+        refused = 0;
+        run(MMCR0_FC, states[i].msr, ebb_accesses, 0);
+        expect(refused, 0, "state %u, available: interrupts", i);
+    }
+    mtspr(SPR_HFSCR, mfspr(SPR_HFSCR) & ~FSCR_EBB);
+    for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+        refused = 0;
+        run(MMCR0_FC, states[i].msr, ebb_accesses, 0);
+        expect(refused, states[i].below ? ACCESSES : 0,
+               "state %u: interrupts", i);
+    }
+}

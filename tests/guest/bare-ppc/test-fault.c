@@ -61,6 +61,13 @@ IN_LOOP("fault_tar", "mfspr r4, 815\n");
 IN_LOOP("fault_sc", "sc\n");
 IN_LOOP("fault_hypercall", "sc 1\n");
 IN_LOOP("fault_hypervisor_spr", "mfspr r4, 318\n");
+IN_LOOP("fault_hashst", "addi r7, r9, 64\nhashst r4, -8(r7)\n");
+/* What is rounded, or compared, is a signaling NaN. */
+IN_LOOP("fault_round", "frin f1, f2\n");
+IN_LOOP("fault_compare", "xscmpodp cr6, 2, 2\n");
+IN_LOOP("fault_compare_quad", "xscmpoqp cr6, v2, v2\n");
+code_fn fault_hashst, fault_round, fault_compare,
+    fault_compare_quad;
 code_fn fault_none, fault_trap, fault_illegal, fault_privileged,
     fault_privileged_spr, fault_rfid, fault_fp, fault_vector, fault_vsx,
     fault_load, fault_store, fault_lmw, fault_stmw, fault_alignment,
@@ -117,16 +124,23 @@ static void expect_fault(const struct fault *f, uint64_t msr)
                   msr & MSR_PR ? completed : 0);
 }
 
-static void expect_faults(const struct fault *f, unsigned n)
+/* @facilities: further bits of MSR that they take. */
+static void expect_faults_with(uint64_t facilities, const struct fault *f,
+                               unsigned n)
 {
     for (; n; n--, f++) {
         set_vector(f->vector, f->by_hv ? fault_skip_hv : fault_skip);
         for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
             if (f->states & states[i].state) {
-                expect_fault(f, states[i].msr);
+                expect_fault(f, states[i].msr | facilities);
             }
         }
     }
+}
+
+static void expect_faults(const struct fault *f, unsigned n)
+{
+    expect_faults_with(0, f, n);
 }
 
 TEST(fault, none)
@@ -180,6 +194,56 @@ TEST(fault, data)
     };
 
     expect_faults(faults, ARRAY_SIZE(faults));
+}
+
+#define SPR_HASHKEYR    468
+
+/* A hash is stored where there is no memory. */
+TEST(fault, hash)
+{
+    static const struct fault store = {
+        "hashst", fault_hashst, VEC_DATA, false, 5, PROBLEMS,
+    };
+
+    if (is_power10()) {
+        mtspr(SPR_HASHKEYR, 0x123456789abcdef);
+        mtspr(SPR_DEXCR, DEXCR_NPHIE);
+        expect_faults(&store, 1);
+        mtspr(SPR_DEXCR, 0);
+    }
+}
+
+#define MSR_FE  (BIT(52) | BIT(55)) /* exceptions at the very instruction */
+
+/* Of 64 bits, and of 128. */
+static uint64_t signaling_nan = 0x7ff0000000000001;
+static uint64_t quad_nan[2] __attribute__((aligned(16))) = {
+    0x7fff000000000000, 1,
+};
+
+static void load_nans(void)
+{
+    uint64_t msr = read_msr();
+
+    write_msr(msr | MSR_FP | MSR_VEC | MSR_VSX);
+    asm volatile("mtfsfi 6, 8\n"         /* FPSCR[VE] */
+                 "lfd 2, 0(%0)\n"
+                 "lxvd2x 34, 0, %1\n"
+                 : : "b"(&signaling_nan), "b"(quad_nan) : "memory");
+    write_msr(msr);
+}
+
+TEST(fault, arithmetic)
+{
+    static const struct fault faults[] = {
+        { "frin", fault_round, VEC_PROGRAM, false, 4, EVERYWHERE },
+        { "xscmpodp", fault_compare, VEC_PROGRAM, false, 4, EVERYWHERE },
+        { "xscmpoqp", fault_compare_quad, VEC_PROGRAM, false, 4, EVERYWHERE },
+    };
+
+    load_nans();
+    expect_faults_with(MSR_FP | MSR_VEC | MSR_VSX | MSR_FE, faults,
+                       ARRAY_SIZE(faults));
 }
 
 TEST(fault, partition)

@@ -51,7 +51,83 @@ CODE("memory_loads:\n"          /* 9, 0 */
      "    lqarx r4, 0, r3\n"
      "    stqcx. r4, 0, r3\n"
      "    blr\n"
+     "memory_strings:\n"        /* 2, 2 */
+     "    li r5, 13\n"
+     "    mtxer r5\n"
+     "    stswx r6, 0, r3\n"
+     "    lswx r6, 0, r3\n"
+     "    stswi r6, r3, 4\n"
+     "    lswi r6, r3, 4\n"
+     "    blr\n"
+     "memory_floats:\n"         /* 5, 5 */
+     "    stfd f1, 0(r3)\n"
+     "    lfd f1, 0(r3)\n"
+     "    stfs f1, 0(r3)\n"
+     "    lfsu f1, 4(r3)\n"
+     "    stfiwx f1, 0, r3\n"
+     "    lfiwax f1, 0, r3\n"
+     "    stfdp f2, 0(r3)\n"
+     "    lfdp f2, 0(r3)\n"
+     "    stxsdx 2, 0, r3\n"
+     "    lxsdx 2, 0, r3\n"
+     "    blr\n"
+     "memory_vectors:\n"        /* 9, 9 */
+     "    li r5, 8\n"
+     "    rldicr r5, r5, 56, 7\n"
+     "    stvebx v1, 0, r3\n"
+     "    lvebx v1, 0, r3\n"
+     "    stvehx v1, 0, r3\n"
+     "    lvehx v1, 0, r3\n"
+     "    stvewx v1, 0, r3\n"
+     "    lvewx v1, 0, r3\n"
+     "    stvx v1, 0, r3\n"
+     "    lvx v1, 0, r3\n"
+     "    stxvd2x 34, 0, r3\n"
+     "    lxvd2x 34, 0, r3\n"
+     "    stxvl 34, r3, r5\n"
+     "    lxvl 34, r3, r5\n"
+     "    stxvll 34, r3, r5\n"
+     "    lxvll 34, r3, r5\n"
+     "    stxsibx 34, 0, r3\n"
+     "    lxsibzx 34, 0, r3\n"
+     "    stxv 34, 16(r3)\n"
+     "    lxv 34, 16(r3)\n"
+     "    blr\n"
+     /* Each reads and writes; those with numbers from 16 on need all of it. */
+     "memory_atomic:\n"         /* 15, 15 */
+     "    .irp fc, 0, 4, 8, 16, 24, 25, 28\n"
+     "    lwat r4, r3, \\fc\n"
+     "    ldat r4, r3, \\fc\n"
+     "    .endr\n"
+     "    stwat r4, r3, 24\n"
+     "    blr\n"
+     "memory_uncached:\n"       /* 4, 4; of the hypervisor */
+     "    stbcix r4, 0, r3\n"
+     "    lbzcix r4, 0, r3\n"
+     "    sthcix r4, 0, r3\n"
+     "    lhzcix r4, 0, r3\n"
+     "    stwcix r4, 0, r3\n"
+     "    lwzcix r4, 0, r3\n"
+     "    stdcix r4, 0, r3\n"
+     "    ldcix r4, 0, r3\n"
+     "    .long 0x7c001bac\n"  /* dcbi 0, r3: no access */
+     "    blr\n"
+     "memory_power10:\n"        /* 5, 5 */
+     "    pstd r4, 8(r3)\n"
+     "    pld r4, 8(r3)\n"
+     "    pstxv 34, 16(r3)\n"
+     "    plxv 34, 16(r3)\n"
+     "    stxvp 34, 32(r3)\n"
+     "    lxvp 34, 32(r3)\n"
+     "    stxvrbx 34, 0, r3\n"
+     "    lxvrbx 34, 0, r3\n"
+     "    addi r5, r3, 64\n"
+     "    hashst r4, -8(r5)\n"
+     "    hashchk r4, -8(r5)\n"
+     "    blr\n"
      "memory_none:\n"           /* 0, 0 */
+     "    icbi 0, r3\n"
+     "    dcbtst 0, r3\n"
      "    dcbt 0, r3\n"
      "    dcbst 0, r3\n"
      "    dcbf 0, r3\n"
@@ -60,7 +136,21 @@ CODE("memory_loads:\n"          /* 9, 0 */
      "    la r4, 8(r3)\n"
      "    blr\n");
 code_fn memory_loads, memory_stores, memory_multiple, memory_unaligned,
-    memory_reserved, memory_none;
+    memory_reserved, memory_none, memory_strings, memory_floats,
+    memory_vectors, memory_atomic, memory_uncached, memory_power10;
+
+static void expect_accesses(const char *name, code_fn *fn, uint64_t msr,
+                            unsigned loads, unsigned stores)
+{
+    mtspr(SPR_MMCR1, EV_LOADS_1 | EV_STORES_2 | EV_INSNS(3) | EV_LOADS_4);
+    for (unsigned pmc = 1; pmc <= 4; pmc++) {
+        write_pmc(pmc, 0);
+    }
+    run(0, msr, fn, (uint64_t)buffer);
+    expect(read_pmc(1), loads, "%s, MSR %lx: loads", name, msr);
+    expect(read_pmc(4), loads, "%s, MSR %lx: loads, PMC4", name, msr);
+    expect(read_pmc(2), stores, "%s, MSR %lx: stores", name, msr);
+}
 
 TEST(memory, kinds)
 {
@@ -74,26 +164,34 @@ TEST(memory, kinds)
         { "multiple", memory_multiple, 3, 3 },
         { "unaligned", memory_unaligned, 2, 2 },
         { "reserved", memory_reserved, 4, 4 },
+        { "strings", memory_strings, 2, 2 },
         { "none", memory_none, 0, 0 },
     };
     static const uint64_t states[] = {
         STATE_PROBLEM, STATE_HV_PROBLEM, STATE_PRIV, STATE_HV,
     };
 
-    mtspr(SPR_MMCR1, EV_LOADS_1 | EV_STORES_2 | EV_INSNS(3) | EV_LOADS_4);
     for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
         for (unsigned s = 0; s < ARRAY_SIZE(states); s++) {
-            for (unsigned pmc = 1; pmc <= 4; pmc++) {
-                write_pmc(pmc, 0);
-            }
-            run(0, states[s], kinds[i].fn, (uint64_t)buffer);
-            expect(read_pmc(1), kinds[i].loads, "%s, state %u: loads",
-                   kinds[i].name, s);
-            expect(read_pmc(4), kinds[i].loads, "%s, state %u: loads, PMC4",
-                   kinds[i].name, s);
-            expect(read_pmc(2), kinds[i].stores, "%s, state %u: stores",
-                   kinds[i].name, s);
+            expect_accesses(kinds[i].name, kinds[i].fn, states[s],
+                            kinds[i].loads, kinds[i].stores);
         }
+    }
+}
+
+/* Those of further facilities, states and processors; many are helpers. */
+TEST(memory, facilities)
+{
+    const uint64_t all = MSR_FP | MSR_VEC | MSR_VSX;
+
+    expect_accesses("floats", memory_floats, STATE_PROBLEM | all, 5, 5);
+    expect_accesses("vectors", memory_vectors, STATE_PROBLEM | all, 9, 9);
+    expect_accesses("atomic", memory_atomic, STATE_PROBLEM, 15, 15);
+    expect_accesses("uncached", memory_uncached, STATE_HV, 4, 4);
+    if (is_power10()) {
+        mtspr(SPR_DEXCR, DEXCR_NPHIE);
+        expect_accesses("POWER10", memory_power10, STATE_PROBLEM | all, 5, 5);
+        mtspr(SPR_DEXCR, 0);
     }
 }
 

@@ -153,3 +153,30 @@ TEST(smp, alerts)
                "%u: SIAR of the other", period);
     }
 }
+
+/* Beside another processor, lwat of this kind is executed by itself. */
+CODE("smp_exclusive:\n"
+     "    nop\n"
+     "    nop\n"
+     "smp_exclusive_lwat:\n"
+     "    lwat r4, r3, 24\n"
+     "smp_exclusive_behind:\n"
+     "    nop\n"
+     "    blr\n");
+code_fn smp_exclusive;
+LABEL(smp_exclusive_lwat);
+LABEL(smp_exclusive_behind);
+
+TEST(smp, exclusive)
+{
+    static uint32_t pair[2] __attribute__((aligned(8)));
+
+    sample();
+    write_pmc(5, PMC_NEGATIVE - 3);
+    run(MMCR0_ALERT | MMCR0_FCECE | MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM,
+        smp_exclusive, (uint64_t)pair);
+    expect(sample_count, 1, "alerts");
+    expect(samples[0].siar, (uint64_t)smp_exclusive_lwat, "SIAR");
+    expect(samples[0].nip, (uint64_t)smp_exclusive_behind, "SRR0");
+    expect(read_pmc(5), PMC_NEGATIVE, "PMC5");
+}

@@ -20,9 +20,9 @@ STEP, STEP_MASKED = 1, 7
 RIP = 16
 
 
-def symbols(elf):
+def symbols(elf, nm='nm'):
     """Addresses of the symbols in an ELF file, by name."""
-    lines = subprocess.run(['nm', elf], capture_output=True, text=True,
+    lines = subprocess.run([nm, elf], capture_output=True, text=True,
                            check=True).stdout.splitlines()
     fields = (line.split() for line in lines)
     return {f[2]: int(f[0], 16) for f in fields if len(f) == 3}

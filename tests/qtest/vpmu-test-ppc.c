@@ -656,6 +656,66 @@ static void test_marked(void)
     stop(&m);
 }
 
+/*
+ * Code in the place of a partition's firmware, where it begins at 0x100: counts
+ * 2004 instructions, and switches the machine off.
+ */
+static const uint32_t program[] = {
+    0x3c800202, /*    lis r4,0x0202: instructions in PMC1 and PMC2, */
+    0x60841e1e, /*    ori r4,r4,0x1e1e: cycles in PMC3 and PMC4 */
+    0x7c9ec3a6, /*    mtspr MMCR1,r4 */
+    0x38800000, /*    li r4,0 */
+    0x7c9bc3a6, /*    mtspr MMCR0,r4: what follows is counted */
+    0x38a003e8, /*    li r5,1000 */
+    0x7ca903a6, /*    mtctr r5 */
+    0x60000000, /* 1: nop */
+    0x4200fffc, /*    bdnz 1b */
+    0x3c808000, /*    lis r4,0x8000 */
+    0x7c9bc3a6, /*    mtspr MMCR0,r4: the last that is */
+    0x38600000, /*    li r3,0 */
+    0x6063f000, /*    ori r3,r3,0xf000: H_RTAS */
+    0x38800200, /*    li r4,0x200 */
+    0x44000022, /*    sc 1 */
+    0x48000000, /*    b . */
+};
+
+/* At 0x200, what the call is to do: power-off, two arguments, one result. */
+static const uint32_t power_off[] = { 0x2003, 2, 1, 0, 0, 0 };
+
+static void put_words(uint8_t *to, const uint32_t *words, unsigned nr)
+{
+    unsigned i;
+
+    for (i = 0; i < nr; i++) {
+        stl_be_p(to + 4 * i, words[i]);
+    }
+}
+
+/* Executed by TCG, which is what a processor's counters are for. */
+static void test_executed(const void *data)
+{
+    uint8_t image[4096] = { 0 };
+    char *firmware = new_file();
+    Machine m = { 0 };
+    unsigned pmc;
+
+    put_words(image + 0x100, program, G_N_ELEMENTS(program));
+    put_words(image + 0x200, power_off, G_N_ELEMENTS(power_off));
+    g_assert_true(g_file_set_contents(firmware, (char *)image, sizeof(image),
+                                      NULL));
+    m.qts = qtest_initf("-accel tcg -nodefaults -no-shutdown -S "
+                        "-machine pseries -cpu %s -bios %s",
+                        (const char *)data, firmware);
+    delete_file(firmware);
+    qtest_qmp_assert_success(m.qts, "{'execute': 'cont'}");
+    qtest_qmp_eventwait(m.qts, "SHUTDOWN");
+    for (pmc = 1; pmc <= NR_PMCS; pmc++) {
+        g_test_message("PMC%u", pmc);
+        assert_spr(&m, spr_of(pmc), 2004);
+    }
+    stop(&m);
+}
+
 /* Threads of a core have PMUs, and run latches, of their own. */
 static void test_threads(const void *data)
 {
@@ -1482,6 +1542,9 @@ static void add_registers(void)
     static const char *const machines[] = {
         "powernv8", "powernv9", "powernv10",
     };
+    static const char *const cpus[] = {
+        "POWER7", "POWER8", "POWER9", "POWER10", "POWER11",
+    };
     unsigned i;
 
     add("bits", test_bits);
@@ -1499,6 +1562,9 @@ static void add_registers(void)
     add("count/run-latch-at-reset", test_run_latch_at_reset);
     add("count/core-latches", test_core_latches);
     add("count/marked", test_marked);
+    for (i = 0; i < G_N_ELEMENTS(cpus); i++) {
+        add_data("count/executed", cpus[i], cpus[i], test_executed);
+    }
     add_data("count/threads", "pseries", "pseries", test_threads);
     add_data("count/threads", "powernv9", "powernv9", test_threads);
 }

@@ -13,36 +13,51 @@ from test_counting import perf_event
 
 # perf opens an event per CPU, each of which counts its own period.  On one
 # CPU there is one such event; --per-thread has one that moves with the task.
-RECORD = 'perf record -q -m 16M -o /tmp/data'
+RECORD = 'perf record -q -m 16M --switch-events -o /tmp/data'
 PINNED = f'taskset 1 {RECORD}'
-ADDRESSES = "perf script -i /tmp/data -F ip | awk '{ print $1 }'"
+SCRIPT = 'perf script -i /tmp/data --show-switch-events'
+SWITCH = 'PERF_RECORD_SWITCH'
+ADDRESSES = f"{SCRIPT} -F ip | awk '{{ print $1 }}'"
+
+
+class Addresses(list):
+    """Of samples, and the numbers of those that follow a switch of tasks."""
+
+    def __init__(self):
+        super().__init__()
+        self.after_switch = set()
+
+    def add(self, word):
+        """An address, or a switch, as perf script prints it."""
+        if word == SWITCH:
+            self.after_switch.add(len(self) + 1)
+        else:
+            address = int(word, 16)
+            self.append(address if address < 1 << 63 else KERNEL)
 
 
 def addresses(output):
     """What perf script -F ip printed."""
-    found = (int(line, 16) for line in output.split())
-    return [address if address < 1 << 63 else KERNEL for address in found]
+    found = Addresses()
+    for word in output.split():
+        found.add(word)
+    return found
 
 
 def check_samples(got, period, total, address_of, event='event', itself=None):
     """Number and place of the samples of an event that happens @total times.
 
     address_of(N) is where the program is behind the Nth of these; there its
-    sample has to be.  A few may be elsewhere:
+    sample has to be.  It may be elsewhere only by what Linux does:
 
-    * on x86 they may be late by one event: if a single one is left of a period
-      when a task is preempted, Linux makes two of it; the next sample is on
-      time again;
-    * on Power they may be on the instruction itself, itself(N): if another
-      interrupt comes first, Linux takes its address from SIAR.
+    * on x86 it may be late by one event if the task was switched since the last
+      sample: if a single one is left of a period then, Linux makes two of it;
+      the next sample is on time again;
+    * on Power it may be on the instruction itself, itself(N): if another
+      interrupt comes first, Linux takes its address from SIAR.  How often that
+      happens is up to the host; it is seldom.
     """
     itself = itself or (lambda nth: address_of(nth - 1))
-
-    def elsewhere(nth):
-        if ARCH == 'x86_64':
-            return nth < total and address_of(nth + 1)
-        return itself(nth)
-
     few = 0
     for number, address in enumerate(got, 1):
         nth = number * period
@@ -50,12 +65,14 @@ def check_samples(got, period, total, address_of, event='event', itself=None):
                 f'their places, not {total // period}')
         if address == address_of(nth):
             continue
-        require(address == elsewhere(nth),
+        late = number in got.after_switch and nth < total
+        require(address == (itself(nth) if ARCH == 'ppc64'
+                            else late and address_of(nth + 1)),
                 f'sample {number} of {len(got)}, not {total // period}, of '
                 f'{event} is at {address:#x}, not {address_of(nth):#x}')
         few += 1
     require_equal(len(got), total // period, f'samples of {event}')
-    require(few <= 1 + len(got) // 20,
+    require(ARCH != 'ppc64' or few <= 1 + len(got) // 20,
             f'{few} of {len(got)} samples are not where they should be')
 
 
@@ -233,12 +250,14 @@ def samples_of_many_events(machine):
     """Counters do not disturb each other, even if they overflow together."""
     period = 23
     names = {perf_event(machine, event): event for event in SAMPLED_TOGETHER}
-    got = {name: [] for name in names}
+    got = {name: Addresses() for name in names}
     output = yield f'''
         {PINNED} -e {','.join(got)} -c {period} mixed
-        perf script -i /tmp/data -F event,ip'''
-    for event, address in re.findall(r'(\S+:u): +([0-9a-f]+)', output):
-        got[event] += addresses(address)
+        {SCRIPT} -F event,ip'''
+    for switch, event, address in re.findall(
+            rf'({SWITCH})|(\S+:u): +([0-9a-f]+)', output):
+        for name in got if switch else [event]:
+            got[name].add(switch or address)
     for name, found in got.items():
         check_mixed(names[name], found, period)
 
@@ -275,6 +294,9 @@ def samples_of_migrating_task(machine):
         perf script -i /tmp/data -F cpu,ip'''
     for cpu, trace in enumerate(affinity_traces()):
         got = re.findall(rf'\[00{cpu}\]\s+([0-9a-f]+)', output)
-        check_samples(addresses(' '.join(got)), period, len(trace),
+        got = addresses(' '.join(got))
+        # It is switched in each round, and has many in a period.
+        got.after_switch.update(range(1, len(got) + 1))
+        check_samples(got, period, len(trace),
                       lambda nth, trace=trace: trace[nth - 1],
                       f'instructions on CPU {cpu}')

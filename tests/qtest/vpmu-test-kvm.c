@@ -11,7 +11,8 @@
 #include "qemu/osdep.h"
 #include "vpmu-test-x86.h"
 
-#define KVM_ARGS "-accel kvm -machine q35 -S -cpu host,pmu=on"
+#define KVM_MACHINE "-accel kvm -machine q35 -S "
+#define KVM_ARGS KVM_MACHINE "-cpu host,pmu=on"
 
 enum {
     MSR_LEGACY_EVTSEL0 = 0xc0010000,
@@ -36,16 +37,21 @@ static uint64_t counter_value(unsigned i)
     return 0x123456789a + i;
 }
 
-static void fill(Machine *m)
+static void fill_counters(Machine *m)
 {
     for (unsigned i = 0; i < NR_CORE; i++) {
         wrmsr(m, MSR_CTL0 + 2 * i, selector_value(i));
         wrmsr(m, MSR_CTR0 + 2 * i, counter_value(i));
     }
+}
+
+static void fill(Machine *m)
+{
+    fill_counters(m);
     wrmsr(m, MSR_GLOBAL_CTL, BIT64(1) | BIT64(4));
 }
 
-static void assert_filled(Machine *m)
+static void assert_counters_filled(Machine *m)
 {
     for (unsigned i = 0; i < NR_CORE; i++) {
         assert_msr(m, MSR_CTL0 + 2 * i, selector_value(i));
@@ -55,6 +61,11 @@ static void assert_filled(Machine *m)
         assert_msr(m, MSR_LEGACY_EVTSEL0 + i, selector_value(i));
         assert_msr(m, MSR_LEGACY_CTR0 + i, counter_value(i));
     }
+}
+
+static void assert_filled(Machine *m)
+{
+    assert_counters_filled(m);
     assert_msr(m, MSR_GLOBAL_CTL, BIT64(1) | BIT64(4));
 }
 
@@ -67,16 +78,21 @@ static void test_registers(void)
     stop(&m);
 }
 
+static void assert_counters_reset(Machine *m)
+{
+    for (unsigned i = 0; i < NR_CORE; i++) {
+        assert_msr(m, MSR_CTL0 + 2 * i, 0);
+        assert_msr(m, MSR_CTR0 + 2 * i, 0);
+    }
+}
+
 static void test_reset(void)
 {
     Machine m = start(KVM_ARGS);
 
     fill(&m);
     qtest_system_reset(m.qts);
-    for (unsigned i = 0; i < NR_CORE; i++) {
-        assert_msr(&m, MSR_CTL0 + 2 * i, 0);
-        assert_msr(&m, MSR_CTR0 + 2 * i, 0);
-    }
+    assert_counters_reset(&m);
     assert_msr(&m, MSR_GLOBAL_STATUS, 0);
     assert_msr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL);
     stop(&m);
@@ -89,6 +105,22 @@ static void test_migration(void)
     fill(&m);
     migrate_machine(&m, KVM_ARGS);
     assert_filled(&m);
+    stop(&m);
+}
+
+/* Nobody has asked for a PMU; CPUID tells of six counters, and no more. */
+static void test_not_asked_for(void)
+{
+    const char *args = KVM_MACHINE "-cpu EPYC-Genoa";
+    Machine m = start(args);
+    uint64_t val;
+
+    fill_counters(&m);
+    g_assert_false(try_rdmsr(&m, MSR_GLOBAL_CTL, &val));
+    migrate_machine(&m, args);
+    assert_counters_filled(&m);
+    qtest_system_reset(m.qts);
+    assert_counters_reset(&m);
     stop(&m);
 }
 
@@ -131,6 +163,7 @@ void add_kvm_cases(void)
         qtest_add_func("/vpmu/kvm/registers", test_registers);
         qtest_add_func("/vpmu/kvm/reset", test_reset);
         qtest_add_func("/vpmu/kvm/migration", test_migration);
+        qtest_add_func("/vpmu/kvm/not-asked-for", test_not_asked_for);
         qtest_add_func("/vpmu/kvm/leftovers", test_leftovers);
         qtest_add_func("/vpmu/kvm/two-cpus", test_two_cpus);
     }

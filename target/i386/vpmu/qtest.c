@@ -20,8 +20,8 @@
  * those that the kernel keeps.
  *
  * Hosts whose KVM has Intel's PMU are rare where tests run.  What QEMU resets
- * and migrates of one does not depend on the kernel: vpmu_kvm makes a PMU one of
- * those, with so many fixed counters at most.
+ * and migrates of one does not depend on the kernel: vpmu_kvm makes a PMU one
+ * of those, with so many fixed counters at most.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

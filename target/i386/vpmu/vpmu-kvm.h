@@ -29,8 +29,8 @@
  * Fills in the properties that were not given.  With pmu=off the kernel's
  * PMU is disabled, if the machine type is not one of those with which QEMU did
  * not; if the kernel cannot (KVM_CAP_PMU_CAPABILITY), and the guest sees that,
- * there is a warning.  Where the host has no PMU for guests, the guest has none;
- * a user who has asked for it is told.
+ * there is a warning.  Where the host has no PMU for guests, the guest has
+ * none; a user who has asked for it is told.
  *
  * Returns: false with @errp set if what was asked for cannot be had.
  */
@@ -75,11 +75,11 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
  * @cpu: the CPU, whose CPUID the kernel has been told; in its thread, with
  *       the big lock
  *
- * Registers that the kernel ought to have, and refuses to read or to set to what
- * they hold after a reset, are left out from now on, with a warning.  The host's
- * accounts are opened, if they are asked for, of a vCPU without a PMU as well;
- * that they cannot be had, and that counters of a guest cannot be watched, are
- * warnings, too.
+ * Registers that the kernel ought to have, and refuses to read or to set to
+ * what they hold after a reset, are left out from now on, with a warning.  The
+ * host's accounts are opened, if they are asked for, of a vCPU without a PMU as
+ * well; that they cannot be had, and that counters of a guest cannot be
+ * watched, are warnings, too.
  */
 void x86_vpmu_kvm_attach(X86CPU *cpu);
 

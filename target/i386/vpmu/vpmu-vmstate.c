@@ -138,7 +138,7 @@ const VMStateDescription vmstate_x86_vpmu = {
 };
 
 /*
- * The subsection that QEMU without this PMU has, too: cpu/msr_architectural_pmu.
+ * cpu/msr_architectural_pmu, a subsection that QEMU without this PMU has, too.
  * It is about Intel's registers under KVM, and for these has all there is.
  *
  * All others leave in it what a PMU holds that is not used.  QEMU without this
@@ -146,7 +146,10 @@ const VMStateDescription vmstate_x86_vpmu = {
  * KVM itself; so the guest can go to it.  With this PMU, nothing is lost.
  */
 
-/* Bit 0 of a register that has no value, to say that others may be 0. */
+/*
+ * In IA32_PERF_GLOBAL_OVF_CTRL, which holds nothing: have the subsection sent,
+ * though all else may be 0.
+ */
 #define LEFTOVERS 1
 
 static void clear_stock_state(CPUX86State *env)

@@ -9,7 +9,8 @@ import subprocess
 
 import harness
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent.parent
 
 # The second guest appends to /tmp/l2.out, and $l2 is its process; its QEMU takes
 # commands if it is given the options in $monitor.

@@ -115,7 +115,8 @@ REFUSALS = {
 
 
 # The cases of tests/qtest/vpmu-test-kvm.c.
-QTESTS = ['registers', 'reset', 'migration', 'leftovers', 'two-cpus']
+QTESTS = ['registers', 'reset', 'migration', 'not-asked-for', 'leftovers',
+          'two-cpus']
 
 # How many of the programs below end by themselves.
 ENDS = 5
@@ -151,7 +152,7 @@ def linux_to_stock():
     yield 'until_l2 "^@ l2 alive"; save_l2 /tmp/linux; phase linux/stock'
     yield (f'L2_QEMU={STOCK} l2 /tmp/job -L /usr/share/qemu $monitor '
            '-incoming file:/tmp/linux >> /tmp/l2.out & l2=$!')
-    yield 'arrive_l2; until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
+    yield 'until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
 
 
 class Phases:

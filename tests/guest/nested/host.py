@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What QEMU says of its host: of counters that a guest has lost, what other
+hosts refuse, and with which remedy.
+
+The second guests are of a few instructions each, rom.S.  What they have not
+lost is not reported, however often QEMU looks, which its trace tells; and what
+they have is.  Hosts that are not at hand are made of this one, other-host.c.
+"""
+
+import json
+import subprocess
+
+from harness import BUILD
+from l1 import HERE, boot, differs
+
+PROGRAMS = BUILD / 'tests' / 'guest' / 'nested'
+
+# Of AMD's selectors: counts, in the kernel and in user mode; once per cycle;
+# and where that is not so.
+COUNT = 0x430000
+ONCE = 1 << 24
+INVERTED = 1 << 23
+INSTRUCTIONS, CYCLES = 0xc0, 0x76
+
+# Second guests: what they do, and what their counters count meanwhile.
+ROMS = {
+    'halted': ('HALT', COUNT | INSTRUCTIONS, COUNT | CYCLES),
+    'running': ('LOOP', COUNT | INSTRUCTIONS | ONCE,
+                COUNT | CYCLES | ONCE | INVERTED),
+    'not_counting': ('LOOP',),
+    'ending': ('END',),
+}
+# More instructions than any of them has before it halts or loops.
+ROM_LENGTH = 50
+PMU = 'pmu=on,pmu-host-perf=on'
+# What is run: name, second guest, CPU properties.
+RUNS = {
+    'halted': ('halted', PMU),
+    'running': ('running', PMU),
+    'without_pmu': ('not_counting', 'pmu=off,pmu-host-perf=on'),
+}
+# So often QEMU looks, at each of them at the same time.
+LOOKS = 30
+LOST = 'has taken performance counters away'
+# All the counters there are.
+HOGS = ','.join(['cycles:D'] * 6)
+LINE = 'pmu_host_account cpu 0, guest'
+
+FUNCTIONS = """
+# say NAME OPTION...: what QEMU says of these options
+say() {
+    echo "@ l1 said $1"
+    shift
+    env $other qemu-system-x86_64 -L /usr/share/qemu -nodefaults \\
+        -display none -machine pc -m 32 -bios /ending.bin \\
+        -global apic-common.vapic=off \\
+        -device isa-debug-exit,iobase=0xf4,iosize=0x4 "$@" < /dev/null 2>&1 |
+        sed 's/^/@ l2 /'
+}
+# on OTHER NAME OPTION...: what it says on another host
+on() {
+    other="LD_PRELOAD=/other-host.so OTHER_HOST=$1"
+    shift
+    say "$@"
+    other=
+}
+# watch NAME ROM PROPERTIES: a second guest with the host's accounts
+watch() {
+    qemu-system-x86_64 -L /usr/share/qemu -nodefaults -display none \\
+        -machine pc -m 32 -bios /$2.bin -global apic-common.vapic=off \\
+        -accel kvm -cpu host,$3 -serial file:/tmp/$1.out -D /tmp/$1.trace \\
+        -trace 'pmu_host_*' -trace 'x86_vpmu_kvm_*' \\
+        < /dev/null 2> /tmp/$1.errors &
+    eval "$1=$!"
+    touch /tmp/$1.out /tmp/$1.trace
+}
+# lines NAME PATTERN: in its trace
+lines() { grep -c "$2" /tmp/$1.trace; }
+# watched NAME PATTERN COUNT: until its trace has so many, or it is no more
+watched() {
+    eval "process=\\$$1"
+    until [ "$(lines "$1" "$2")" -ge $3 ] || ! kill -0 $process 2> /dev/null; do
+        sleep 1
+    done
+}
+"""
+
+
+def filter_of(*events):
+    return "-object '" + json.dumps(
+        {'qom-type': 'kvm-pmu-filter', 'id': 'f0', 'action': 'deny',
+         'events': events}) + "'"
+
+
+def masked(select):
+    return {'format': 'x86-masked-entry', 'select': select, 'mask': 1,
+            'match': 1, 'exclude': False}
+
+
+KVM = '-accel kvm -cpu host'
+# What QEMU says, before it goes on or gives up: on which host, with which
+# options, and parts of the message.
+MESSAGES = {
+    'mediated_pmu_that_is_busy': (
+        'busy', f'{KVM},pmu=on', ['enable_mediated_pmu', 'perf']),
+    'entry_that_intel_does_not_know': (
+        'intel', '-accel kvm,pmu-filter=f0 -cpu host,pmu=on '
+        + filter_of(masked(0xc0), masked(0x1c0)),
+        ['entry 2', '0x1c0', '0xff']),
+    'kernel_that_cannot_disable_its_pmu': (
+        'old', f'{KVM},pmu=off', ['Linux 5.18']),
+    'filter_that_makes_no_sense': (
+        None, '-accel kvm -cpu host ' + filter_of(
+            {**masked(1), 'match': 2}), ['gives 0x2', 'set in mask']),
+}
+# The same where KVM has no PMU for guests.
+MESSAGES_WITHOUT_PMU = {
+    'counters_of_no_pmu': (
+        None, f'{KVM},pmu-gp-counters=4', ['enable_pmu must be Y']),
+}
+
+
+def build_programs():
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-o',
+                    PROGRAMS / 'other-host.so', HERE / 'other-host.c'],
+                   check=True)
+    for name, (macro, *selectors) in ROMS.items():
+        macros = [f'-DCTL{i}={value:#x}' for i, value in enumerate(selectors)]
+        part = PROGRAMS / f'{name}.o'
+        subprocess.run(['cc', '-c', '-m32', f'-D{macro}', *macros, '-o', part,
+                        HERE / 'rom.S'], check=True)
+        subprocess.run(['ld', '-m', 'elf_i386', '-e', '0', '-Ttext=0',
+                        '--oformat', 'binary', '-o', PROGRAMS / f'{name}.bin',
+                        part], check=True)
+
+
+def messages(table):
+    for name, (host, options, _) in table.items():
+        yield f'on {host} {name} {options}' if host else f'say {name} {options}'
+
+
+def contention(name):
+    """The first guest takes the counters away from a second."""
+    yield f'perf stat -a -e {HOGS} -o /tmp/hogs sleep 1000 &'
+    yield f"until grep '{LOST}' /tmp/{name}.errors > /tmp/lost; do"
+    yield f'    kill -0 ${name} || break'
+    yield '    sleep 1'
+    yield 'done'
+    yield 'echo "@ l1 taken $(sed "s/.*(counters //; s/).*//" /tmp/lost)"'
+
+
+def script():
+    yield FUNCTIONS
+    for name, (rom, properties) in RUNS.items():
+        yield f'watch {name} {rom} {properties}'
+    # They are there until they are ended.
+    for name in RUNS:
+        yield f"watched {name} '{LINE}' {LOOKS}"
+    for name in RUNS:
+        yield f'echo "@ l1 began {name} $(cat /tmp/{name}.out)"'
+        yield f'echo "@ l1 lost {name} $(grep -c "{LOST}" /tmp/{name}.errors)"'
+        yield f'echo "@ l1 looks {name} $(lines {name} x86_vpmu_kvm_get)"'
+        yield f'echo "@ l1 account {name}" $(grep "{LINE}" /tmp/{name}.trace |'
+        yield 'sed "s/.*guest: //; s/ .*//" | sed -n "1p; \\$p")'
+        yield f"sed 's/^/# {name}: /' /tmp/{name}.errors"
+    yield from contention('running')
+    yield 'kill $(jobs -p); wait'
+    yield from messages(MESSAGES)
+    yield 'rmmod kvm-amd kvm'
+    yield ("sed 's/kvm.ko/& enable_pmu=0/' /modules/load > /tmp/load; "
+           'sh /tmp/load')
+    yield from messages(MESSAGES_WITHOUT_PMU)
+    yield 'echo @ l1 end'
+
+
+class Host:
+    def __init__(self, options):
+        self.options = options
+
+    def results(self):
+        """Names of tests, and what is wrong or None."""
+        build_programs()
+        lines, output = boot(
+            self.options, script(),
+            [(PROGRAMS / name, f'/{name}') for name in
+             ('other-host.so', *(f'{name}.bin' for name in ROMS))])
+        # By question and name of a run, what was printed.
+        printed = {}
+        said = {}
+        for level, what, values in lines:
+            if level == 'l2':
+                now.append(' '.join([what, *values]))
+            elif what == 'said':
+                now = said[values[0]] = []
+            else:
+                printed[(what, *values[:1])] = values[1:]
+        if ('end',) not in printed:
+            yield 'l1/says_of_its_host', 'no end: ' + repr(output[-700:])
+            return
+        yield from self.results_of_runs(printed)
+        for name, (_, _, parts) in {**MESSAGES, **MESSAGES_WITHOUT_PMU}.items():
+            text = '\n'.join(said[name])
+            yield f'kvm/says/{name}', None if all(
+                part in text for part in parts) else f'it said: {text!r}'
+
+    def results_of_runs(self, printed):
+        for name in RUNS:
+            yield f'l1/runs/{name}', differs(printed['began', name], ['!'])
+            yield f'l1/nothing_is_lost/{name}', differs(
+                printed['lost', name], ['0'])
+        executed = int(printed['account', 'halted'][-1])
+        yield 'l1/halted_guest_stays_halted', None if executed < ROM_LENGTH \
+            else f'it executed {executed}'
+        looks = int(printed['looks', 'halted'][0])
+        yield 'l1/halted_guest_is_not_looked_at', None if looks < LOOKS / 2 \
+            else f'{looks} times'
+        # The other one that runs is inverted.
+        yield 'l1/lost_counter_is_reported', differs(
+            [values for values in printed if values[0] == 'taken'],
+            [('taken', '0x1')])
+        first, last = map(int, printed['account', 'without_pmu'])
+        yield 'l1/accounts_without_pmu', None if first < last \
+            else f'{first} to {last}'

@@ -1,0 +1,45 @@
+/*
+ * A second guest of a few instructions: counts, and halts or runs on, or ends
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * It begins in real mode, as a BIOS does.  CTL0 and CTL1 are what is written to
+ * the selectors of AMD's first two counters, if that is defined; with HALT it
+ * then halts for good, with END it ends QEMU.
+ */
+
+#define PERF_CTL0       0xc0010200
+#define SERIAL          0x3f8
+/* Of QEMU's device isa-debug-exit. */
+#define DEBUG_EXIT      0xf4
+
+        .code16
+        .text
+start:
+#ifdef CTL0
+        xor     %edx, %edx
+        mov     $PERF_CTL0, %ecx
+        mov     $CTL0, %eax
+        wrmsr
+        mov     $PERF_CTL0 + 2, %ecx
+        mov     $CTL1, %eax
+        wrmsr
+#endif
+        mov     $SERIAL, %dx
+        mov     $'!', %al
+        out     %al, %dx
+#ifdef END
+        out     %al, $DEBUG_EXIT
+#endif
+        cli
+1:
+#ifdef HALT
+        hlt
+#endif
+        jmp     1b
+
+        .org    0xfff0
+        jmp     start
+        .org    0x10000, 0
+
+        .section .note.GNU-stack, "", @progbits

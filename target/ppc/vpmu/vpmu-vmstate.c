@@ -58,11 +58,15 @@ const VMStateDescription vmstate_ppc_vpmu = {
     }
 };
 
-/* The guest has events counted, or its PMU is to interrupt. */
+/*
+ * The guest has events counted, or its PMU is to interrupt.  Before POWER8, the
+ * registers of CPUs without a PMU keep what is written all the same.
+ */
 static bool counts_events(const CPUPPCState *env)
 {
-    return env->spr[SPR_POWER_MMCR1]
-           || env->spr[SPR_POWER_MMCR0] & (MMCR0_PMAE | MMCR0_PMAO);
+    return env->insns_flags2 & PPC2_ISA207S
+           && (env->spr[SPR_POWER_MMCR1]
+               || env->spr[SPR_POWER_MMCR0] & (MMCR0_PMAE | MMCR0_PMAO));
 }
 
 bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp)

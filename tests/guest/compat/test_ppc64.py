@@ -43,7 +43,8 @@ def differences(machine, cpu):
 
 
 @test(each=[('pseries-9.2', cpu) for cpu in CPUS]
-      + [('pseries-8.2', 'POWER9'), ('pseries-6.2', 'POWER9'),
+      + [('pseries-9.2', 'POWER7'), ('pseries-8.2', 'POWER9'),
+         ('pseries-6.2', 'POWER9'),
          ('powernv8', None), ('powernv9', None), ('powernv10', None)])
 def same_device_tree(machine, cpu):
     require(differs(differences(machine, cpu), {}))

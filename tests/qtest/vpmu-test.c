@@ -711,7 +711,7 @@ static void test_migration_of_width(void)
     stop(&m);
     widen_in_stream(path, value);
     m = start(args);
-    wait_for_migration(&m);
+    wait_for_status(&m, "completed");
     g_assert_cmphex(face->read(&m, 0), ==,
                     deposit64(MAKE_64BIT_MASK(0, face->width), 0, 32, value));
     stop(&m);

@@ -53,15 +53,23 @@ running()
     done 2> /dev/null | wc -l
 }
 
-# announce N PROGRAM [LINE TICKS]: say "@@@ begin", or that, as soon as so many
-# of it are in their middle, and have run for so long
+# announce N PROGRAM [TICKS LINE]...: say a line as soon as so many of it are in
+# their middle, and have run for so long; one line after the other.  Without
+# any, "@@@ begin" when they have begun.
 announce()
 {
+    local number=$1 program=$2
+
+    shift 2
+    [ $# -gt 0 ] || set -- 1 '@@@ begin'
     (
-        until [ "$(running "$2" "${4:-1}")" = "$1" ]; do
-            sleep 0.1
+        while [ $# -gt 0 ]; do
+            until [ "$(running "$program" "$1")" = "$number" ]; do
+                sleep 0.1
+            done
+            echo "$2"
+            shift 2
         done
-        echo "${3:-@@@ begin}"
     ) &
 }
 

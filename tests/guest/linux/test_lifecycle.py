@@ -30,14 +30,13 @@ PERIOD = 10000019
 COUNT_AND_RECORD = f'''
 . /tests/guest.sh
 guest_setup
-perf record -q -o /tmp/data -e instructions:u -c {PERIOD} long &
+perf record -q -o /tmp/data -e instructions:u -c {PERIOD} long & record=$!
 until pidof long > /dev/null; do
     sleep 0.1
 done
-announce 2 long
-announce 2 long '@@@ later' 20
+announce 2 long 1 '@@@ begin' 20 '@@@ later'
 count {events_of_long(UP)} long
-wait
+wait $record
 echo @@@ samples
 perf script -i /tmp/data -F ip
 echo @@@ complaints

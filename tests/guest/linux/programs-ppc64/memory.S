@@ -1,6 +1,9 @@
 /*
  * Instructions that access memory, inline and in helpers
  *
+ * A conditional store that an interrupt makes fail would be counted as that:
+ * without a reservation, it always fails.  ../../bare-ppc has the others.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
@@ -28,8 +31,6 @@ _start: lis 4,buf@ha
         stxvd2x 35,0,4  # S
         lq 12,0(4)      # L
         stq 12,0(4)     # S
-        ldarx 7,0,4     # L
-        stdcx. 7,0,4    # S
         stdcx. 7,0,4    # S fails
         dcbz 0,4        # S
         dcbst 0,4
@@ -44,7 +45,7 @@ _start: lis 4,buf@ha
         .bss
         .balign 128
 buf:    .skip 256
-        expect instructions, 9+N*24+QUIT
-        expect loads, N*10
-        expect stores, N*10
+        expect instructions, 9+N*22+QUIT
+        expect loads, N*9
+        expect stores, N*9
         expect failed, N

@@ -319,6 +319,7 @@ static void test_svme_changes(void)
 }
 
 static const Event genoa_events[] = {
+    { 0, 0x40, T(LOADS) | T(STORES) },
     { 0, 0x76, T(CYCLES) },
     { 1, 0xc0, T(INSNS) },
     { 2, 0xc2, BRANCHES },
@@ -365,6 +366,7 @@ static const Event epyc_events[] = {
 };
 
 static const Event opteron_events[] = {
+    { 2, 0x40, T(LOADS) | T(STORES) },
     { 3, 0xc0, T(INSNS) },
     { 0, 0x76, T(CYCLES) },
     { 0, 0xc2, BRANCHES },

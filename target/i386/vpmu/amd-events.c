@@ -19,6 +19,7 @@
 
 /* Since the Athlon */
 static const X86VPmuEvent k7_events[] = {
+    { CODE(0x40, 0x00), PMU_EVENT_ACCESSES },
     { CODE(0x76, 0x00), PMU_EVENT_CYCLES },
     { CODE(0xc0, 0x00), PMU_EVENT_INSNS },
     { CODE(0xc2, 0x00), PMU_EVENT_BRANCHES },

@@ -99,6 +99,9 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
     } else if (!wants_pmu(cpu)) {
         error_setg(errp, "%s needs a CPU with a PMU", given);
         error_append_hint(errp, "Add pmu=on.\n");
+    } else if (kvm_enabled()) {
+        error_setg(errp, "%s needs a CPU that has CPUID leaf 0xA", given);
+        error_append_hint(errp, "Add level=10.\n");
     } else {
         error_setg(errp, "%s: there is no PMU for CPUs of this vendor yet",
                    given);

@@ -122,7 +122,7 @@ EVENTS_OF = {ICELAKE: {**EVENTS, 'conditional': 'r11c4:u'},
 # there is refused.
 UNCOUNTED_ON_AMD = [
     'cache-references', 'cache-misses', 'branch-misses',
-    'stalled-cycles-frontend', 'L1-dcache-loads', 'L1-dcache-load-misses',
+    'stalled-cycles-frontend', 'L1-dcache-load-misses',
     'L1-dcache-prefetches', 'L1-icache-loads', 'L1-icache-load-misses',
     'iTLB-loads']
 UNCOUNTED = {
@@ -130,7 +130,7 @@ UNCOUNTED = {
     GENOA: UNCOUNTED_ON_AMD,
     EPYC: [*UNCOUNTED_ON_AMD, 'stalled-cycles-backend'],
     OPTERON: [*UNCOUNTED_ON_AMD, 'stalled-cycles-backend', 'LLC-loads',
-              'LLC-load-misses', 'dTLB-loads'],
+              'LLC-load-misses'],
 }
 
 # No more than that at a time, so that all are counted all the time, beside

@@ -164,6 +164,37 @@ def recorded_branches_move(source, target, machine, cpu):
     move(bare_with(BRANCHES), source, target, machine_of(machine, cpu))
 
 
+# In a stream the BHRB's offset, of 8 bytes, is behind its subsection's name and
+# version.
+OFFSET_BEHIND = b'cpu/bhrb\0\0\0\1'
+BRANCHES_SIZE = 32 * 8
+
+
+def offset_in(data):
+    at = data.index(OFFSET_BEHIND) + len(OFFSET_BEHIND)
+    return slice(at, at + 8)
+
+
+@test(each=[('POWER8', BRANCHES_SIZE), ('POWER9', 1 << 40), ('POWER10', 12)])
+def offset_of_branches_is_cut(cpu, offset):
+    """Translated code stores there: beyond the buffer, into QEMU's memory."""
+    bare = bare_with(BRANCHES)
+    machine = machine_of('pseries', cpu)
+    state = pathlib.Path(bare.state.name)
+    with bare.start(OURS, machine) as qemu:
+        go_on(qemu)
+        qemu.leave(state)
+    data = bytearray(state.read_bytes())
+    data[offset_in(data)] = offset.to_bytes(8, 'big')
+    state.write_bytes(data)
+    with bare.start(OURS, machine, *INCOMING) as qemu:
+        qemu.arrive(state)
+        qemu.leave(state)
+    data = state.read_bytes()
+    loaded = int.from_bytes(data[offset_in(data)], 'big')
+    require(differs(loaded, offset % BRANCHES_SIZE // 8 * 8))
+
+
 def parts(which, machine, program_parts):
     """The states and subsections that it sends of its CPU."""
     bare = bare_with(program_parts)

@@ -12,14 +12,14 @@
 
 static PmuManual *engine_of(CPUState *cpu)
 {
-    return cpu->pmu && cpu->pmu->ops == &pmu_manual_ops ? cpu->pmu->engine
-                                                        : NULL;
+    return cpu->pmu && pmu_is_driven_by(cpu->pmu, &pmu_manual_ops)
+           ? pmu_engine(cpu->pmu) : NULL;
 }
 
 static void cmd_count(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
 {
     if (!engine_of(cpu) || arg[0] >= PMU_TALLY__MAX
-        || arg[1] >= cpu->pmu->nr_modes) {
+        || arg[1] >= pmu_nr_modes(cpu->pmu)) {
         qtest_sendf(chr, "FAIL no such tally or mode\n");
         return;
     }

@@ -89,7 +89,7 @@ struct PmuTcg {
 
 static PmuTcg *engine_of(CPUState *cpu)
 {
-    return cpu->pmu->engine;
+    return pmu_engine(cpu->pmu);
 }
 
 static unsigned current_mode(CPUState *cpu)
@@ -366,7 +366,6 @@ static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
 }
 
 const PmuEngineOps pmu_tcg_ops = {
-    .name = "tcg",
     .sync = tcg_sync,
     .tally = tcg_tally,
     .timed = tcg_timed,
@@ -417,7 +416,7 @@ static bool is_reproducible(PmuTally tally)
 
 void pmu_tcg_count(CPUState *cpu, PmuTally tally)
 {
-    if (cpu->pmu && (cpu->pmu->wanted & (1u << tally))
+    if (cpu->pmu && (engine_of(cpu)->wanted & (1u << tally))
         && is_reproducible(tally)
         && --*pmu_tcg_cell(cpu, tally, current_mode(cpu)) <= 0) {
         request_fold(cpu);
@@ -433,6 +432,7 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
 
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
 {
+    assert(pmu_in_transaction(engine->cpu->pmu));
     engine->note_addresses = note;
 }
 

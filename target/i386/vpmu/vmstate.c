@@ -94,7 +94,7 @@ static bool has_leftovers(const X86VPmu *v)
 {
     bool found = v->global_ctrl != v->global_reset;
 
-    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         found |= pmu_peek(v->pmu, i) != 0;
     }
     return found;

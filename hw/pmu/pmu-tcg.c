@@ -423,6 +423,17 @@ void pmu_tcg_count(CPUState *cpu, PmuTally tally)
     }
 }
 
+void pmu_tcg_count_tlb_miss(CPUState *cpu, MMUAccessType access)
+{
+    static const PmuTally tallies[] = {
+        [MMU_DATA_LOAD] = PMU_TALLY_DTLB_LOAD_MISSES,
+        [MMU_DATA_STORE] = PMU_TALLY_DTLB_STORE_MISSES,
+        [MMU_INST_FETCH] = PMU_TALLY_ITLB_MISSES,
+    };
+
+    pmu_tcg_count(cpu, tallies[access]);
+}
+
 bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
 {
     *pc = cpu->neg.pmu.site_pc;

@@ -130,6 +130,12 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
  */
 
 /**
+ * pmu_tcg_count_tlb_miss - count an access that missed the softmmu's TLB
+ * @cpu: the vCPU, as for pmu_tcg_count()
+ * @access: what the program wanted
+ */
+
+/**
  * pmu_tcg_take_back - take back an event that was counted in translated code
  * @cpu: the vCPU, still in the mode in which the event was counted
  * @tally: what has not happened after all
@@ -146,6 +152,7 @@ static inline void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
 }
 #else
 void pmu_tcg_count(CPUState *cpu, PmuTally tally);
+void pmu_tcg_count_tlb_miss(CPUState *cpu, MMUAccessType access);
 void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
 #endif
 

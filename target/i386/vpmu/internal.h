@@ -7,9 +7,7 @@
 #ifndef I386_VPMU_INTERNAL_H
 #define I386_VPMU_INTERNAL_H
 
-#include "hw/pmu/pmu.h"
-#include "hw/pmu/pmu-manual.h"
-#include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "vpmu.h"
 #include "events.h"
 #include "filter.h"
@@ -141,12 +139,10 @@ typedef enum X86VPmuEngine {
  * struct X86VPmu - the PMU of one CPU
  * @cpu: the CPU
  * @ops: its vendor's register file
- * @pmu: its counters: general-purpose ones, then fixed ones
- * @tcg: what drives them, under TCG
- * @manual: or what drives them otherwise: qtest; and nothing, under KVM
+ * @unit: its counters, and what drives them
+ * @pmu: the counters of @unit: general-purpose ones, then fixed ones
  * @hidden: of the registers that KVM should keep, those it does not; bit n is
  *          the n-th in the order of X86VPmuOps.state
- * @stopped: called when the machine starts and stops
  * @engine: of enum X86VPmuEngine; a state does not go from one to another
  * @vendor: the CPU's, as CPUID has it in EBX
  * @version: of the architecture of the registers; AMD's are 2 with the global
@@ -165,11 +161,9 @@ typedef enum X86VPmuEngine {
 struct X86VPmu {
     X86CPU *cpu;
     const X86VPmuOps *ops;
+    PmuCpu *unit;
     Pmu *pmu;
-    PmuTcg *tcg;
-    PmuManual *manual;
     uint64_t hidden;
-    VMChangeStateEntry *stopped;
     uint32_t engine;
     uint32_t vendor;
     uint32_t version;

@@ -88,9 +88,9 @@ static uint64_t type_of_sample(PpcVPmu *v)
  */
 void ppc_vpmu_sample_update(PpcVPmu *v)
 {
-    if (v->tcg) {
-        pmu_tcg_note_addresses(v->tcg, *spr(v, SPR_POWER_MMCRA)
-                                       & MMCRA_SAMPLE_ENABLE);
+    if (v->unit->tcg) {
+        pmu_tcg_note_addresses(v->unit->tcg, *spr(v, SPR_POWER_MMCRA)
+                                             & MMCRA_SAMPLE_ENABLE);
     }
 }
 

@@ -12,10 +12,42 @@
 #include "system/qtest.h"
 #include "system/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
+#include "trace.h"
 
 bool pmu_cpu_is_emulated(void)
 {
     return tcg_enabled() || qtest_enabled();
+}
+
+/*
+ * Overflow
+ */
+
+/* Where nothing is executed there are neither addresses nor modes. */
+static void trace_overflows(const PmuCpu *unit, uint64_t counters)
+{
+    uint64_t pc = 0;
+    unsigned mode = 0;
+
+    if (tcg_enabled()) {
+        pmu_tcg_where(unit->cpu, &pc, &mode);
+    }
+    for (unsigned i = 0; i < pmu_nr_counters(unit->pmu); i++) {
+        if (counters >> i & 1) {
+            trace_pmu_overflow(unit->cpu->cpu_index, i,
+                               pmu_peek(unit->pmu, i), pc, mode);
+        }
+    }
+}
+
+static void handle_overflow(void *opaque, uint64_t counters)
+{
+    const PmuCpu *unit = opaque;
+
+    if (trace_event_get_state_backends(TRACE_PMU_OVERFLOW)) {
+        trace_overflows(unit, counters);
+    }
+    unit->overflow(unit->opaque, counters);
 }
 
 /*
@@ -29,11 +61,11 @@ static Pmu *create_counters(PmuCpu *unit, const PmuCpuConfig *config)
     if (tcg_enabled()) {
         unit->tcg = pmu_tcg_new(unit->cpu, &cycles);
         return pmu_new(config->nr_counters, config->nr_modes, &pmu_tcg_ops,
-                       unit->tcg, config->overflow, config->opaque);
+                       unit->tcg, handle_overflow, unit);
     }
     unit->manual = g_new0(PmuManual, 1);
     return pmu_new(config->nr_counters, config->nr_modes, &pmu_manual_ops,
-                   unit->manual, config->overflow, config->opaque);
+                   unit->manual, handle_overflow, unit);
 }
 
 /*
@@ -54,6 +86,8 @@ PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config)
     PmuCpu *unit = g_new0(PmuCpu, 1);
 
     unit->cpu = cpu;
+    unit->overflow = config->overflow;
+    unit->opaque = config->opaque;
     unit->pmu = create_counters(unit, config);
     for (unsigned i = 0; i < config->nr_counters; i++) {
         pmu_set_shape(unit->pmu, i, config->shape);

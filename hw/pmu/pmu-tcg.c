@@ -125,6 +125,29 @@ static void load_cells(PmuTcg *e, unsigned t, unsigned m, uint64_t budget)
     *pmu_tcg_cell(e->cpu, t, m) = load;
 }
 
+static void trace_fold(CPUState *cpu, const char *why)
+{
+    uint64_t pc;
+    unsigned mode;
+
+    pmu_tcg_where(cpu, &pc, &mode);
+    for (unsigned i = 0; i < pmu_nr_counters(cpu->pmu); i++) {
+        if (pmu_is_running(cpu->pmu, i)) {
+            trace_pmu_tcg_fold(cpu->cpu_index, why, i,
+                               pmu_peek(cpu->pmu, i), pc, mode);
+        }
+    }
+}
+
+/* Fold, and tell a trace @why. */
+static void fold(CPUState *cpu, const char *why)
+{
+    pmu_fold(cpu->pmu);
+    if (trace_event_get_state_backends(TRACE_PMU_TCG_FOLD)) {
+        trace_fold(cpu, why);
+    }
+}
+
 /*
  * Cycles that follow the instructions
  */
@@ -187,7 +210,7 @@ static void attribute_clock(PmuTcg *e)
 static void fold_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     if (cpu->pmu) {
-        pmu_fold(cpu->pmu);
+        fold(cpu, "time");
     }
 }
 
@@ -441,6 +464,14 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
     return cpu->neg.pmu.site_known;
 }
 
+void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
+{
+    if (!pmu_tcg_site(cpu, pc, mode)) {
+        *pc = cpu->cc->get_pc(cpu);
+        *mode = current_mode(cpu);
+    }
+}
+
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
 {
     assert(pmu_in_transaction(engine->cpu->pmu));
@@ -509,7 +540,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
     }
 
     /* Perhaps only this mode's share is used up, and there is more. */
-    pmu_fold(cpu->pmu);
+    fold(cpu, "budget");
     if (cpu->neg.icount_decr.u16.high) {
         /* An interrupt was raised, and comes first. */
         return true;
@@ -530,7 +561,7 @@ bool pmu_tcg_service(CPUState *cpu)
         return false;
     }
     cpu->neg.pmu.fold_pending = false;
-    pmu_fold(cpu->pmu);
+    fold(cpu, cpu->neg.pmu.site_known ? "deadline" : "event");
     cpu->neg.pmu.site_known = false;
     return true;
 }
@@ -544,7 +575,7 @@ void pmu_tcg_halted(CPUState *cpu)
     }
     e = engine_of(cpu);
     if (e->model.from_clock && !e->halted) {
-        pmu_fold(cpu->pmu);
+        fold(cpu, "halt");
         e->halted = true;
         timer_del(e->deadline);
     }
@@ -561,7 +592,7 @@ void pmu_tcg_woken(CPUState *cpu)
     if (e->halted) {
         e->halted = false;
         e->clock_ns = clock_now();
-        pmu_fold(cpu->pmu);
+        fold(cpu, "wakeup");
     }
     pmu_tcg_count(cpu, PMU_TALLY_WAKEUPS);
 }

@@ -393,7 +393,7 @@ void pmu_fold(Pmu *pmu)
 static void resolve_select(PmuCounter *c)
 {
     const PmuSelect *s = &c->select;
-    PmuTallies events = event_tallies[s->event];
+    PmuTallies events = pmu_event_tallies(s->event);
     bool every_cycle = s->event == PMU_EVENT_CYCLES
                        || s->event == PMU_EVENT_REF_CYCLES;
     bool invert = s->invert && s->threshold > 0;

@@ -51,6 +51,8 @@ typedef struct PmuCpuConfig {
  * @pmu: its counters
  * @tcg: the engine, under TCG; otherwise NULL
  * @manual: the engine, under all other accelerators; otherwise NULL
+ * @overflow: the face's handler
+ * @opaque: its argument
  * @stopped: called when the machine starts and stops
  */
 typedef struct PmuCpu {
@@ -58,6 +60,8 @@ typedef struct PmuCpu {
     Pmu *pmu;
     PmuTcg *tcg;
     PmuManual *manual;
+    PmuOverflowFn *overflow;
+    void *opaque;
     VMChangeStateEntry *stopped;
 } PmuCpu;
 

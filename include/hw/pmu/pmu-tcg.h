@@ -102,6 +102,15 @@ void pmu_tcg_after_insn(CPUState *cpu);
 bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode);
 
 /**
+ * pmu_tcg_where - where a vCPU is, as far as counters are concerned
+ * @cpu: the vCPU, between instructions
+ * @pc: set to what pmu_tcg_site() tells, or to the address of the instruction
+ *      that comes next
+ * @mode: set to the mode of that
+ */
+void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
+
+/**
  * pmu_tcg_note_addresses - remember what data instructions access
  * @engine: the engine of a vCPU
  * @note: whether to, for as long as anything is counted; slows down accesses

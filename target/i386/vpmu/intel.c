@@ -277,17 +277,18 @@ static void freeze_on_pmi(X86VPmu *v)
 static void intel_overflow(void *opaque, uint64_t counters)
 {
     X86VPmu *v = opaque;
+    uint64_t interrupting = counters & interrupting_counters(v);
 
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         if (version_of(v)->fixed && (counters >> i & 1)) {
             v->global_status |= global_bit(v, i);
         }
     }
-    if (counters & interrupting_counters(v)) {
+    if (interrupting) {
         if (v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI) {
             freeze_on_pmi(v);
         }
-        x86_vpmu_raise_pmi(v, true);
+        x86_vpmu_raise_pmi(v, interrupting, true);
     }
 }
 

@@ -301,9 +301,10 @@ void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val);
 /**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt
  * @v: the PMU
+ * @counters: those that ask for it
  * @mask: whether delivery masks the local APIC's entry
  */
-void x86_vpmu_raise_pmi(X86VPmu *v, bool mask);
+void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask);
 
 /**
  * x86_vpmu_qtest_init - offer the commands of qtest

@@ -349,11 +349,14 @@ bool x86_vpmu_rdpmc(X86CPU *cpu, uint32_t index, uint64_t *val)
     return valid;
 }
 
-void x86_vpmu_raise_pmi(X86VPmu *v, bool mask)
+void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask)
 {
+    const CPUX86State *env = &v->cpu->env;
     BQL_LOCK_GUARD();
 
-    trace_x86_vpmu_pmi(CPU(v->cpu)->cpu_index);
+    trace_x86_vpmu_pmi(CPU(v->cpu)->cpu_index, counters, v->global_status,
+                       env->segs[R_CS].base + env->eip,
+                       x86_vpmu_mode(env->hflags));
     if (v->cpu->apic_state) {
         apic_deliver_pmi(v->cpu->apic_state, mask);
     }

@@ -13,7 +13,7 @@
 #include "qemu/log.h"
 #include "qapi/error.h"
 #include "intel-events.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 /* Register numbers that cpu.h does not have. */
 #define MSR_IA32_DEBUGCTL                 0x1d9
@@ -649,5 +649,5 @@ const X86VPmuOps intel_vpmu_ops = {
     .in_stock_stream = true,
     .rdpmc = intel_rdpmc,
     .overflow = intel_overflow,
-    .resume = update_all,
+    .update = update_all,
 };

@@ -31,8 +31,8 @@
 #include "system/kvm.h"
 #include "system/qtest.h"
 #include "hw/pmu/pmu-qtest.h"
-#include "vpmu-internal.h"
-#include "vpmu-kvm.h"
+#include "internal.h"
+#include "kvm.h"
 
 /* Under KVM the registers are the kernel's: take them, or give them back. */
 static bool take_registers(X86CPU *cpu)

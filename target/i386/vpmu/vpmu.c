@@ -14,8 +14,8 @@
 #include "system/qtest.h"
 #include "system/runstate.h"
 #include "system/tcg.h"
-#include "vpmu-internal.h"
-#include "vpmu-kvm.h"
+#include "internal.h"
+#include "kvm.h"
 #include "trace.h"
 
 /*
@@ -111,8 +111,8 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
     return false;
 }
 
-bool x86_vpmu_missing(const X86CPU *cpu, const char *why, const char *hint,
-                      Error **errp)
+bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
+                             const char *hint, Error **errp)
 {
     ERRP_GUARD();
 
@@ -132,10 +132,12 @@ static bool go_without(const X86CPU *cpu, Error **errp)
         return true;
     }
     return cpu->vpmu_props.machine
-           ? x86_vpmu_missing(cpu, "there is no PMU for CPUs of this vendor",
-                              "Choose a CPU model of Intel's or AMD's.", errp)
-           : x86_vpmu_missing(cpu, "under TCG, this machine type has no PMU",
-                              "Choose one of QEMU 10.0 or newer.", errp);
+           ? x86_vpmu_report_missing(
+                 cpu, "there is no PMU for CPUs of this vendor",
+                 "Choose a CPU model of Intel's or AMD's.", errp)
+           : x86_vpmu_report_missing(
+                 cpu, "under TCG, this machine type has no PMU",
+                 "Choose one of QEMU 10.0 or newer.", errp);
 }
 
 static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
@@ -172,7 +174,7 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
     const PmuFilter *filter;
     const char *given = given_property(&cpu->vpmu_props);
 
-    if (!check_host_perf(cpu, errp) || !x86_vpmu_filter(&filter, errp)) {
+    if (!check_host_perf(cpu, errp) || !x86_vpmu_take_filter(&filter, errp)) {
         return false;
     }
     if (kvm_enabled() && !configure_kvm(cpu, filter, errp)) {
@@ -240,7 +242,8 @@ void x86_vpmu_create(X86CPU *cpu)
     v->vendor = cpu->env.cpuid_vendor1;
     v->nr_gp = cpu->vpmu_props.gp_counters;
     v->nr_fixed = cpu->vpmu_props.fixed_counters;
-    x86_vpmu_filter(&v->filter, &error_abort);  /* x86_vpmu_configure() did */
+    /* x86_vpmu_configure() has checked it. */
+    x86_vpmu_take_filter(&v->filter, &error_abort);
     ops->init(v);
     create_counters(v);
     v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);
@@ -285,7 +288,7 @@ void x86_vpmu_svme_changed(X86CPU *cpu)
 
     if (v) {
         pmu_begin(v->pmu);
-        v->ops->resume(v);
+        v->ops->update(v);
         pmu_commit(v->pmu);
     }
 }
@@ -338,7 +341,7 @@ X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
         return X86_VPMU_NOT_MINE;
     }
     before_insn(cpu);
-    result = x86_vpmu_read_msr(v, msr, val);
+    result = x86_vpmu_read(v, msr, val);
     after_insn(cpu);
     if (result == X86_VPMU_DONE) {
         trace_x86_vpmu_rdmsr(CPU(cpu)->cpu_index, msr, *val);
@@ -349,7 +352,7 @@ X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
 X86VPmuAccess x86_vpmu_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val)
 {
     X86VPmu *v = cpu->vpmu;
-    X86VPmuAccess result = v ? x86_vpmu_write_msr(v, msr, val)
+    X86VPmuAccess result = v ? x86_vpmu_write(v, msr, val)
                              : X86_VPMU_NOT_MINE;
 
     if (result != X86_VPMU_NOT_MINE) {

@@ -14,7 +14,7 @@
 #include "qapi/error.h"
 #include "migration/vmstate.h"
 #include "system/kvm.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 static const VMStateDescription vmstate_tallies = {
     .name = "cpu/vpmu/tallies",

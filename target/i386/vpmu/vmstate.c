@@ -10,7 +10,7 @@
 #include "qapi/error.h"
 #include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 #define SAME(property) \
     "Source and destination must have the same " property "."
@@ -29,7 +29,7 @@ static int registers_post_load(void *opaque, int version_id)
 
     pmu_rebase(v->pmu);
     pmu_begin(v->pmu);
-    v->ops->resume(v);
+    v->ops->update(v);
     pmu_commit(v->pmu);
     return 0;
 }
@@ -239,7 +239,7 @@ static void take_stock_state(X86VPmu *v)
     for (unsigned i = 0; i < v->nr_fixed; i++) {
         pmu_write(v->pmu, v->nr_gp + i, env->msr_fixed_counters[i]);
     }
-    v->ops->resume(v);
+    v->ops->update(v);
     pmu_commit(v->pmu);
 }
 

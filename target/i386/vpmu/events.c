@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitmap.h"
 #include "qemu/log.h"
-#include "vpmu-events.h"
+#include "events.h"
 
 static PmuEvent find_event(const X86VPmuEvent *table, uint32_t code)
 {

@@ -12,8 +12,8 @@
 #include "hw/pmu/pmu-host.h"
 #include "kvm/kvm_i386.h"
 #include "sev.h"
-#include "vpmu-internal.h"
-#include "vpmu-kvm.h"
+#include "internal.h"
+#include "kvm.h"
 #include "trace.h"
 
 #define ENABLE_PMU "/sys/module/kvm/parameters/enable_pmu"
@@ -315,8 +315,8 @@ bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
 
     if (cpu->enable_pmu && !x86_vpmu_kvm_host_has_pmu(cpu)) {
         if (cpu->pmu_asked_for
-            && !x86_vpmu_missing(cpu, "the host's KVM has no PMU for guests",
-                                 NO_PMU_HINT, errp)) {
+            && !x86_vpmu_report_missing(cpu, "the host's KVM has no PMU for "
+                                        "guests", NO_PMU_HINT, errp)) {
             return false;
         }
         cpu->enable_pmu = false;
@@ -476,7 +476,7 @@ bool x86_vpmu_kvm_get(X86CPU *cpu, Error **errp)
     buf.head.nmsrs = 0;
     pmu_begin(v->pmu);
     for_all_state(v, load_next, &buf);
-    v->ops->resume(v);
+    v->ops->update(v);
     pmu_commit(v->pmu);
     trace_x86_vpmu_kvm_get(CPU(cpu)->cpu_index, buf.head.nmsrs);
     return true;

@@ -14,7 +14,7 @@ from harness import BUILD, ROOT
 from l1 import boot, differs
 
 BARE = ROOT / 'tests' / 'guest' / 'bare'
-PROGRAMS = BUILD / 'tests' / 'guest' / 'bare'
+PROGRAMS = BUILD / 'tests' / 'guest' / 'bare' / 'x86'
 
 OURS = 'qemu-system-x86_64'
 STOCK = '/stock/qemu'
@@ -59,8 +59,8 @@ REGISTERS = {f'{number:x}' for number in (
 
 
 def build_program():
-    subprocess.run(['make', '-s', '-C', BARE, f'PROGRAMS={PROGRAMS}'],
-                   check=True)
+    subprocess.run(['make', '-s', '-C', BARE, 'ARCH=x86_64',
+                    f'PROGRAMS={PROGRAMS}'], check=True)
 
 
 def fw_cfg(**options):

@@ -15,7 +15,7 @@ from l1 import differs
 from phases import Phases
 
 BARE = ROOT / 'tests' / 'guest' / 'bare'
-PROGRAMS = BUILD / 'tests' / 'guest' / 'bare'
+PROGRAMS = BUILD / 'tests' / 'guest' / 'bare' / 'x86'
 
 OURS = 'qemu-system-x86_64'
 STOCK = '/stock/qemu'
@@ -63,8 +63,8 @@ class Bare(Phases):
     """Tests that run that program."""
 
     def files(self):
-        subprocess.run(['make', '-s', '-C', BARE, f'PROGRAMS={PROGRAMS}'],
-                       check=True)
+        subprocess.run(['make', '-s', '-C', BARE, 'ARCH=x86_64',
+                        f'PROGRAMS={PROGRAMS}'], check=True)
         return [(PROGRAMS / 'rom.bin', '/rom.bin')]
 
 

@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest for Power: a hypervisor of two domains
+ * Bare-metal test guest: a hypervisor of two domains
  *
  * As Xen on Power was to have it: MMCR0[FCH] is set for each domain, so that
  * the hypervisor's instructions do not count; a domain that uses the PMU says

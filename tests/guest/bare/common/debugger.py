@@ -16,16 +16,25 @@ BREAKPOINT, WRITE_WATCHPOINT = 1, 2
 # What a step leaves out (QEMU's SSTEP_*): nothing, or interrupts and timers.
 STEP, STEP_MASKED = 1, 7
 
-# The number of RIP among the registers of gdb's amd64.
-RIP = 16
 
+class Program:
+    """The guest's, and what is to be known of its processor.
 
-def symbols(elf, nm='nm'):
-    """Addresses of the symbols in an ELF file, by name."""
-    lines = subprocess.run([nm, elf], capture_output=True, text=True,
-                           check=True).stdout.splitlines()
-    fields = (line.split() for line in lines)
-    return {f[2]: int(f[0], 16) for f in fields if len(f) == 3}
+    @counter is the number of the program counter among gdb's registers.
+    """
+
+    def __init__(self, elf, nm, counter, order):
+        self.elf = elf
+        self.nm = nm
+        self.counter = counter
+        self.order = order
+
+    def symbols(self):
+        """Addresses by name."""
+        lines = subprocess.run([self.nm, self.elf], capture_output=True,
+                               text=True, check=True).stdout.splitlines()
+        fields = (line.split() for line in lines)
+        return {f[2]: int(f[0], 16) for f in fields if len(f) == 3}
 
 
 class Stub:
@@ -71,23 +80,23 @@ class Stub:
         if self.ask(f'{action}{kind},{address:x},{length:x}') != 'OK':
             raise EOFError(f'QEMU refused {action}{kind}')
 
-    def rip(self):
+    def place(self, program):
         """Where the CPU that stopped stands."""
-        return int.from_bytes(bytes.fromhex(self.ask(f'p{RIP:x}')), 'little')
+        value = bytes.fromhex(self.ask(f'p{program.counter:x}'))
+        return int.from_bytes(value, program.order)
 
     def running(self, text):
         """Resume, until the machine stops; false if it has ended."""
         return self.ask(text)[0] in 'TS'
 
 
-def interfere(path, elf, timeout):
+def interfere(path, program, timeout, beginnings, stored):
     """
-    Stop at the beginning of everything that is counted and take steps from
-    there; then stop at every store to a variable that tests store to; and
-    let go in the end.
+    Stop at @beginnings, those of everything that is counted, and take steps
+    from there; then stop at every store to @stored; and let go in the end.
     """
-    address = symbols(elf)
-    places = [address['run_kernel'], address['run_user']]
+    address = program.symbols()
+    places = [address[name] for name in beginnings]
     stub = Stub(path, timeout)
     try:
         # Interrupts and timers go on while stepping, the PMU's with them.
@@ -101,11 +110,11 @@ def interfere(path, elf, timeout):
                 stub.running('s')
         for place in places:
             stub.point('z', BREAKPOINT, place)
-        stub.point('Z', WRITE_WATCHPOINT, address['spare'], 8)
+        stub.point('Z', WRITE_WATCHPOINT, address[stored], 8)
         for _ in range(30):
             if not stub.running('c'):
                 return
-        stub.point('z', WRITE_WATCHPOINT, address['spare'], 8)
+        stub.point('z', WRITE_WATCHPOINT, address[stored], 8)
         stub.send('D')
     except (EOFError, ConnectionError):
         # The guest came to its end first.
@@ -114,24 +123,24 @@ def interfere(path, elf, timeout):
         stub.close()
 
 
-def steps_stuck(stub, steps):
+def steps_stuck(stub, program, steps):
     """Take steps; returns where one did not move, or None."""
-    before = stub.rip()
+    before = stub.place(program)
     for _ in range(steps):
         stub.running('s')
-        after = stub.rip()
+        after = stub.place(program)
         if after == before:
             return f'a step at {before:#x} does not move'
         before = after
     return None
 
 
-def step_through(path, elf, timeout, complain):
+def step_through(path, program, timeout, complain):
     """
     Stop in each loop of the suite "step", time and again, and take steps from
     there; call @complain if one does not move.
     """
-    labels = [(address, name) for name, address in symbols(elf).items()
+    labels = [(address, name) for name, address in program.symbols().items()
               if re.fullmatch(r'step_.*_here', name)]
     stub = Stub(path, timeout)
     try:
@@ -142,7 +151,7 @@ def step_through(path, elf, timeout, complain):
             for _ in range(12):
                 if not stub.running('c'):
                     raise EOFError(f'{name} is not reached')
-                stuck = steps_stuck(stub, 61)
+                stuck = steps_stuck(stub, program, 61)
                 if stuck:
                     complain(f'{name}: {stuck}')
                     break

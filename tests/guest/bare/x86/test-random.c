@@ -37,14 +37,6 @@ struct random_counter {
     bool interrupts;
 };
 
-static uint64_t random(void)
-{
-    static uint64_t state = 1;
-
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return state >> 33;
-}
-
 static void choose(struct random_counter *c)
 {
     static const uint64_t event[] = {

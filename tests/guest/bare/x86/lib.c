@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "bare.h"
 #include "internal.h"
+#include "pmu.h"
 
 #define MSR_X2APIC      0x800
 #define MSR_STAR        0xc0000081
@@ -124,8 +124,6 @@ static void reset_traps(void)
 
 /* ---- Single steps --------------------------------------------------- */
 
-uint64_t step_trace[MAX_TRACE];
-
 static uint64_t steps, step_rip;
 
 /*
@@ -135,8 +133,8 @@ static uint64_t steps, step_rip;
 static void on_step(struct regs *regs)
 {
     if (regs->rip != step_rip) {
-        if (steps > 0 && steps <= MAX_TRACE) {
-            step_trace[steps - 1] = regs->rip;
+        if (steps > 0) {
+            trace_step(steps - 1, regs->rip);
         }
         steps++;
     }
@@ -282,6 +280,13 @@ unsigned cpu_index(void)
     return self->index;
 }
 
+void park_other_cpu(void)
+{
+    while (cpu_index() != 0) {
+        asm volatile("hlt");
+    }
+}
+
 static void set_tss_descriptor(unsigned index, const struct tss *tss)
 {
     uint64_t base = (uint64_t)tss;
@@ -355,6 +360,7 @@ void cpu_main(unsigned index)
 {
     init_cpu(index);
     if (index == 0) {
+        pmu_find();
         main();
     } else {
         cpu1_main();
@@ -377,31 +383,4 @@ void *memset(void *to, int byte, size_t size)
 
     asm volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(byte) : "memory");
     return result;
-}
-
-int memcmp(const void *a, const void *b, size_t size)
-{
-    const uint8_t *x = a, *y = b;
-
-    for (size_t i = 0; i < size; i++) {
-        if (x[i] != y[i]) {
-            return x[i] - y[i];
-        }
-    }
-    return 0;
-}
-
-size_t strlen(const char *s)
-{
-    size_t n = 0;
-
-    while (s[n]) {
-        n++;
-    }
-    return n;
-}
-
-bool streq(const char *a, const char *b)
-{
-    return strlen(a) == strlen(b) && !memcmp(a, b, strlen(a));
 }

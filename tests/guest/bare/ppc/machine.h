@@ -1,85 +1,21 @@
 /*
- * Bare-metal test guest for Power: the library
+ * Bare-metal test guest: the processor and its machine; part of bare.h
  *
  * The hypervisor, in real mode with interrupts disabled, is the test; the code
  * under test runs in any of the four privilege states.  Addresses below 1 GiB
  * are themselves wherever they are translated; above, nothing is mapped.
+ * Before a case no decrementer is near its end, and every vector leads to
+ * trap().
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef BARE_PPC_H
-#define BARE_PPC_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#ifndef BARE_MACHINE_H
+#define BARE_MACHINE_H
 
 #include "layout.h"
 
-#define ARRAY_SIZE(a)   (sizeof(a) / sizeof((a)[0]))
-
 /* A bit as Power numbers them: 0 is the most significant. */
 #define BIT(n)          (1ull << (63 - (n)))
-
-/* ---- Tests ---------------------------------------------------------- */
-
-/**
- * struct test - a test case
- * @suite: which it belongs to
- * @name: of the case in its suite
- * @fn: reports through expect()
- */
-struct test {
-    const char *suite;
-    const char *name;
-    void (*fn)(void);
-};
-
-/**
- * TEST - define a test case
- * @suite_: its suite, without quotation marks
- * @name_: its name
- *
- * The function body follows.  Before it runs, the PMU is as after reset, no
- * decrementer is near its end, and every vector leads to trap().
- */
-#define TEST(suite_, name_)                                             \
-    static void test_##suite_##_##name_(void);                          \
-    static const struct test entry_##suite_##_##name_                   \
-        __attribute__((used, section("tests"), aligned(8))) =           \
-        { #suite_, #name_, test_##suite_##_##name_ };                   \
-    static void test_##suite_##_##name_(void)
-
-/**
- * expect - state what must hold
- * @got: the value
- * @want: what it must be
- * @...: what is compared, as a printf() format
- *
- * The first that does not hold decides the case; the test goes on.
- *
- * Returns: whether it holds.
- */
-bool expect_at(uint64_t got, uint64_t want, const char *what, ...)
-    __attribute__((format(printf, 3, 4)));
-#define expect(got, want, ...) \
-    expect_at((uint64_t)(got), (uint64_t)(want), __VA_ARGS__)
-
-/**
- * fail - end the test case, failed; from any state
- * @why: printf() format
- */
-void fail(const char *why, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-/**
- * option - read a number that `run` passes in the command line
- * @name: which
- * @value: what it is when not passed
- */
-uint64_t option(const char *name, uint64_t value);
-
-/* %c %s %d %u %x %lu %lx; no width or precision.  Hypervisor only. */
-void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- Processor ------------------------------------------------------ */
 
@@ -173,24 +109,12 @@ static inline void write_msr(uint64_t value)
     asm volatile("mtmsrd %0" : : "r"(value) : "memory");
 }
 
+static inline void pause(void)
+{
+    asm volatile("or 27, 27, 27" : : : "memory");   /* yield */
+}
+
 /* ---- Code under test ------------------------------------------------ */
-
-/* A function whose instructions are counted; in assembly, as a rule. */
-typedef uint64_t code_fn(uint64_t arg);
-
-/**
- * CODE - define functions and labels in assembly
- * @text: the lines
- */
-#define CODE(text) \
-    asm(".pushsection .text.code, \"ax\"\n.balign 128\n" text "\n.popsection")
-
-/**
- * LABEL - declare a label that CODE() or an assembly file defines
- * @name: the label
- */
-#define LABEL(name) \
-    extern const char name[]
 
 /*
  * What run() itself executes between the write of MMCR0 that starts the
@@ -239,9 +163,6 @@ LABEL(run_return);
  * Returns: how many there were.
  */
 uint64_t count_steps(uint64_t msr, code_fn *fn, uint64_t arg);
-
-#define MAX_TRACE 4096
-extern uint64_t step_trace[MAX_TRACE];
 
 /* ---- The other processor -------------------------------------------- */
 
@@ -302,34 +223,4 @@ void code_changed(const void *from, size_t size);
 /* Nothing is mapped there: what accesses it by translation faults. */
 #define UNMAPPED        0x40000000ull
 
-/**
- * spin_until - wait for a condition, but not for ever
- * @condition: expression that an interrupt handler makes true
- *
- * Returns: whether it came true.
- */
-#define spin_until(condition)                                           \
-    ({                                                                  \
-        uint64_t tries_ = 20000000;                                     \
-        while (!(condition) && --tries_) {                              \
-            asm volatile("" : : : "memory");                            \
-        }                                                               \
-        tries_ != 0;                                                    \
-    })
-
-/* ---- C library ------------------------------------------------------ */
-
-void *memcpy(void *to, const void *from, size_t size);
-void *memset(void *to, int byte, size_t size);
-int memcmp(const void *a, const void *b, size_t size);
-size_t strlen(const char *s);
-bool streq(const char *a, const char *b);
-
-/**
- * random - the next number of a sequence that is always the same
- * seed_random - begin another one
- */
-uint64_t random(void);
-void seed_random(uint64_t seed);
-
-#endif /* BARE_PPC_H */
+#endif /* BARE_MACHINE_H */

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
+#include "runner.h"
 
 struct sample samples[MAX_SAMPLES];
 volatile unsigned sample_count; /* by the handler */
@@ -182,6 +183,25 @@ void pmu_reset(void)
     reset_fixed();
     memset(reload, 0, sizeof(reload));
     sample_count = 0;
+}
+
+/*
+ * "machine" and "nopmu" run without a PMU, too; "state" looks at what it
+ * finds.
+ */
+void prepare_pmu(const char *suite)
+{
+    static const char *const others[] = { "machine", "nopmu", "state" };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
+        if (streq(suite, others[i])) {
+            return;
+        }
+    }
+    if (!pmu_version()) {
+        fail("no PMU: CPUID reports version 0");
+    }
+    pmu_reset();
 }
 
 void pmu_gp(unsigned i, uint64_t select, uint64_t value)

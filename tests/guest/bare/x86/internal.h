@@ -6,22 +6,18 @@
 #ifndef BARE_INTERNAL_H
 #define BARE_INTERNAL_H
 
-#include "bare.h"
+#include "runner.h"
 
 /* A place in the program to come back to; entry.S knows the layout. */
 struct checkpoint {
     uint64_t rip, rsp, rbx, rbp, r12, r13, r14, r15;
 };
 
-int checkpoint(struct checkpoint *cp) __attribute__((returns_twice));
-void resume(struct checkpoint *cp) __attribute__((noreturn));
-
 /* From the assembly stubs. */
 void trap(struct regs *regs);
 void cpu_main(unsigned index);
 
 /* What the linker collects: see kernel.ld. */
-extern const struct test tests_begin[], tests_end[];
 extern const struct fixup {
     uint64_t from, to;
 } fixups_begin[], fixups_end[];
@@ -35,11 +31,5 @@ LABEL(stepped_return);
 LABEL(trampoline);
 LABEL(trampoline_end);
 code_fn stepped_call;
-
-/* The boot CPU's program; ends the machine. */
-void main(void) __attribute__((noreturn));
-
-/* Everything but the PMU as a test expects it. */
-void reset_machine(void);
 
 #endif /* BARE_INTERNAL_H */

@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest for Power: interrupt vectors, and the ways into and
+ * Bare-metal test guest: interrupt vectors, and the ways into and
  * out of the code under test
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -94,7 +94,7 @@ boot:
     lis r2, .TOC.@ha
     addi r2, r2, .TOC.@l
     mr r3, r31
-    bl main
+    bl start_machine
 2:  b 2b
 
 /* work is in .data: the first processor clears .bss meanwhile. */

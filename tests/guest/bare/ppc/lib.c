@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest for Power: processor, interrupts, memory
+ * Bare-metal test guest: processor, interrupts, memory
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -148,16 +148,11 @@ static void reset_vectors(void)
 
 /* ---- Single steps --------------------------------------------------- */
 
-uint64_t step_trace[MAX_TRACE];
-
 static uint64_t steps;
 
 static void on_step(struct regs *regs)
 {
-    if (steps < MAX_TRACE) {
-        step_trace[steps] = regs->nip;
-    }
-    steps++;
+    trace_step(steps++, regs->nip);
     if (regs->nip == (uint64_t)run_return) {
         regs->msr &= ~MSR_SE;
     }
@@ -189,7 +184,6 @@ void reset_machine(void)
 {
     write_msr(STATE_HV);
     reset_vectors();
-    seed_random(1);
     mtspr(SPR_LPCR, LPCR_BASE);
     mtspr(SPR_LPIDR, FIRST_LPID);
     mtspr(SPR_DECR, FAR_AWAY);
@@ -221,44 +215,4 @@ void *memset(void *to, int byte, size_t size)
         *t++ = byte;
     }
     return to;
-}
-
-int memcmp(const void *a, const void *b, size_t size)
-{
-    const uint8_t *x = a, *y = b;
-
-    for (size_t i = 0; i < size; i++) {
-        if (x[i] != y[i]) {
-            return x[i] - y[i];
-        }
-    }
-    return 0;
-}
-
-size_t strlen(const char *s)
-{
-    size_t n = 0;
-
-    while (s[n]) {
-        n++;
-    }
-    return n;
-}
-
-bool streq(const char *a, const char *b)
-{
-    return strlen(a) == strlen(b) && !memcmp(a, b, strlen(a));
-}
-
-static uint64_t random_state;
-
-void seed_random(uint64_t seed)
-{
-    random_state = seed;
-}
-
-uint64_t random(void)
-{
-    random_state = random_state * 6364136223846793005 + 1442695040888963407;
-    return random_state >> 33;
 }

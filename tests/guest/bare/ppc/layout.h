@@ -1,10 +1,10 @@
 /*
- * Bare-metal test guest for Power: numbers that C and assembly share
+ * Bare-metal test guest: numbers that C and assembly share
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef BARE_PPC_LAYOUT_H
-#define BARE_PPC_LAYOUT_H
+#ifndef BARE_LAYOUT_H
+#define BARE_LAYOUT_H
 
 #define STACK_SIZE      0x8000
 
@@ -56,4 +56,4 @@
 
 #define SPR_PIR         1023
 
-#endif /* BARE_PPC_LAYOUT_H */
+#endif /* BARE_LAYOUT_H */

@@ -205,12 +205,13 @@ TEST(fault, hash)
         "hashst", fault_hashst, VEC_DATA, false, 5, PROBLEMS,
     };
 
-    if (is_power10()) {
-        mtspr(SPR_HASHKEYR, 0x123456789abcdef);
-        mtspr(SPR_DEXCR, DEXCR_NPHIE);
-        expect_faults(&store, 1);
-        mtspr(SPR_DEXCR, 0);
+    if (!is_power10()) {
+        skip();
     }
+    mtspr(SPR_HASHKEYR, 0x123456789abcdef);
+    mtspr(SPR_DEXCR, DEXCR_NPHIE);
+    expect_faults(&store, 1);
+    mtspr(SPR_DEXCR, 0);
 }
 
 #define MSR_FE  (BIT(52) | BIT(55)) /* exceptions at the very instruction */

@@ -1,113 +1,20 @@
 /*
- * Bare-metal test guest: the library
+ * Bare-metal test guest: the processor and its machine; part of bare.h
  *
- * A kernel of our own, small enough that every instruction of it is known:
- * one address space, one stack a CPU, interrupts disabled except where a
- * test or user mode enables them.
+ * One address space, one stack a CPU, interrupts disabled except where a test
+ * or user mode enables them.  Before a case the local APIC is enabled and
+ * silent, and every gate leads to trap().
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef BARE_H
-#define BARE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#ifndef BARE_MACHINE_H
+#define BARE_MACHINE_H
 
 #include "layout.h"
 
-#define ARRAY_SIZE(a)   (sizeof(a) / sizeof((a)[0]))
 #define BIT(n)          (1ull << (n))
 
-/* ---- Tests ---------------------------------------------------------- */
-
-/**
- * struct test - a test case
- * @suite: what `run` starts in one go
- * @name: of the case in its suite
- * @fn: reports through expect()
- */
-struct test {
-    const char *suite;
-    const char *name;
-    void (*fn)(void);
-};
-
-/**
- * TEST - define a test case
- * @suite_: its suite, without quotation marks
- * @name_: its name
- *
- * The function body follows. Before it runs, the PMU is as after reset,
- * the local APIC enabled and silent, every gate as trap() needs it.
- * In suites "machine" and "nopmu" there need be no PMU; in "state" it is left
- * as it is found.
- *
- * A case that calls skip() is none of this machine's.
- */
-#define TEST(suite_, name_)                                             \
-    static void test_##suite_##_##name_(void);                          \
-    static const struct test entry_##suite_##_##name_                   \
-        __attribute__((used, section("tests"), aligned(8))) =           \
-        { #suite_, #name_, test_##suite_##_##name_ };                   \
-    static void test_##suite_##_##name_(void)
-
-/**
- * expect - state what must hold
- * @what: what is compared, as a printf() format
- * @got: the value
- * @want: what it must be
- *
- * The first that does not hold decides the case; the test goes on.
- *
- * Returns: whether it holds.
- */
-bool expect_at(uint64_t got, uint64_t want, const char *what, ...)
-    __attribute__((format(printf, 3, 4)));
-#define expect(got, want, ...) \
-    expect_at((uint64_t)(got), (uint64_t)(want), __VA_ARGS__)
-
-/**
- * fail - end the test case, failed
- * @why: printf() format
- */
-void fail(const char *why, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-/**
- * skip - end the test case, whose subject this machine does not have
- */
-void skip(void) __attribute__((noreturn));
-
-/**
- * option - read a number that `run` passes in opt/vpmu/@name of fw_cfg
- * @name: which
- * @value: what it is when not passed
- */
-uint64_t option(const char *name, uint64_t value);
-
-/* ---- Output --------------------------------------------------------- */
-
-/* %c %s %d %u %x %lu %lx; no width or precision. */
-void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /* ---- Code under test ------------------------------------------------ */
-
-/* A function whose instructions are counted; in assembly, as a rule. */
-typedef uint64_t code_fn(uint64_t arg);
-
-/**
- * CODE - define functions and labels in assembly
- * @text: the lines
- */
-#define CODE(text) \
-    asm(".pushsection .text.code, \"ax\"\n.balign 64\n" text "\n.popsection")
-
-/**
- * LABEL - declare a label that CODE() or an assembly file defines
- * @name: the label
- */
-#define LABEL(name) \
-    extern const char name[]
 
 #define RUN_KERNEL_OVERHEAD 6
 #define RUN_USER_OVERHEAD   1
@@ -161,9 +68,6 @@ uint64_t count_steps(code_fn *fn, uint64_t arg);
 
 /* The same in the kernel. */
 uint64_t count_kernel_steps(code_fn *fn, uint64_t arg);
-
-#define MAX_TRACE 4096
-extern uint64_t step_trace[MAX_TRACE];
 
 /* ---- Processor ------------------------------------------------------ */
 
@@ -439,21 +343,6 @@ void apic_x2_mode(void);
  */
 void timer_once(uint32_t ns);
 
-/**
- * spin_until - wait for a condition, but not for ever
- * @condition: expression that an interrupt handler or another CPU makes true
- *
- * Returns: whether it came true.
- */
-#define spin_until(condition)                                           \
-    ({                                                                  \
-        uint64_t tries_ = 20000000;                                     \
-        while (!(condition) && --tries_) {                              \
-            pause();                                                    \
-        }                                                               \
-        tries_ != 0;                                                    \
-    })
-
 /* ---- Other CPUs ----------------------------------------------------- */
 
 /**
@@ -469,12 +358,4 @@ bool cpu1_done(void);
 
 unsigned cpu_index(void);
 
-/* ---- C library ------------------------------------------------------ */
-
-void *memcpy(void *to, const void *from, size_t size);
-void *memset(void *to, int byte, size_t size);
-int memcmp(const void *a, const void *b, size_t size);
-size_t strlen(const char *s);
-bool streq(const char *a, const char *b);
-
-#endif /* BARE_H */
+#endif /* BARE_MACHINE_H */

@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest for Power: the way into a domain and out of it, and
+ * Bare-metal test guest: the way into a domain and out of it, and
  * the domains' kernel
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest for Power: a hypervisor of two domains
+ * Bare-metal test guest: a hypervisor of two domains
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,4 +1,4 @@
-# Bare-metal test guest for Power: a debugger that does what the guest asks for
+# Bare-metal test guest: a debugger that does what the guest asks for
 #
 # It sits at QEMU's gdb stub. Where the suite debugger stops (test-debugger.c),
 # r3 has the address of a request: a register is read or written, or the
@@ -6,14 +6,10 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-import os
 import re
 import struct
-import sys
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                             '../bare'))
-from debugger import BREAKPOINT, Stub, symbols  # noqa: E402
+from debugger import BREAKPOINT, Stub
 
 READ, WRITE, ASK_MONITOR = range(3)
 
@@ -78,9 +74,9 @@ class Assistant(Stub):
         self.set_memory(request + 16, struct.pack('>Q', value))
 
 
-def assist(path, elf, nm, timeout):
+def assist(path, program, timeout):
     """Serve until the machine ends."""
-    address = symbols(elf, nm)
+    address = program.symbols()
     stub = Assistant(path, timeout)
     try:
         for place in ('debugger_stop', 'debugger_stop_problem'):

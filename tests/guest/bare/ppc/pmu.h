@@ -1,10 +1,10 @@
 /*
- * Bare-metal test guest for Power: its PMU
+ * Bare-metal test guest: its PMU
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef BARE_PPC_PMU_H
-#define BARE_PPC_PMU_H
+#ifndef BARE_PMU_H
+#define BARE_PMU_H
 
 #include "bare.h"
 
@@ -202,4 +202,4 @@ void sample(void);
  */
 void sample_reload(unsigned pmc, uint32_t period);
 
-#endif /* BARE_PPC_PMU_H */
+#endif /* BARE_PMU_H */

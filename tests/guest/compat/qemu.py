@@ -2,13 +2,19 @@
 """QEMU, ours or Debian's: start it, look at its guest, migrate it to a file.
 """
 
-import json
+import contextlib
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+from qmp import Closed, Failure, Monitor                    # noqa: E402
+
+ROOT = HERE.parent.parent.parent
 BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build'))
 ARCH = os.environ.get('ARCH', 'x86_64')
 FIRMWARE = BUILD / 'firmware' / 'usr' / 'share'
@@ -19,10 +25,6 @@ SECONDS = 60
 
 class Refused(Exception):
     """QEMU has ended; what it said."""
-
-
-class Failure(Exception):
-    """A test that is not as it has to be."""
 
 
 class Which:
@@ -52,12 +54,11 @@ class Qemu:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self.said, text=True)
-        self.events = []
 
     def __enter__(self):
         try:
-            self._message()
-            self.command('qmp_capabilities')
+            with self._may_refuse():
+                self.monitor = Monitor(self.process.stdout, self.process.stdin)
             self.command('migrate-set-capabilities', capabilities=[
                 {'capability': 'events', 'state': True}])
         except BaseException:
@@ -79,33 +80,24 @@ class Qemu:
         self.said.seek(0)
         return ''.join(line for line in self.said if ': warning: ' not in line)
 
-    def _message(self):
-        line = self.process.stdout.readline()
-        if not line:
+    @contextlib.contextmanager
+    def _may_refuse(self):
+        """What ends QEMU raises Refused."""
+        try:
+            yield
+        except Closed:
             self.process.wait()
-            raise Refused(self.errors())
-        return json.loads(line)
+            raise Refused(self.errors()) from None
 
     def command(self, name, **arguments):
         """A command of QMP; its answer."""
-        try:
-            json.dump({'execute': name, 'arguments': arguments},
-                      self.process.stdin)
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            pass                        # its answer is the end
-        while True:
-            answer = self._message()
-            if 'event' in answer:
-                self.events.append(answer)
-            elif 'error' in answer:
-                raise Failure(f"{name}: {answer['error']['desc']}")
-            else:
-                return answer['return']
+        with self._may_refuse():
+            return self.monitor.command(name, **arguments)
 
     def human(self, line):
         """A command of the other monitor; what it prints."""
-        return self.command('human-monitor-command', **{'command-line': line})
+        with self._may_refuse():
+            return self.monitor.human(line)
 
     def register(self, name):
         return int(self.human(f'p/x ${name}'), 16)
@@ -124,17 +116,18 @@ class Qemu:
 
     def _migration_ends(self):
         """Wait for that, or for the end of QEMU."""
-        while True:
-            for event in self.events:
-                if event['event'] == 'MIGRATION' \
-                        and event['data']['status'] in ('completed', 'failed'):
-                    return event['data']['status']
-            self.events = [self._message()]
+        status = None
+        while status not in ('completed', 'failed'):
+            with self._may_refuse():
+                event = self.monitor.event()
+            if event['event'] == 'MIGRATION':
+                status = event['data']['status']
+        return status
 
     def leave(self, path):
         """Stop the guest and migrate it to a file."""
         self.command('stop')
-        self.events = []
+        self.monitor.events.clear()
         self.command('migrate', uri=f'file:{path}')
         status = self._migration_ends()
         if status != 'completed':

@@ -33,11 +33,16 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+from qmp import Failure, Monitor                            # noqa: E402
+
 ROOT = HERE.parent.parent.parent
 BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build'))
 ARCH = os.environ.get('ARCH', 'x86_64')
@@ -77,10 +82,6 @@ KERNEL = -1
 SCRIPT_SECONDS = 90
 BOOT_SECONDS = 60
 SCENARIO_SECONDS = 240
-
-
-class Failure(Exception):
-    """A test that did not get as far as asserting something."""
 
 
 class Skip(Exception):
@@ -172,63 +173,6 @@ def filtered(name, machine, **properties):
                            extra=['-object', json.dumps(what)])
 
 
-class Monitor:
-    """QMP over a socket."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(60)
-        self.socket.connect(str(path))
-        self.file = self.socket.makefile('rw', encoding='utf-8')
-        self.events = []
-        self._message()
-        self.command('qmp_capabilities')
-
-    def _message(self):
-        line = self.file.readline()
-        if not line:
-            raise Failure('QEMU has closed its monitor')
-        return json.loads(line)
-
-    def command(self, name, **arguments):
-        json.dump({'execute': name, 'arguments': arguments}, self.file)
-        self.file.flush()
-        while True:
-            answer = self._message()
-            if 'event' in answer:
-                self.events.append(answer)
-            elif 'error' in answer:
-                raise Failure(f"{name}: {answer['error']['desc']}")
-            else:
-                return answer['return']
-
-    def human(self, line):
-        """A command of the other monitor, which has more of them."""
-        answer = self.command('human-monitor-command', **{'command-line': line})
-        require(not answer.strip(), f'{line}: {answer.strip()}')
-
-    def job(self, name, **arguments):
-        """A command that goes on behind its answer: wait for its end."""
-        self.command(name, **{'job-id': name}, **arguments)
-        jobs = []
-
-        def concluded():
-            jobs[:] = self.command('query-jobs')
-            return jobs[0]['status'] == 'concluded'
-
-        self.wait(name, concluded)
-        self.command('job-dismiss', id=name)
-        require('error' not in jobs[0], f"{name}: {jobs[0].get('error')}")
-
-    def wait(self, what, done, seconds=120):
-        """Poll until done() is true."""
-        end = time.monotonic() + seconds
-        while not done():
-            if time.monotonic() > end:
-                raise Failure(f'{what} takes more than {seconds} s')
-            time.sleep(0.02)
-
-
 class Guest:
     """A running guest: scripts/guest-run, with a monitor if asked for.
 
@@ -286,7 +230,7 @@ class Guest:
         end = time.monotonic() + 30
         while True:
             try:
-                self.monitor = Monitor(self.monitor_path)
+                self.monitor = Monitor.at(self.monitor_path)
                 self.port = socket.socket(socket.AF_UNIX)
                 self.port.connect(str(self.port_path))
                 return
@@ -345,7 +289,7 @@ class Guest:
         self.process.wait()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        for connection in (self.port, self.monitor and self.monitor.socket):
+        for connection in (self.port, self.monitor):
             if connection:
                 connection.close()
 
@@ -509,7 +453,8 @@ def run_tests(directory, machine, tests, programs, results):
         if machine.monitor:
             guest.lines_until('@@@ ready')
             for command in machine.monitor:
-                guest.monitor.human(command)
+                said = guest.monitor.human(command).strip()
+                require(not said, f'{command}: {said}')
             guest.go()
         left = follow(guest, tests, results)
         complaints = [] if left else list(filter(None, guest.rest()))

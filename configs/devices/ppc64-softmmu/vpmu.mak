@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What our tests need of Power's boards and devices, which is little: with
+# --without-default-devices, nothing else is compiled.
+
+CONFIG_PSERIES=y
+CONFIG_POWERNV=y
+# POWERNV's devices depend on it, but do not select it.
+CONFIG_I2C=y

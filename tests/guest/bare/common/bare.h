@@ -1,0 +1,142 @@
+/*
+ * Bare-metal test guest: the library, of both architectures
+ *
+ * A kernel of our own, small enough that every instruction of it is known.
+ * machine.h has what the processor adds: its registers, the states in which
+ * code under test runs, traps.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef BARE_H
+#define BARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ARRAY_SIZE(a)   (sizeof(a) / sizeof((a)[0]))
+
+/* ---- Tests ---------------------------------------------------------- */
+
+/**
+ * struct test - a test case
+ * @suite: which it belongs to
+ * @name: of the case in its suite
+ * @fn: reports through expect()
+ */
+struct test {
+    const char *suite;
+    const char *name;
+    void (*fn)(void);
+};
+
+/**
+ * TEST - define a test case
+ * @suite_: its suite, without quotation marks
+ * @name_: its name
+ *
+ * The function body follows.  Before it runs, the machine is as
+ * reset_machine() leaves it and the PMU as prepare_pmu() does: see runner.h.
+ */
+#define TEST(suite_, name_)                                             \
+    static void test_##suite_##_##name_(void);                          \
+    static const struct test entry_##suite_##_##name_                   \
+        __attribute__((used, section("tests"), aligned(8))) =           \
+        { #suite_, #name_, test_##suite_##_##name_ };                   \
+    static void test_##suite_##_##name_(void)
+
+/**
+ * expect - state what must hold
+ * @got: the value
+ * @want: what it must be
+ * @...: what is compared, as a printf() format
+ *
+ * The first that does not hold decides the case; the test goes on.
+ *
+ * Returns: whether it holds.
+ */
+bool expect_at(uint64_t got, uint64_t want, const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
+#define expect(got, want, ...) \
+    expect_at((uint64_t)(got), (uint64_t)(want), __VA_ARGS__)
+
+/**
+ * fail - end the test case, failed
+ * @why: printf() format
+ *
+ * From any state of the first CPU.  Another CPU stops for good: the first, if
+ * it waits for that, waits in vain.
+ */
+void fail(const char *why, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/**
+ * skip - end the test case, whose subject this machine does not have
+ */
+void skip(void) __attribute__((noreturn));
+
+/**
+ * option - read a number that `run` passes to the guest
+ * @name: which
+ * @value: what it is when not passed
+ */
+uint64_t option(const char *name, uint64_t value);
+
+/* %c %s %d %u %x %lu %lx; no width or precision. */
+void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- Code under test ------------------------------------------------ */
+
+/* A function whose instructions are counted; in assembly, as a rule. */
+typedef uint64_t code_fn(uint64_t arg);
+
+/**
+ * CODE - define functions and labels in assembly
+ * @text: the lines
+ */
+#define CODE(text) \
+    asm(".pushsection .text.code, \"ax\"\n.balign 128\n" text "\n.popsection")
+
+/**
+ * LABEL - declare a label that CODE() or an assembly file defines
+ * @name: the label
+ */
+#define LABEL(name) \
+    extern const char name[]
+
+/* What count_steps() of machine.h noted. */
+#define MAX_TRACE 4096
+extern uint64_t step_trace[MAX_TRACE];
+
+#include "machine.h"
+
+/**
+ * spin_until - wait for a condition, but not for ever
+ * @condition: expression that an interrupt handler or another CPU makes true
+ *
+ * Returns: whether it came true.
+ */
+#define spin_until(condition)                                           \
+    ({                                                                  \
+        uint64_t tries_ = 20000000;                                     \
+        while (!(condition) && --tries_) {                              \
+            pause();                                                    \
+        }                                                               \
+        tries_ != 0;                                                    \
+    })
+
+/* ---- C library ------------------------------------------------------ */
+
+void *memcpy(void *to, const void *from, size_t size);
+void *memset(void *to, int byte, size_t size);
+int memcmp(const void *a, const void *b, size_t size);
+size_t strlen(const char *s);
+bool streq(const char *a, const char *b);
+
+/**
+ * random - the next number of a sequence that is the same in every case
+ * seed_random - begin another one
+ */
+uint64_t random(void);
+void seed_random(uint64_t seed);
+
+#endif /* BARE_H */

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Bare-metal test guests: suites on a machine, in a mode, and what comes out.
+"""
+
+import os
+import re
+import tempfile
+
+from machine import MODES
+
+SKIPPED = object()
+
+
+class Results:
+    """Prints and counts cases as they end."""
+
+    def __init__(self):
+        self.passed = 0
+        self.failed = 0
+        self.skipped = 0
+
+    def case(self, name, label, verdict=None):
+        """@verdict: None if it has passed, SKIPPED, or what is wrong."""
+        line = f'{name} [{label}]'
+        if verdict is None:
+            self.passed += 1
+            print(f'ok {line}', flush=True)
+        elif verdict is SKIPPED:
+            self.skipped += 1
+            print(f'ok {line} # skip', flush=True)
+        else:
+            self.failed += 1
+            print(f'not ok {line} # {verdict}', flush=True)
+
+
+def difference(got, want):
+    got, want = got or [], want or []
+    return '; '.join(f'{g} but {w}' for g, w in zip(got, want) if g != w) \
+        or f'{len(got)} lines but {len(want)}'
+
+
+class Job:
+    """Cases of some suites on one machine in one mode, in as few boots as it
+    takes."""
+
+    def __init__(self, machine, mode, cases, args=(), options=None,
+                 asserts=True):
+        self.label = ' '.join(filter(None, [mode, machine.name]))
+        self.machine = machine
+        self.cases = cases
+        self.args = [*MODES.get(mode, ()), *args]
+        self.options = options or {}    # of the guest
+        self.asserts = asserts          # or the cases just print
+        self.outcomes = []              # of each case: its name, the verdict
+        self.compare = {}               # lines for comparison, by case
+
+    def boot(self, skip, timeout, args=(), meddle=None):
+        suites = dict.fromkeys(case.split('/')[0] for case in self.cases)
+        options = {'suite': ','.join(suites), 'skip': skip, **self.options}
+        return self.machine.boot([*self.args, *args], options, timeout, meddle)
+
+    def run(self, timeout):
+        while len(self.outcomes) < len(self.cases):
+            lines, complaint = self.boot(len(self.outcomes), timeout)
+            self.take(lines)
+            left = self.cases[len(self.outcomes):]
+            if 'end' in lines:
+                self.outcomes += [(case, 'it was not run') for case in left]
+                left = []
+            if complaint:
+                self.outcomes.append((left[0] if left else 'end', complaint))
+
+    def take(self, lines):
+        """What a boot has printed."""
+        for line in lines:
+            match = re.match(r'(ok|not ok|skip) (\S+)(?: # (.*))?$', line)
+            if match:
+                verdict = {'ok': None, 'skip': SKIPPED,
+                           'not ok': match[3] or 'no reason given'}[match[1]]
+                self.outcomes.append((match[2], verdict))
+            elif line.startswith('= '):
+                case = self.cases[len(self.outcomes)]
+                self.compare.setdefault(case, []).append(line[2:])
+
+    def planned(self):
+        """How many lines there have to be."""
+        return len(self.cases) if self.asserts else 0
+
+    def report(self, results):
+        for name, verdict in self.outcomes:
+            # That it has printed something is no success yet.
+            if self.asserts or verdict is not None:
+                results.case(name, self.label, verdict)
+
+
+class Debugged(Job):
+    """With a debugger: @meddle is called with the path of QEMU's stub."""
+
+    def __init__(self, meddle, *args, **more):
+        super().__init__(*args, **more)
+        self.meddle = meddle
+
+    def boot(self, skip, timeout, args=(), meddle=None):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'gdb')
+            return super().boot(
+                skip, timeout,
+                ['-S', '-gdb', f'unix:{path},server=on,wait=off', *args],
+                lambda: self.meddle(path, timeout))
+
+
+class Stepped(Debugged):
+    """With a debugger that takes steps, each of which has to move.
+
+    @step is called like what meddles, and with what takes complaints.
+    """
+
+    def __init__(self, step, *args, **more):
+        super().__init__(
+            lambda path, timeout: step(path, timeout, self.stuck.append),
+            *args, **more)
+        self.stuck = []
+
+    def run(self, timeout):
+        super().run(timeout)
+        suite = self.cases[0].split('/')[0]
+        self.outcomes.append((f'{suite}/moves', '; '.join(self.stuck) or None))
+
+    def planned(self):
+        return super().planned() + 1
+
+
+def split_by_case(lines):
+    cases = {}
+    name = None
+    for line in lines:
+        if line.startswith('run '):
+            name = line[4:]
+        cases.setdefault(name, []).append(line)
+    return cases
+
+
+class Replayed(Job):
+    """A run is recorded and replayed: every line comes again."""
+
+    def __init__(self, *args, **more):
+        super().__init__(*args, **more)
+        self.label = 'replay = record'
+
+    def run(self, timeout):
+        with tempfile.TemporaryDirectory() as directory:
+            record, replay = (self.run_as(what, directory, timeout)
+                              for what in ('record', 'replay'))
+        self.outcomes += [(case, self.verdict(record.get(case),
+                                              replay.get(case), case))
+                          for case in self.cases]
+
+    def run_as(self, what, directory, timeout):
+        """Returns the lines of each case."""
+        file = os.path.join(directory, 'rr')
+        lines, complaint = self.boot(
+            0, timeout, ['-accel', 'tcg', '-icount',
+                         f'shift=auto,rr={what},rrfile={file}'])
+        if complaint:
+            suite = self.cases[0].split('/')[0]
+            self.outcomes.append((f'{suite}/end of {what}', complaint))
+        return split_by_case(lines)
+
+    def verdict(self, want, got, case):
+        if not got or got != want:
+            return difference(got, want)
+        if f'skip {case}' in got:
+            return SKIPPED
+        return next((line for line in got if line.startswith('not ok')), None)
+
+    def planned(self):
+        # What just prints is compared here.
+        return len(self.cases)
+
+    def report(self, results):
+        for name, verdict in self.outcomes:
+            results.case(name, self.label, verdict)
+
+
+class Group:
+    """Jobs with the same cases, and those that print what has to agree."""
+
+    def __init__(self, jobs, compared=()):
+        self.jobs = jobs
+        self.compared = compared
+
+    def planned(self):
+        return sum(job.planned() for job in self.jobs) \
+            + (len(self.jobs) - 1) * len(self.compared)
+
+    def check_agreement(self, results):
+        first = self.jobs[0]
+        for job in self.jobs[1:]:
+            for case in self.compared:
+                want, got = first.compare.get(case), job.compare.get(case)
+                results.case(case, f'{job.label} = {first.label}',
+                             None if got and got == want
+                             else difference(got, want))

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Bare-metal test guests: machines, and how one is booted."""
+
+import os
+import re
+import subprocess
+import tempfile
+import threading
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(__file__), '../../../..'))
+BUILD = os.path.abspath(os.environ.get('BUILD', os.path.join(ROOT, 'build')))
+ARCH = os.environ.get('ARCH', 'x86_64')
+PROGRAMS = os.path.join(BUILD, 'tests/guest/bare',
+                        {'x86_64': 'x86', 'ppc64': 'ppc'}[ARCH])
+KERNEL = os.path.join(PROGRAMS, 'kernel.elf')
+QEMU = os.environ.get('QEMU', f'qemu-system-{ARCH}')
+
+# Of all machines.
+COMMON = ['-nodefaults', '-no-reboot', '-display', 'none',
+          '-serial', 'stdio', '-monitor', 'none']
+
+# Everything must hold in each of these; beside them there is icount, with a
+# time for each instruction that suits the architecture.
+MODES = {
+    'multi': ['-accel', 'tcg,thread=multi'],
+    'single': ['-accel', 'tcg,thread=single'],
+    'one-insn': ['-accel', 'tcg,one-insn-per-tb=on'],
+    # Nothing chained, and so little room that it is flushed often.
+    'no-chain': ['-accel', 'tcg,tb-size=1', '-d', 'nochain'],
+}
+
+
+class Machine:
+    """A way to start suites: what differs from the default machine.
+
+    An architecture's machines say how QEMU is called, what it may say, whether
+    the guest can end it, and with which statuses it may end then.
+    """
+
+    usual = re.compile('warning:')
+    ends_itself = True
+
+    def __init__(self, name, cpu='', options=None):
+        self.name = name
+        self.cpu = cpu
+        self.options = options or {}    # of the guest
+
+    def command(self, options):
+        """QEMU and its options, with options of the guest."""
+        raise NotImplementedError
+
+    def good_statuses(self, lines):
+        """Those with which QEMU may end when a guest has printed that."""
+        raise NotImplementedError
+
+    def boot(self, args, options, timeout, meddle=None):
+        """
+        Start QEMU, call @meddle meanwhile, and wait for the end.
+
+        Returns the guest's lines, and what was wrong with how QEMU ended, if
+        anything: a crash after the guest's last line is one, too.
+        """
+        command = self.command({**options, **self.options}) + list(args)
+        with tempfile.TemporaryFile() as file:
+            lines, status = self._run(command, timeout, file, meddle)
+            file.seek(0)
+            said = file.read().decode(errors='replace').splitlines()
+        said = [line for line in said if line and not self.usual.search(line)]
+        if 'end' in lines and not said and status in self.good_statuses(lines):
+            return lines, None
+        complaint = (f'no end after {timeout} s' if status is None
+                     else f'QEMU ended with status {status}')
+        return lines, ': '.join([complaint, *said[-1:]])
+
+    def _run(self, command, timeout, errors, meddle):
+        """Returns the lines and the status, which is None after the timeout."""
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=errors, text=True,
+                              errors='replace') as process:
+            late = threading.Timer(timeout, process.kill)
+            late.start()
+            meddler = threading.Thread(target=meddle or (lambda: None))
+            meddler.start()
+            try:
+                lines = self._read(process)
+                status = process.wait() if late.is_alive() else None
+            finally:
+                late.cancel()
+                process.kill()
+                meddler.join()
+        return lines, status
+
+    def _read(self, process):
+        lines = []
+        for line in process.stdout:
+            lines.append(line.rstrip('\r\n'))
+            if lines[-1] == 'end' and not self.ends_itself:
+                process.terminate()
+        return lines

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Bare-metal test guests of Power: which suites run on a machine, and how."""
+
+import os
+import re
+from functools import partial
+
+import assistant
+import debugger
+from jobs import Debugged, Group, Job
+from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
+
+MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=1']
+
+IMAGE = os.path.join(PROGRAMS, 'kernel.bin')
+PROGRAM = debugger.Program(KERNEL, nm='powerpc64le-linux-gnu-nm', counter=64,
+                           order='big')
+
+# Cases that print something to compare, beside what they assert.
+COMPARED = ['random/overflows']
+
+
+class PowerNV(Machine):
+    """With an image of ours in the place of skiboot."""
+
+    # What QEMU says when it is told to end, when it starts, and of a facility
+    # that a case finds unavailable.
+    usual = re.compile('terminating on signal 15|warning: machine has no BMC|'
+                       r'Facility SPR \d+ is unavailable')
+    ends_itself = False
+
+    def __init__(self, name, suites=None, but=(), cpu='', options=None,
+                 model='powernv9', smp='1'):
+        super().__init__(name, cpu, options)
+        self.suites = suites            # if none: all
+        self.but = but
+        self.model = model
+        self.smp = smp
+
+    def command(self, options):
+        words = ' '.join(f'{key}={value}' for key, value in options.items())
+        cpu = {'powernv9': 'power9', 'powernv10': 'power10'}[self.model]
+        return [
+            QEMU, *COMMON, '-machine', self.model,
+            '-cpu', ','.join(filter(None, [cpu, self.cpu])),
+            '-m', '1G', '-smp', self.smp,
+            # There is no command line without a kernel, which is just loaded.
+            '-bios', IMAGE, '-kernel', IMAGE, '-append', f'vpmu {words}',
+        ]
+
+    def good_statuses(self, lines):
+        return {0}
+
+    def chosen(self, cases):
+        suites = [case.split('/')[0] for case in cases]
+        return [case for case, suite in zip(cases, suites)
+                if (self.suites is None or suite in self.suites)
+                and suite not in self.but]
+
+
+def cpi(thousandths):
+    return PowerNV(f'cpi {thousandths}', ['cycles'],
+                   cpu=f'pmu-cpi={thousandths}', options={'cpi': thousandths})
+
+
+OTHERS = ['nopmu', 'smp', 'debugger']
+DEFAULT = PowerNV('POWER9', but=OTHERS)
+ASSISTED = PowerNV('debugger', ['debugger'])
+MACHINES = [
+    DEFAULT,
+    PowerNV('POWER10', but=OTHERS, model='powernv10'),
+    ASSISTED,
+    PowerNV('two cores', ['smp'], smp='2,cores=2'),
+    PowerNV('two threads', ['smp'], smp='2,threads=2', model='powernv10'),
+    cpi(2000),
+    cpi(1337),
+    PowerNV('off', ['machine', 'nopmu'], cpu='pmu=off'),
+]
+
+# Suites that a debugger interferes with, as on x86: it stops where everything
+# that is counted begins, and at stores.
+INTERRUPTED = [PowerNV('debugger', [suite]) for suite in
+               ('alert', 'bhrb', 'branch', 'count', 'ebb', 'fault',
+                'interrupt', 'memory', 'overflow')]
+
+
+def interfere(path, timeout):
+    debugger.interfere(path, PROGRAM, timeout, ['run'], 'memory_word')
+
+
+def assist(path, timeout):
+    assistant.assist(path, PROGRAM, timeout)
+
+
+def all_groups(cases, modes, everything):
+    """The suites of each machine, in some modes or in every way."""
+    found = []
+    for machine in MACHINES:
+        kind = partial(Debugged, assist) if machine is ASSISTED else Job
+        chosen = machine.chosen(cases)
+        if chosen:
+            found.append(Group([kind(machine, mode, chosen) for mode in modes],
+                               [case for case in COMPARED if case in chosen]))
+    for machine in INTERRUPTED if everything else []:
+        chosen = machine.chosen(cases)
+        if chosen:
+            found.append(Group([Debugged(interfere, machine, 'multi',
+                                         chosen)]))
+    return found

@@ -1,0 +1,205 @@
+/*
+ * Bare-metal test guest: its PMU
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef BARE_PMU_H
+#define BARE_PMU_H
+
+#include "bare.h"
+
+#define SPR_SIER2       752
+#define SPR_SIER3       753
+#define SPR_MMCR3       754
+#define SPR_SIER        784
+#define SPR_MMCR2       785
+#define SPR_MMCRA       786
+#define SPR_PMC1        787
+#define SPR_PMC2        788
+#define SPR_PMC3        789
+#define SPR_PMC4        790
+#define SPR_PMC6        792
+#define SPR_SDAR        797
+#define SPR_MMCR1       798
+
+/* What the number of a register is less by in problem state. */
+#define SPR_PROBLEM     16
+
+#define NR_PMCS         6
+#define PMC_NEGATIVE    0x80000000u
+
+#define MMCR0_FC        BIT(32)
+#define MMCR0_FCS       BIT(33)
+#define MMCR0_FCP       BIT(34)
+#define MMCR0_FCM1      BIT(35)
+#define MMCR0_FCM0      BIT(36)
+#define MMCR0_PMAE      BIT(37)
+#define MMCR0_FCECE     BIT(38)
+#define MMCR0_TBSEL(n)  ((uint64_t)(n) << 23)
+#define MMCR0_TBEE      BIT(41)
+#define MMCR0_BHRBA     BIT(42)
+#define MMCR0_EBE       BIT(43)
+#define MMCR0_PMCC(n)   ((uint64_t)(n) << 18)
+#define MMCR0_PMC1CE    BIT(48)
+#define MMCR0_PMCJCE    BIT(49)
+#define MMCR0_TRIGGER   BIT(50)
+#define MMCR0_FCPC      BIT(51)
+#define MMCR0_PMCCEXT   BIT(54)
+#define MMCR0_CC56RUN   BIT(55)
+#define MMCR0_PMAO      BIT(56)
+#define MMCR0_FC14      BIT(58)
+#define MMCR0_FC56      BIT(59)
+#define MMCR0_FC14WAIT  BIT(62)
+#define MMCR0_FCH       BIT(63)
+
+/* Alerts at any counter. */
+#define MMCR0_ALERT     (MMCR0_PMAE | MMCR0_PMC1CE | MMCR0_PMCJCE)
+
+#define MMCR2_BIT(pmc, n) BIT(9 * ((pmc) - 1) + (n))
+#define MMCR2_FCS(pmc)  MMCR2_BIT(pmc, 0)
+#define MMCR2_FCP0(pmc) MMCR2_BIT(pmc, 1)
+#define MMCR2_FCP1(pmc) MMCR2_BIT(pmc, 2)
+#define MMCR2_FCM1(pmc) MMCR2_BIT(pmc, 3)
+#define MMCR2_FCM0(pmc) MMCR2_BIT(pmc, 4)
+#define MMCR2_FCWAIT(pmc) MMCR2_BIT(pmc, 5)
+#define MMCR2_FCH(pmc)  MMCR2_BIT(pmc, 6)
+
+#define MMCRA_SAMPLE_ENABLE BIT(63)
+#define MMCRA_BHRBRD    BIT(26)
+#define MMCRA_IFM(n)    ((uint64_t)(n) << 30)
+
+#define SIER_SIPR       BIT(38)
+#define SIER_SIHV       BIT(39)
+#define SIER_SIAR_VALID BIT(41)
+#define SIER_SDAR_VALID BIT(42)
+
+#define BESCR_GE        BIT(0)
+#define BESCR_PME       BIT(31)
+#define BESCR_PMEO      BIT(63)
+
+/* Events: what MMCR1 is to hold for a counter, unit and selector. */
+#define EVENT(pmc, unit, sel) \
+    ((uint64_t)(unit) << (64 - 4 * (pmc)) | (uint64_t)(sel) << (32 - 8 * (pmc)))
+#define EV_INSNS(pmc)   EVENT(pmc, 0, 0x02)
+#define EV_CYCLES(pmc)  EVENT(pmc, 0, 0x1e)
+#define EV_BRANCHES_1   EVENT(1, 0, 0x68)
+#define EV_STCX_FAIL_1  EVENT(1, 0xe, 0x58)
+#define EV_LOADS_1      EVENT(1, 0, 0xfc)
+#define EV_STORES_2     EVENT(2, 0, 0xf0)
+#define EV_TAKEN_2      EVENT(2, 0, 0xfa)
+#define EV_RUN_CYCLES_2 EVENT(2, 0, 0xf4)
+#define EV_RUN_INSNS_4  EVENT(4, 0, 0xfa)
+#define EV_BRANCHES_4   EVENT(4, 0xd, 0x5e)
+#define EV_LOADS_4      EVENT(4, 0, 0x3e)
+#define EV_DTLB_MISS_3  EVENT(3, 0, 0xfc)
+#define EV_ITLB_MISS_4  EVENT(4, 0, 0xfc)
+
+/* Instructions on each of PMC1 to PMC4. */
+#define EV_INSNS_ALL \
+    (EV_INSNS(1) | EV_INSNS(2) | EV_INSNS(3) | EV_INSNS(4))
+
+/* As after a reset, with nothing pending and the run latch set. */
+void pmu_reset(void);
+
+uint64_t read_pmc(unsigned pmc);
+void write_pmc(unsigned pmc, uint64_t value);
+
+/* ---- What freezes --------------------------------------------------- */
+
+/**
+ * struct state - what freeze bits look at
+ */
+struct state {
+    bool hv, problem, pmm, run;
+};
+
+/**
+ * frozen_by_mmcr0 - whether a counter stands still in a state
+ * @bits: of MMCR0
+ * @pmc: the counter
+ * @s: the state
+ */
+bool frozen_by_mmcr0(uint64_t bits, unsigned pmc, struct state s);
+
+/* The same for bit @n of a counter's nine in MMCR2. */
+bool frozen_by_mmcr2(unsigned n, struct state s);
+
+/* The same for all of both registers. */
+bool frozen(uint64_t mmcr0, uint64_t mmcr2, unsigned pmc, struct state s);
+
+/* ---- Counts --------------------------------------------------------- */
+
+/**
+ * struct counts - what the counters of measure() say of the code under test
+ * @hv, @priv, @problem: instructions in each state; problem state is that
+ *     of the hypervisor, too
+ * @all: all instructions
+ * @cycles: all cycles
+ * @result: what the code returned
+ */
+struct counts {
+    uint64_t hv, priv, problem, all, cycles, result;
+};
+
+/**
+ * measure - count a function's instructions, without those of run()
+ * @msr: the state in which to run it
+ * @fn: the function
+ * @arg: its argument
+ */
+struct counts measure(uint64_t msr, code_fn *fn, uint64_t arg);
+
+/**
+ * expect_counts - check what measure() returned
+ * @what: names the code under test
+ * @c: the counts
+ * @hv: instructions there must be of the hypervisor
+ * @priv: in privileged state below it
+ * @problem: in problem state
+ */
+void expect_counts(const char *what, struct counts c, uint64_t hv,
+                   uint64_t priv, uint64_t problem);
+
+/**
+ * expect_everywhere - count a function in all four states
+ * @what: names it
+ * @fn: the function
+ * @arg: its argument
+ * @count: instructions it must have in each
+ *
+ * That @count is right is checked by single steps, unless it is large.
+ */
+void expect_everywhere(const char *what, code_fn *fn, uint64_t arg,
+                       uint64_t count);
+
+/* ---- Sampling ------------------------------------------------------- */
+
+#define MAX_SAMPLES 4096
+
+/**
+ * struct sample - one interrupt, as its handler found the machine
+ */
+struct sample {
+    uint64_t nip, msr, siar, sdar, sier, mmcr0, pmc[NR_PMCS];
+};
+
+extern struct sample samples[MAX_SAMPLES];
+extern volatile unsigned sample_count; /* by the handler */
+
+/**
+ * sample - handle performance monitor interrupts
+ *
+ * Every interrupt appends to samples[].  The handler gives what is negative
+ * the value that sample_reload() asked for; the counters stay frozen if that
+ * was not asked for.
+ */
+void sample(void);
+
+/**
+ * sample_reload - set what a counter that overflowed starts from again
+ * @pmc: the counter
+ * @period: events until the next overflow; 0 to stop them all
+ */
+void sample_reload(unsigned pmc, uint32_t period);
+
+#endif /* BARE_PMU_H */

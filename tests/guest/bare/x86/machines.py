@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Bare-metal test guests of x86: on which machines a suite runs, and how."""
+
+import os
+from functools import partial
+
+import debugger
+from jobs import Debugged, Group, Job, Replayed, Stepped
+from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
+
+MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=0']
+
+# How long an instruction takes, for the guest.
+INSN_NS = {'icount': 1 << 0}
+
+# The guest writes 0x10 to isa-debug-exit, or 0x11 if a case has failed.
+ENDED_WELL, ENDED_WITH_FAILURE = 0x21, 0x23
+
+DEFAULT_CPU = 'Skylake-Client-v1,pmu=on'
+AMD_CPU = 'EPYC-Genoa-v1,pmu=on,+monitor,+x2apic'
+
+
+class Pc(Machine):
+    """With a ROM of ours in the place of the BIOS."""
+
+    def __init__(self, name, cpu=DEFAULT_CPU, options=None, cpus=2, ended=()):
+        super().__init__(name, cpu, options)
+        self.cpus = cpus
+        self.ended = ended      # further statuses with which it may end well
+
+    def command(self, options):
+        command = [
+            QEMU, *COMMON, '-machine', 'pc', '-m', '32',
+            '-smp', str(self.cpus), '-cpu', self.cpu,
+            '-bios', os.path.join(PROGRAMS, 'rom.bin'),
+            '-global', 'apic-common.vapic=off',
+            '-device', 'isa-debug-exit,iobase=0xf4,iosize=0x4',
+        ]
+        if os.environ.get('QEMU_BIOS_DIR'):
+            command += ['-L', os.environ['QEMU_BIOS_DIR']]
+        for key, value in {'cpus': self.cpus, **options}.items():
+            command += ['-fw_cfg', f'name=opt/vpmu/{key},string={value}']
+        return command
+
+    def good_statuses(self, lines):
+        failed = any(line.startswith('not ok ') for line in lines)
+        return {ENDED_WITH_FAILURE if failed else ENDED_WELL, *self.ended}
+
+
+def cpi(thousandths):
+    return Pc(f'cpi {thousandths}', f'{DEFAULT_CPU},pmu-cpi={thousandths}',
+              {'cpi': thousandths})
+
+
+def clock(mhz):
+    return Pc(f'{mhz} MHz', f'{DEFAULT_CPU},pmu-cycles=time,'
+              f'pmu-frequency={mhz * 1000000}', {'mhz': mhz})
+
+
+def version(number, counters=4):
+    return Pc(f'v{number}', f'{DEFAULT_CPU},pmu-version={number},'
+              f'pmu-gp-counters={counters}',
+              {'version': number, 'counters': counters})
+
+
+def model(name, conditional, loads=0x81d0, stores=0x82d0):
+    return Pc(name, f'{name},pmu=on', {'conditional': conditional,
+                                       'loads': loads, 'stores': stores})
+
+
+DEFAULT = Pc('')
+AMD = Pc('AMD', AMD_CPU)
+
+# Suites that also run on AMD's PMU: all but those about registers of Intel's.
+ON_AMD = ['branch', 'count', 'cycles', 'fault', 'interrupt', 'memory', 'mode',
+          'oracle', 'overflow', 'random', 'rep', 'smc', 'smm', 'smp', 'state',
+          'step', 'svm']
+
+# Suites that need another machine than the default one, or several.
+MACHINES = {
+    'clock': [clock(1000), clock(3000)],
+    'count': [Pc('', DEFAULT_CPU + ',+monitor')],
+    'cycles': [DEFAULT, cpi(2000), cpi(1337)],
+    'memory': [Pc('', DEFAULT_CPU + ',+mpx')],
+    'models': [
+        DEFAULT,
+        model('Nehalem', 0x01c4, 0x010b, 0x020b),
+        model('Haswell', 0x01c4),
+        model('Icelake-Server-v5', 0x11c4),
+        model('SapphireRapids', 0x11c4),
+        model('Snowridge', 0x7ec4),
+    ],
+    'mode': [DEFAULT, Pc('max', 'max,vendor=GenuineIntel')],
+    'nopmu': [
+        Pc('off', 'Skylake-Client-v1,pmu=off'),
+        Pc('max', 'max'),
+        Pc('AMD', 'EPYC-Genoa'),
+        Pc('Zhaoxin', 'YongFeng,pmu=on'),
+    ],
+    'overflow': [DEFAULT, version(3), version(5, 8)],
+    'random': [DEFAULT, version(5, 8)],
+    'svm': [Pc('', DEFAULT_CPU + ',+svm')],
+    'version': [version(1), version(2), version(3), version(4),
+                version(5, 8)],
+}
+
+# Suites that reset the machine do not end it by that.
+ARGUMENTS = {'state': ['-action', 'reboot=reset']}
+
+# Suites that assert nothing themselves: what they print is compared.
+COMPARED = ['oracle']
+
+# Suites that are also recorded and replayed, with one CPU.  A replay may end
+# by the recorded event before it has the guest's status.
+REPLAYED = ['count', 'interrupt', 'memory', 'oracle', 'overflow', 'rep']
+RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
+
+# Suites that a debugger interferes with: it stops where everything that is
+# counted begins, and at stores.
+INTERRUPTED = ['branch', 'count', 'fault', 'interrupt', 'memory', 'mode',
+               'oracle', 'overflow', 'rep', 'smc', 'smm', 'svm']
+DEBUGGED = Pc('debugger', DEFAULT_CPU + ',+svm,+monitor', {'debugger': 1})
+PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
+# Modes in which a debugger takes every step of the suite "step".
+STEP_MODES = ['multi', 'icount']
+
+
+def interfere(path, timeout):
+    debugger.interfere(path, PROGRAM, timeout, ['run_kernel', 'run_user'],
+                       'spare')
+
+
+def step(path, timeout, complain):
+    debugger.step_through(path, PROGRAM, timeout, complain)
+
+
+def groups(suite, cases, modes, everything):
+    """A suite on all of its machines, in some modes or in every way."""
+    def job(machine, mode, kind=Job):
+        return kind(machine, mode, cases, ARGUMENTS.get(suite, []),
+                    {'insn_ns': INSN_NS.get(mode, 0)}, suite not in COMPARED)
+
+    machines = MACHINES.get(suite, [DEFAULT]) + [AMD] * (suite in ON_AMD)
+    found = [[job(machine, mode) for mode in modes] for machine in machines]
+    compared = cases if suite in COMPARED else []
+    if everything and suite in INTERRUPTED:
+        found[0].append(job(DEBUGGED, 'multi', partial(Debugged, interfere)))
+    if everything and suite in REPLAYED:
+        found.append([job(RECORDED, None, Replayed)])
+    if everything and suite == 'step':
+        found += [[job(DEBUGGED, mode, partial(Stepped, step))]
+                  for mode in STEP_MODES]
+    return [Group(jobs, compared) for jobs in found]
+
+
+def all_groups(cases, modes, everything):
+    """@cases: SUITE/CASE; if the guest's own suite fails, look no further."""
+    suites = {}
+    for case in cases:
+        suites.setdefault(case.split('/')[0], []).append(case)
+    return [group
+            for suite in sorted(suites, key=lambda name: (name != 'machine',
+                                                          name))
+            for group in groups(suite, suites[suite], modes, everything)]

@@ -12,8 +12,8 @@ import harness
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
 
-# The second guest appends to /tmp/l2.out, and $l2 is its process; its QEMU takes
-# commands if it is given the options in $monitor.
+# The second guest appends to /tmp/l2.out, and $l2 is its process; its QEMU
+# takes commands if it is given the options in $monitor.
 START = """
 sh /modules/load
 PATH=$PATH:/l2/files/usr/bin

@@ -97,7 +97,7 @@ static void test_freeze_by_mode(Rig *rig)
 {
     /* What PMC1 counts of one event in problem state, 16 in privileged... */
     static const struct {
-        PpcFreeze freeze;
+        PpcVPmuFreeze freeze;
         uint64_t expected;
     } rows[] = {
         { { .run = true },                                        0x1111 },
@@ -127,7 +127,7 @@ static void test_freeze_by_mode(Rig *rig)
 
     for (i = 0; i < G_N_ELEMENTS(rows); i++) {
         rig_start(rig, PMC1, PMU_EVENT_INSNS,
-                  ppc_freeze_modes(&rows[i].freeze, 1, false));
+                  ppc_vpmu_freeze_modes(&rows[i].freeze, 1, false));
         rig_write(rig, PMC1, 0);
         for (m = 0; m < PPC_VPMU_NR_MODES; m++) {
             rig_count(rig, PMU_TALLY_INSNS, m, 1 << (4 * m));
@@ -139,13 +139,15 @@ static void test_freeze_by_mode(Rig *rig)
 /* MMCR2: each counter has freeze conditions of its own. */
 static void test_freeze_per_counter(Rig *rig)
 {
-    PpcFreeze freeze = {
+    PpcVPmuFreeze freeze = {
         .run = true,
         .mmcr2 = MMCR2_FCS(2) | MMCR2_FCH(2) | MMCR2_FCP0(3),
     };
 
-    rig_start(rig, PMC2, PMU_EVENT_INSNS, ppc_freeze_modes(&freeze, 2, false));
-    rig_start(rig, PMC3, PMU_EVENT_INSNS, ppc_freeze_modes(&freeze, 3, false));
+    rig_start(rig, PMC2, PMU_EVENT_INSNS,
+              ppc_vpmu_freeze_modes(&freeze, 2, false));
+    rig_start(rig, PMC3, PMU_EVENT_INSNS,
+              ppc_vpmu_freeze_modes(&freeze, 3, false));
     rig_count(rig, PMU_TALLY_INSNS, PROBLEM, 1);
     rig_count(rig, PMU_TALLY_INSNS, PROBLEM_OF_HV, 10);
     rig_count(rig, PMU_TALLY_INSNS, PRIVILEGED, 100);

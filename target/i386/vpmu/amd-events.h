@@ -7,7 +7,7 @@
 #ifndef I386_VPMU_AMD_EVENTS_H
 #define I386_VPMU_AMD_EVENTS_H
 
-#include "vpmu-events.h"
+#include "events.h"
 
 /**
  * struct AmdRange - CPU models, in the order in which they are numbered

@@ -18,7 +18,7 @@
 #include "qapi/error.h"
 #include "system/kvm.h"
 #include "amd-events.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 #define NR_LEGACY 4
 #define NR_CORE   6
@@ -164,7 +164,7 @@ static void amd_overflow(void *opaque, uint64_t counters)
         v->global_status |= counters;
     }
     if (counters & interrupting) {
-        x86_vpmu_raise_pmi(v, false);
+        x86_vpmu_raise_pmi(v, counters & interrupting, false);
     }
 }
 
@@ -335,5 +335,5 @@ const X86VPmuOps amd_vpmu_ops = {
     .ignores_invalid = true,
     .rdpmc = amd_rdpmc,
     .overflow = amd_overflow,
-    .resume = update_all,
+    .update = update_all,
 };

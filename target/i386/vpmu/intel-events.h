@@ -7,7 +7,7 @@
 #ifndef I386_VPMU_INTEL_EVENTS_H
 #define I386_VPMU_INTEL_EVENTS_H
 
-#include "vpmu-events.h"
+#include "events.h"
 
 /**
  * struct IntelModel - what is particular to some of Intel's CPU models

@@ -31,8 +31,8 @@
 #include "system/kvm.h"
 #include "system/qtest.h"
 #include "hw/pmu/pmu-qtest.h"
-#include "vpmu-internal.h"
-#include "vpmu-kvm.h"
+#include "internal.h"
+#include "kvm.h"
 
 /* Under KVM the registers are the kernel's: take them, or give them back. */
 static bool take_registers(X86CPU *cpu)
@@ -203,7 +203,12 @@ static const PmuQtestCommand commands[] = {
     { }
 };
 
+static bool run_command(CharBackend *chr, gchar **words)
+{
+    return pmu_qtest_run(commands, chr, words);
+}
+
 void x86_vpmu_qtest_init(void)
 {
-    pmu_qtest_init(commands);
+    qtest_add_command_cb(run_command);
 }

@@ -8,7 +8,7 @@
  *
  * A CPU has a virtual PMU (X86CPU.vpmu) if it was created with pmu=on, under
  * TCG or qtest, and its vendor has a register file.  Under KVM the kernel has
- * the PMU, and X86CPU.vpmu its state; see vpmu-kvm.h.  Every function below
+ * the PMU, and X86CPU.vpmu its state; see kvm.h.  Every function below
  * does nothing for a CPU without a virtual PMU.
  *
  * Threads: as for struct Pmu, the vCPU's own thread, or any that holds the

@@ -21,25 +21,25 @@ static bool is_group_a(unsigned reg)
            || (reg >= SPR_POWER_PMC1 && reg <= SPR_POWER_PMC6);
 }
 
-PpcAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write)
+PpcVPmuAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write)
 {
     unsigned pmcc = extract64(mmcr0, MMCR0_PMCC_SHIFT, 2);
 
     if (pmcc == PMCC_NONE) {
-        return PPC_ACCESS_UNAVAILABLE;
+        return PPC_VPMU_UNAVAILABLE;
     }
     if (pmcc == PMCC_PMC1_TO_4
         && (reg == SPR_POWER_PMC5 || reg == SPR_POWER_PMC6)) {
-        return PPC_ACCESS_UNAVAILABLE;
+        return PPC_VPMU_UNAVAILABLE;
     }
     if (write) {
         return is_group_a(reg) && pmcc != PMCC_READ_ONLY
-               ? PPC_ACCESS_ALLOWED : PPC_ACCESS_ILLEGAL;
+               ? PPC_VPMU_ALLOWED : PPC_VPMU_ILLEGAL;
     }
     if (!is_group_a(reg) && pmcc == PMCC_READ_ONLY && mmcr0 & MMCR0_PMCCEXT) {
-        return PPC_ACCESS_UNAVAILABLE;
+        return PPC_VPMU_UNAVAILABLE;
     }
-    return PPC_ACCESS_ALLOWED;
+    return PPC_VPMU_ALLOWED;
 }
 
 bool ppc_vpmu_is_writable(unsigned sprn)

@@ -10,18 +10,18 @@
 #define PPC_VPMU_ACCESS_H
 
 /**
- * enum PpcAccess - what becomes of an access to a register
- * @PPC_ACCESS_ALLOWED: it is carried out
- * @PPC_ACCESS_HV_UNAVAILABLE: Hypervisor Facility Unavailable interrupt
- * @PPC_ACCESS_UNAVAILABLE: Facility Unavailable interrupt
- * @PPC_ACCESS_ILLEGAL: Hypervisor Emulation Assistance interrupt
+ * enum PpcVPmuAccess - what becomes of an access to a register
+ * @PPC_VPMU_ALLOWED: it is carried out
+ * @PPC_VPMU_HV_UNAVAILABLE: Hypervisor Facility Unavailable interrupt
+ * @PPC_VPMU_UNAVAILABLE: Facility Unavailable interrupt
+ * @PPC_VPMU_ILLEGAL: Hypervisor Emulation Assistance interrupt
  */
-typedef enum PpcAccess {
-    PPC_ACCESS_ALLOWED,
-    PPC_ACCESS_HV_UNAVAILABLE,
-    PPC_ACCESS_UNAVAILABLE,
-    PPC_ACCESS_ILLEGAL,
-} PpcAccess;
+typedef enum PpcVPmuAccess {
+    PPC_VPMU_ALLOWED,
+    PPC_VPMU_HV_UNAVAILABLE,
+    PPC_VPMU_UNAVAILABLE,
+    PPC_VPMU_ILLEGAL,
+} PpcVPmuAccess;
 
 /**
  * ppc_vpmu_access - whether a program in problem state may access a register
@@ -29,7 +29,7 @@ typedef enum PpcAccess {
  * @reg: the register's privileged number
  * @write: whether it is to be written
  */
-PpcAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write);
+PpcVPmuAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write);
 
 /**
  * ppc_vpmu_is_writable - whether a number names a register for writing

@@ -15,7 +15,7 @@
 #include "hw/ppc/ppc.h"
 #include "exec/exec-all.h"
 #include "freeze.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 #include "trace.h"
 
 static uint64_t *spr(const PpcVPmu *v, unsigned reg)
@@ -36,7 +36,7 @@ static bool is_negative(PpcVPmu *v, unsigned pmc)
 static bool is_enabled_condition(uint64_t mmcr0, unsigned pmc)
 {
     return mmcr0 & (pmc == 1 ? MMCR0_PMC1CE : MMCR0_PMCJCE)
-           && !ppc_pmc_is_outside(mmcr0, pmc);
+           && !ppc_vpmu_is_outside(mmcr0, pmc);
 }
 
 /* The first counter whose enabled condition holds; 0 if there is none. */
@@ -44,7 +44,7 @@ static unsigned negative_pmc(PpcVPmu *v)
 {
     unsigned pmc;
 
-    for (pmc = 1; pmc <= PPC_NR_PMCS; pmc++) {
+    for (pmc = 1; pmc <= PPC_VPMU_NR_PMCS; pmc++) {
         if (is_enabled_condition(mmcr0(v), pmc) && is_negative(v, pmc)) {
             return pmc;
         }
@@ -71,8 +71,8 @@ static uint64_t type_of_sample(PpcVPmu *v)
     if (!pmc) {
         return 0;
     }
-    switch (ppc_event(v->model, pmc, *spr(v, SPR_POWER_MMCR1),
-                      *spr(v, SPR_POWER_MMCRA)).event) {
+    switch (ppc_vpmu_event(v->model, pmc, *spr(v, SPR_POWER_MMCR1),
+                           *spr(v, SPR_POWER_MMCRA)).event) {
     case PMU_EVENT_LOADS:
         return v->model->sample->load;
     case PMU_EVENT_STORES:
@@ -88,9 +88,9 @@ static uint64_t type_of_sample(PpcVPmu *v)
  */
 void ppc_vpmu_sample_update(PpcVPmu *v)
 {
-    if (v->tcg) {
-        pmu_tcg_note_addresses(v->tcg, *spr(v, SPR_POWER_MMCRA)
-                                       & MMCRA_SAMPLE_ENABLE);
+    if (v->unit->tcg) {
+        pmu_tcg_note_addresses(v->unit->tcg, *spr(v, SPR_POWER_MMCRA)
+                                             & MMCRA_SAMPLE_ENABLE);
     }
 }
 
@@ -107,13 +107,23 @@ static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
     return known ? v->model->sample->sdar_valid : 0;
 }
 
+/* An event of the time base is that of no counter: PMC0. */
+static void trace_alert(PpcVPmu *v, unsigned mode)
+{
+    trace_ppc_vpmu_alert(CPU(v->cpu)->cpu_index, negative_pmc(v), mmcr0(v),
+                         *spr(v, SPR_POWER_SIAR), *spr(v, SPR_POWER_SIER),
+                         mode);
+}
+
 /*
  * The instruction that is sampled is the one whose completion made a counter
  * negative.  Where there is none, it is the one that comes next.
+ *
+ * Returns: the mode in which it was executed.
  */
-static void take_sample(PpcVPmu *v)
+static unsigned take_sample(PpcVPmu *v)
 {
-    const PpcSampleFields *fields = v->model->sample;
+    const PpcVPmuSampleFields *fields = v->model->sample;
     CPUPPCState *env = &v->cpu->env;
     uint64_t pc, told;
     unsigned mode;
@@ -129,6 +139,7 @@ static void take_sample(PpcVPmu *v)
     *spr(v, fields->reg) = (*spr(v, fields->reg) & ~fields->all) | told;
     *spr(v, SPR_POWER_SIER2) = 0;
     *spr(v, SPR_POWER_SIER3) = 0;
+    return mode;
 }
 
 void ppc_vpmu_update_interrupt(PpcVPmu *v)
@@ -142,12 +153,14 @@ void ppc_vpmu_update_interrupt(PpcVPmu *v)
 
 static void raise_alert(PpcVPmu *v)
 {
-    take_sample(v);
-    v->bhrb_unread = MIN(v->bhrb_unread + 1, PPC_BHRB_UNUSED);
+    unsigned mode = take_sample(v);
+
+    v->bhrb_unread = MIN(v->bhrb_unread + 1, PPC_VPMU_BHRB_UNUSED);
     *spr(v, SPR_POWER_MMCR0) &= ~(MMCR0_PMAE | MMCR0_PMAQ);
     *spr(v, SPR_POWER_MMCR0) |= MMCR0_PMAO;
-    trace_ppc_vpmu_alert(CPU(v->cpu)->cpu_index, *spr(v, SPR_POWER_SIAR),
-                         *spr(v, SPR_POWER_SIER));
+    if (trace_event_get_state_backends(TRACE_PPC_VPMU_ALERT)) {
+        trace_alert(v, mode);
+    }
     ppc_vpmu_update_interrupt(v);
 }
 
@@ -186,7 +199,7 @@ static uint64_t ticks_to_transition(PpcVPmu *v)
 {
     static const unsigned bits[] = { 47, 51, 55, 63 };
     unsigned sel = extract64(mmcr0(v), MMCR0_TBSEL_SHIFT, 2);
-    uint64_t bit = PMU_BIT(bits[sel]);
+    uint64_t bit = PPC_BIT(bits[sel]);
     uint64_t ticks = (bit - cpu_ppc_load_tbl(&v->cpu->env)) & (2 * bit - 1);
 
     return ticks ?: 2 * bit;

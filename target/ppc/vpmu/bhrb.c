@@ -11,7 +11,7 @@
 #include "cpu.h"
 #include "freeze.h"
 #include "helper_regs.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 static uint64_t filter(const CPUPPCState *env)
 {
@@ -59,13 +59,13 @@ void ppc_vpmu_bhrb_used(CPUPPCState *env)
 bool ppc_vpmu_bhrb_recording(CPUPPCState *env)
 {
     const PpcVPmu *v = env_archcpu(env)->vpmu;
-    const PpcFreeze freeze = { .mmcr0 = env->spr[SPR_POWER_MMCR0] };
+    const PpcVPmuFreeze freeze = { .mmcr0 = env->spr[SPR_POWER_MMCR0] };
     unsigned mode = (FIELD_EX64(env->msr, MSR, PR)
                      ? 0 : PPC_VPMU_MODE_PRIVILEGED)
                     | (FIELD_EX64(env->msr, MSR, HV) ? PPC_VPMU_MODE_HV : 0);
 
     if (!v || !(freeze.mmcr0 & MMCR0_PMAE)
-        || v->bhrb_unread == PPC_BHRB_UNUSED) {
+        || v->bhrb_unread == PPC_VPMU_BHRB_UNUSED) {
         return false;
     }
     if (!v->model->records_kernel
@@ -73,5 +73,5 @@ bool ppc_vpmu_bhrb_recording(CPUPPCState *env)
             || env->spr[SPR_POWER_MMCRA] & MMCRA_BHRBRD)) {
         return false;
     }
-    return ppc_freeze_bhrb_modes(&freeze) >> mode & 1;
+    return ppc_vpmu_bhrb_modes(&freeze) >> mode & 1;
 }

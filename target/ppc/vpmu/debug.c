@@ -7,7 +7,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 /**
  * struct DebugAccess - one access, to be carried out by the vCPU's thread

@@ -13,7 +13,7 @@
 
 #include "qemu/osdep.h"
 #include "hw/ppc/ppc.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 static bool has_alert(uint64_t mmcr0)
 {

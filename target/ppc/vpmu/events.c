@@ -23,13 +23,13 @@
 #define EVENT(pmcs, unit, sel, name) \
     { pmcs, unit, sel, PMU_EVENT_##name }
 #define LATCHED(pmcs, unit, sel, name, whose) \
-    { pmcs, unit, sel, PMU_EVENT_##name, .latch = PPC_LATCH_##whose }
+    { pmcs, unit, sel, PMU_EVENT_##name, .latch = PPC_VPMU_LATCH_##whose }
 #define MARKED(pmcs, unit, sel) \
     { pmcs, unit, sel, PMU_EVENT_NONE, .marked = true }
 #define LIST(events) { events, ARRAY_SIZE(events) }
 
 /* Since Power ISA 2.06. */
-static const PpcEvent common_events[] = {
+static const PpcVPmuEvent common_events[] = {
     EVENT(ANY,    0x0, 0x02, INSNS),             /* PM_INST_CMPL */
     EVENT(ANY,    0x0, 0x1e, CYCLES),            /* PM_CYC */
     EVENT(PMC(1), 0x0, 0x68, BRANCHES),          /* PM_BRU_FIN, PM_BR_FIN */
@@ -49,7 +49,7 @@ static const PpcEvent common_events[] = {
 };
 
 /* Since Power ISA 2.07. */
-static const PpcEvent isa207_events[] = {
+static const PpcVPmuEvent isa207_events[] = {
     { PMC(1), 0x0, 0xf0, PMU_EVENT_CYCLES, .runs_always = true },
     EVENT(PMC(1), 0x0, 0xfe, INSNS),
     EVENT(PMC(2), 0x0, 0xfa, TAKEN_BRANCHES),    /* PM_BR_TAKEN_CMPL */
@@ -61,8 +61,8 @@ static const PpcEvent isa207_events[] = {
 };
 
 /* PMC5 and PMC6, whatever MMCR1 says; the run latch is among what freezes. */
-static const PpcEvent pmc5 = EVENT(PMC(5), 0, 0xfa, INSNS);
-static const PpcEvent pmc6 = EVENT(PMC(6), 0, 0xf4, CYCLES);
+static const PpcVPmuEvent pmc5 = EVENT(PMC(5), 0, 0xfa, INSNS);
+static const PpcVPmuEvent pmc6 = EVENT(PMC(6), 0, 0xf4, CYCLES);
 
 /* What MMCR0 has since Power ISA 2.06, and what 2.07 added. */
 #define ISA206_MMCR0                                                       \
@@ -78,7 +78,7 @@ static const PpcEvent pmc6 = EVENT(PMC(6), 0, 0xf4, CYCLES);
 #define ISA207_MMCRA \
     (MMCRA_SDAR_MODE | MMCRA_SAMPLE | MMCRA_BHRBRD | MMCRA_IFM)
 
-static const PpcSampleFields sier_fields = {
+static const PpcVPmuSampleFields sier_fields = {
     .reg = SPR_POWER_SIER,
     .all = UINT64_MAX,
     .problem = SIER_SIPR,
@@ -90,7 +90,7 @@ static const PpcSampleFields sier_fields = {
 };
 
 /* The bits for valid addresses are those of POWER7+. */
-static const PpcSampleFields power7_fields = {
+static const PpcVPmuSampleFields power7_fields = {
     .reg = SPR_POWER_MMCRA,
     .all = POWER7_MMCRA_SAMPLE,
     .problem = POWER7_MMCRA_SIPR,
@@ -99,7 +99,7 @@ static const PpcSampleFields power7_fields = {
     .sdar_valid = POWER7_MMCRA_SDSYNC | POWER7_MMCRA_SDAR_VALID,
 };
 
-static const PpcEvent power7_events[] = {
+static const PpcVPmuEvent power7_events[] = {
     EVENT(PMC(2), 0x0, 0x04, TAKEN_BRANCHES),    /* PM_BR_TAKEN */
     EVENT(ANY,    0xc, 0x80, LOADS),             /* PM_LD_REF_L1, _LSU0 */
 };
@@ -113,7 +113,7 @@ const PpcVPmuModel ppc_vpmu_power7 = {
     .sample = &power7_fields,
 };
 
-static const PpcEvent power8_events[] = {
+static const PpcVPmuEvent power8_events[] = {
     EVENT(PMC(1), 0x0, 0xee, LOADS),             /* PM_LD_REF_L1 */
     EVENT(PMC(1), 0x0, 0x2e, LOADS),             /* PM_LD_CMPL */
     EVENT(PMC(2), 0x0, 0x16, STORES),            /* PM_ST_CMPL */
@@ -130,7 +130,7 @@ const PpcVPmuModel ppc_vpmu_power8 = {
     .records_kernel = true,
 };
 
-static const PpcEvent power9_events[] = {
+static const PpcVPmuEvent power9_events[] = {
     EVENT(PMC(1), 0x0, 0x12, BRANCHES),          /* PM_BR_CMPL */
     EVENT(PMC(1), 0x0, 0xfc, LOADS),             /* PM_LD_REF_L1 */
     EVENT(PMC(2), 0x0, 0x16, STORES),            /* PM_ST_FIN */
@@ -148,7 +148,7 @@ const PpcVPmuModel ppc_vpmu_power9 = {
     .records_kernel = true,
 };
 
-static const PpcEvent power10_events[] = {
+static const PpcVPmuEvent power10_events[] = {
     EVENT(PMC(1), 0x0, 0xfc, LOADS),             /* PM_LD_REF_L1 */
     EVENT(PMC(2), 0xf, 0x4a, BRANCHES),          /* PM_BR_FIN */
     EVENT(PMC(4), 0x0, 0x30, INSNS),             /* PM_INST_FIN */
@@ -165,10 +165,10 @@ const PpcVPmuModel ppc_vpmu_power10 = {
     .sample = &sier_fields,
 };
 
-static const PpcEvent *find_in(const PpcEventList *list, unsigned pmc,
-                               unsigned unit, unsigned sel)
+static const PpcVPmuEvent *find_in(const PpcVPmuEventList *list, unsigned pmc,
+                                   unsigned unit, unsigned sel)
 {
-    const PpcEvent *e;
+    const PpcVPmuEvent *e;
 
     for (e = list->events; e < list->events + list->nr; e++) {
         if (e->sel == sel && e->unit == unit
@@ -179,10 +179,10 @@ static const PpcEvent *find_in(const PpcEventList *list, unsigned pmc,
     return NULL;
 }
 
-static const PpcEvent *find_event(const PpcVPmuModel *model, unsigned pmc,
-                                  unsigned unit, unsigned sel)
+static const PpcVPmuEvent *find_event(const PpcVPmuModel *model, unsigned pmc,
+                                      unsigned unit, unsigned sel)
 {
-    const PpcEvent *found = NULL;
+    const PpcVPmuEvent *found = NULL;
     unsigned i;
 
     for (i = 0; !found && i < ARRAY_SIZE(model->lists); i++) {
@@ -216,11 +216,11 @@ static PmuEvent marked_instructions(uint64_t mmcra)
     return PMU_EVENT_NONE;
 }
 
-PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
-                   uint64_t mmcra)
+PpcVPmuEvent ppc_vpmu_event(const PpcVPmuModel *model, unsigned pmc,
+                            uint64_t mmcr1, uint64_t mmcra)
 {
-    PpcEvent event = { .event = PMU_EVENT_NONE };
-    const PpcEvent *found;
+    PpcVPmuEvent event = { .event = PMU_EVENT_NONE };
+    const PpcVPmuEvent *found;
 
     if (pmc >= 5) {
         return pmc == 5 ? pmc5 : pmc6;
@@ -236,7 +236,7 @@ PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
     return event;
 }
 
-uint32_t ppc_event_code(unsigned pmc, uint64_t mmcr1)
+uint32_t ppc_vpmu_event_code(unsigned pmc, uint64_t mmcr1)
 {
     unsigned unit = pmc < 5 ? MMCR1_UNIT(mmcr1, pmc) : 0;
     unsigned sel = pmc < 5 ? MMCR1_SEL(mmcr1, pmc)

@@ -14,21 +14,21 @@
 #include "hw/pmu/pmu.h"
 
 /**
- * enum PpcLatch - whose run latch has to be set for an event to be counted
- * @PPC_LATCH_NONE: nobody's
- * @PPC_LATCH_OWN: that of this thread, CTRL[RUN]
- * @PPC_LATCH_ANY: that of any thread of the core
- * @PPC_LATCH_ALL: those of all its threads
+ * enum PpcVPmuLatch - whose run latch has to be set for an event to be counted
+ * @PPC_VPMU_LATCH_NONE: nobody's
+ * @PPC_VPMU_LATCH_OWN: that of this thread, CTRL[RUN]
+ * @PPC_VPMU_LATCH_ANY: that of any thread of the core
+ * @PPC_VPMU_LATCH_ALL: those of all its threads
  */
-typedef enum PpcLatch {
-    PPC_LATCH_NONE,
-    PPC_LATCH_OWN,
-    PPC_LATCH_ANY,
-    PPC_LATCH_ALL,
-} PpcLatch;
+typedef enum PpcVPmuLatch {
+    PPC_VPMU_LATCH_NONE,
+    PPC_VPMU_LATCH_OWN,
+    PPC_VPMU_LATCH_ANY,
+    PPC_VPMU_LATCH_ALL,
+} PpcVPmuLatch;
 
 /**
- * struct PpcEvent - an event of a processor
+ * struct PpcVPmuEvent - an event of a processor
  * @pmcs: on which counters it can be selected, bit n for PMCn; 0 for any
  * @unit: the unit
  * @sel: the selector
@@ -37,28 +37,28 @@ typedef enum PpcLatch {
  * @runs_always: MMCR0[FC1-4WAIT] does not freeze it
  * @marked: only instructions that are marked; @event follows from MMCRA
  */
-typedef struct PpcEvent {
+typedef struct PpcVPmuEvent {
     uint8_t pmcs;
     uint8_t unit;
     uint8_t sel;
     PmuEvent event;
-    PpcLatch latch;
+    PpcVPmuLatch latch;
     bool runs_always;
     bool marked;
-} PpcEvent;
+} PpcVPmuEvent;
 
 /**
- * struct PpcEventList - events that processors have in common
+ * struct PpcVPmuEventList - events that processors have in common
  * @events: the events
  * @nr: how many
  */
-typedef struct PpcEventList {
-    const PpcEvent *events;
+typedef struct PpcVPmuEventList {
+    const PpcVPmuEvent *events;
     unsigned nr;
-} PpcEventList;
+} PpcVPmuEventList;
 
 /**
- * struct PpcSampleFields - where a processor tells about a sample
+ * struct PpcVPmuSampleFields - where a processor tells about a sample
  * @reg: the register
  * @all: its bits that an alert writes
  * @problem: SIAR is of problem state
@@ -68,13 +68,13 @@ typedef struct PpcEventList {
  * @load: the instruction is a load; 0 where that is not told
  * @store: it is a store, likewise
  */
-typedef struct PpcSampleFields {
+typedef struct PpcVPmuSampleFields {
     unsigned reg;
     uint64_t all;
     uint64_t problem, hypervisor;
     uint64_t siar_valid, sdar_valid;
     uint64_t load, store;
-} PpcSampleFields;
+} PpcVPmuSampleFields;
 
 /**
  * struct PpcVPmuModel - what depends on the processor
@@ -89,8 +89,8 @@ typedef struct PpcVPmuModel {
     const char *name;
     uint64_t mmcr0;
     uint64_t mmcra;
-    PpcEventList lists[3];
-    const PpcSampleFields *sample;
+    PpcVPmuEventList lists[3];
+    const PpcVPmuSampleFields *sample;
     bool records_kernel;
 } PpcVPmuModel;
 
@@ -100,25 +100,25 @@ extern const PpcVPmuModel ppc_vpmu_power9;
 extern const PpcVPmuModel ppc_vpmu_power10;
 
 /**
- * ppc_event - what a counter is to count
+ * ppc_vpmu_event - what a counter is to count
  * @model: the processor
- * @pmc: 1 to PPC_NR_PMCS
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
  * @mmcr1: MMCR1
  * @mmcra: MMCRA, which says what instructions are marked
  *
  * Returns: the event; its event is PMU_EVENT_NONE if nothing is selected or
  * if what is selected is not counted.
  */
-PpcEvent ppc_event(const PpcVPmuModel *model, unsigned pmc, uint64_t mmcr1,
-                   uint64_t mmcra);
+PpcVPmuEvent ppc_vpmu_event(const PpcVPmuModel *model, unsigned pmc,
+                            uint64_t mmcr1, uint64_t mmcra);
 
 /**
- * ppc_event_code - the code of what is selected
- * @pmc: 1 to PPC_NR_PMCS
+ * ppc_vpmu_event_code - the code of what is selected
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
  * @mmcr1: MMCR1
  *
  * Returns: 0xPUxSS, as above.
  */
-uint32_t ppc_event_code(unsigned pmc, uint64_t mmcr1);
+uint32_t ppc_vpmu_event_code(unsigned pmc, uint64_t mmcr1);
 
 #endif /* PPC_VPMU_EVENTS_H */

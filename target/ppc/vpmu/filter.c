@@ -6,9 +6,9 @@
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
-/* The parts of ppc_event_code(). */
+/* The parts of ppc_vpmu_event_code(). */
 #define CODE_SEL    MAKE_64BIT_MASK(0, 8)
 #define CODE_UNIT   MAKE_64BIT_MASK(12, 4)
 #define CODE_PMC    MAKE_64BIT_MASK(16, 4)
@@ -25,7 +25,7 @@ static bool check(const KvmPmuFilterEvent *entry, Error **errp)
         error_append_hint(errp, "Use format raw.\n");
         return false;
     }
-    if (code & ~CODE_BITS || extract64(code, 16, 4) > PPC_NR_PMCS) {
+    if (code & ~CODE_BITS || extract64(code, 16, 4) > PPC_VPMU_NR_PMCS) {
         error_setg(errp, "0x%" PRIx64 " is not the raw code of an event",
                    code);
         error_append_hint(errp, "It has the event in bits 0 to 7, its unit in "
@@ -44,7 +44,7 @@ static bool matches(const KvmPmuFilterEvent *entry, uint64_t code)
     return !((entry->u.raw.code ^ code) & matter);
 }
 
-bool ppc_vpmu_filter(const PmuFilter **filter, Error **errp)
+bool ppc_vpmu_take_filter(const PmuFilter **filter, Error **errp)
 {
     if (!pmu_filter_take(filter, check, errp)) {
         return false;

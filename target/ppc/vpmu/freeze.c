@@ -20,7 +20,7 @@
 #define HYPERVISOR    (1u << (PPC_VPMU_MODE_HV | PPC_VPMU_MODE_PRIVILEGED))
 #define ALL_STATES    (PROBLEM | PRIVILEGED | PROBLEM_OF_HV | HYPERVISOR)
 
-bool ppc_pmc_is_outside(uint64_t mmcr0, unsigned pmc)
+bool ppc_vpmu_is_outside(uint64_t mmcr0, unsigned pmc)
 {
     return pmc >= 5 && extract64(mmcr0, MMCR0_PMCC_SHIFT, 2) == PMCC_PMC1_TO_4;
 }
@@ -56,7 +56,7 @@ static PmuModes frozen_by_mmcr2(uint64_t mmcr2, unsigned pmc)
 }
 
 /* What freezes a counter in every privilege state. */
-static bool is_frozen(const PpcFreeze *f, unsigned pmc, bool runs_always)
+static bool is_frozen(const PpcVPmuFreeze *f, unsigned pmc, bool runs_always)
 {
     if ((f->mmcr0 & MMCR0_FC)
         || (f->mmcr0 & (f->pmm ? MMCR0_FCM1 : MMCR0_FCM0))
@@ -75,9 +75,10 @@ static bool is_frozen(const PpcFreeze *f, unsigned pmc, bool runs_always)
            || (!f->run && !runs_always && f->mmcr0 & MMCR0_FC14WAIT);
 }
 
-PmuModes ppc_freeze_modes(const PpcFreeze *f, unsigned pmc, bool runs_always)
+PmuModes ppc_vpmu_freeze_modes(const PpcVPmuFreeze *f, unsigned pmc,
+                               bool runs_always)
 {
-    if (ppc_pmc_is_outside(f->mmcr0, pmc)) {
+    if (ppc_vpmu_is_outside(f->mmcr0, pmc)) {
         return f->run || f->mmcr0 & MMCR0_CC56RUN ? ALL_STATES : 0;
     }
     if (is_frozen(f, pmc, runs_always)) {
@@ -87,7 +88,7 @@ PmuModes ppc_freeze_modes(const PpcFreeze *f, unsigned pmc, bool runs_always)
            & ~frozen_by_mmcr2(f->mmcr2, pmc);
 }
 
-PmuModes ppc_freeze_bhrb_modes(const PpcFreeze *f)
+PmuModes ppc_vpmu_bhrb_modes(const PpcVPmuFreeze *f)
 {
     return ALL_STATES & ~frozen_by_mmcr0(f->mmcr0);
 }

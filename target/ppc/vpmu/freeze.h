@@ -3,7 +3,7 @@
  *
  * The freeze bits of MMCR0 and MMCR2, for every privilege state, mark and run
  * latch.  Pure functions of the registers, so that a table can walk them all
- * (tests/unit/test-pmu-power.c).
+ * (tests/qtest/vpmu-test-ppc-freeze.c).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,46 +14,46 @@
 #include "hw/pmu/pmu-engine.h"
 
 /**
- * struct PpcFreeze - what decides whether counters move
+ * struct PpcVPmuFreeze - what decides whether counters move
  * @mmcr0: MMCR0
  * @mmcr2: MMCR2
  * @pmm: MSR[PMM]
  * @run: CTRL[RUN]
  */
-typedef struct PpcFreeze {
+typedef struct PpcVPmuFreeze {
     uint64_t mmcr0;
     uint64_t mmcr2;
     bool pmm;
     bool run;
-} PpcFreeze;
+} PpcVPmuFreeze;
 
 /**
- * ppc_freeze_modes - the privilege states in which a counter counts
+ * ppc_vpmu_freeze_modes - the privilege states in which a counter counts
  * @freeze: the state
- * @pmc: 1 to PPC_NR_PMCS
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
  * @runs_always: the counter's event is one that MMCR0[FC1-4WAIT] leaves alone
  *
  * Returns: a set of modes as ppc_vpmu_mode() numbers them.
  */
-PmuModes ppc_freeze_modes(const PpcFreeze *freeze, unsigned pmc,
-                          bool runs_always);
+PmuModes ppc_vpmu_freeze_modes(const PpcVPmuFreeze *freeze, unsigned pmc,
+                               bool runs_always);
 
 /**
- * ppc_freeze_bhrb_modes - the privilege states in which branches are recorded
+ * ppc_vpmu_bhrb_modes - the privilege states in which branches are recorded
  * @freeze: the state
  *
  * Power ISA 3.1B, book III, MMCR0: FCS, FCP and FCH freeze the BHRB as well
  * as the counters; the other bits do not.
  */
-PmuModes ppc_freeze_bhrb_modes(const PpcFreeze *freeze);
+PmuModes ppc_vpmu_bhrb_modes(const PpcVPmuFreeze *freeze);
 
 /**
- * ppc_pmc_is_outside - whether PMC5 and PMC6 are outside the facility
+ * ppc_vpmu_is_outside - whether PMC5 and PMC6 are outside the facility
  * @mmcr0: MMCR0
- * @pmc: 1 to PPC_NR_PMCS
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
  *
  * With MMCR0[PMCC] = 0b11, PMC5 and PMC6 just count, and raise no condition.
  */
-bool ppc_pmc_is_outside(uint64_t mmcr0, unsigned pmc);
+bool ppc_vpmu_is_outside(uint64_t mmcr0, unsigned pmc);
 
 #endif /* PPC_VPMU_FREEZE_H */

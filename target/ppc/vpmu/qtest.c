@@ -24,13 +24,13 @@
 #include "helper_regs.h"
 #include "system/qtest.h"
 #include "hw/pmu/pmu-qtest.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 static const char *const outcome[] = {
-    [PPC_ACCESS_ALLOWED] = "ok",
-    [PPC_ACCESS_HV_UNAVAILABLE] = "hvfu",
-    [PPC_ACCESS_UNAVAILABLE] = "fu",
-    [PPC_ACCESS_ILLEGAL] = "hea",
+    [PPC_VPMU_ALLOWED] = "ok",
+    [PPC_VPMU_HV_UNAVAILABLE] = "hvfu",
+    [PPC_VPMU_UNAVAILABLE] = "fu",
+    [PPC_VPMU_ILLEGAL] = "hea",
 };
 
 /* Registers that are stored where they are, whoever writes them. */
@@ -40,19 +40,19 @@ static bool is_plain(unsigned sprn)
            || sprn == SPR_EBBRR;
 }
 
-static PpcAccess test_access(PowerPCCPU *cpu, unsigned sprn, bool write)
+static PpcVPmuAccess test_access(PowerPCCPU *cpu, unsigned sprn, bool write)
 {
-    return is_plain(sprn) ? PPC_ACCESS_ALLOWED
+    return is_plain(sprn) ? PPC_VPMU_ALLOWED
                           : ppc_vpmu_check_access(&cpu->env, sprn, write);
 }
 
 static void cmd_mfspr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
     PowerPCCPU *cpu = POWERPC_CPU(cs);
-    PpcAccess access = test_access(cpu, arg[0], false);
+    PpcVPmuAccess access = test_access(cpu, arg[0], false);
     uint64_t val = 0;
 
-    if (access != PPC_ACCESS_ALLOWED) {
+    if (access != PPC_VPMU_ALLOWED) {
         qtest_sendf(chr, "OK %s\n", outcome[access]);
         return;
     }
@@ -67,12 +67,12 @@ static void cmd_mfspr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 static void cmd_mtspr(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 {
     PowerPCCPU *cpu = POWERPC_CPU(cs);
-    PpcAccess access = test_access(cpu, arg[0], true);
+    PpcVPmuAccess access = test_access(cpu, arg[0], true);
 
     if (is_plain(arg[0])) {
         cpu->env.spr[arg[0]] = arg[1];
         ppc_vpmu_update_ebb(&cpu->env);
-    } else if (access == PPC_ACCESS_ALLOWED && cpu->vpmu) {
+    } else if (access == PPC_VPMU_ALLOWED && cpu->vpmu) {
         ppc_vpmu_write(cpu->vpmu, arg[0], arg[1]);
     }
     qtest_sendf(chr, "OK %s\n", outcome[access]);
@@ -137,7 +137,12 @@ static const PmuQtestCommand commands[] = {
     { }
 };
 
+static bool run_command(CharBackend *chr, gchar **words)
+{
+    return pmu_qtest_run(commands, chr, words);
+}
+
 void ppc_vpmu_qtest_init(void)
 {
-    pmu_qtest_init(commands);
+    qtest_add_command_cb(run_command);
 }

@@ -12,11 +12,9 @@
 #define PPC_VPMU_REGS_H
 
 #include "qemu/bitops.h"
+#include "cpu.h"
 
-#define PMU_BIT(n)       (1ull << (63 - (n)))
-#define PMU_BITS(hi, lo) ((PMU_BIT(hi) - PMU_BIT(lo)) | PMU_BIT(hi))
-
-#define PPC_NR_PMCS 6
+#define PPC_VPMU_NR_PMCS 6
 
 /* The value at which a counter is negative. */
 #define PMC_NEGATIVE 0x80000000u
@@ -25,31 +23,31 @@
 #define SPR_PROBLEM 0x10
 
 /* Monitor Mode Control Register 0 */
-#define MMCR0_FC       PMU_BIT(32) /* freeze counters */
-#define MMCR0_FCS      PMU_BIT(33) /* in privileged state */
-#define MMCR0_FCP      PMU_BIT(34) /* in problem state, see FCPC */
-#define MMCR0_FCM1     PMU_BIT(35) /* while MSR[PMM] is 1 */
-#define MMCR0_FCM0     PMU_BIT(36) /* while MSR[PMM] is 0 */
-#define MMCR0_PMAE     PMU_BIT(37) /* alert enable */
-#define MMCR0_FCECE    PMU_BIT(38) /* freeze on enabled condition or event */
-#define MMCR0_TBSEL    PMU_BITS(39, 40) /* which bit of the time base */
-#define MMCR0_TBEE     PMU_BIT(41) /* its transition is an event */
-#define MMCR0_BHRBA    PMU_BIT(42) /* BHRB available in problem state */
+#define MMCR0_FC       PPC_BIT(32) /* freeze counters */
+#define MMCR0_FCS      PPC_BIT(33) /* in privileged state */
+#define MMCR0_FCP      PPC_BIT(34) /* in problem state, see FCPC */
+#define MMCR0_FCM1     PPC_BIT(35) /* while MSR[PMM] is 1 */
+#define MMCR0_FCM0     PPC_BIT(36) /* while MSR[PMM] is 0 */
+#define MMCR0_PMAE     PPC_BIT(37) /* alert enable */
+#define MMCR0_FCECE    PPC_BIT(38) /* freeze on enabled condition or event */
+#define MMCR0_TBSEL    PPC_BITMASK(39, 40) /* which bit of the time base */
+#define MMCR0_TBEE     PPC_BIT(41) /* its transition is an event */
+#define MMCR0_BHRBA    PPC_BIT(42) /* BHRB available in problem state */
 #define MMCR0_BHRBA_NR 21
-#define MMCR0_EBE      PMU_BIT(43) /* alerts cause event-based branches */
-#define MMCR0_PMCC     PMU_BITS(44, 45) /* access in problem state */
-#define MMCR0_PMC1CE   PMU_BIT(48) /* PMC1 negative is a condition */
-#define MMCR0_PMCJCE   PMU_BIT(49) /* one of the others negative is, too */
-#define MMCR0_TRIGGER  PMU_BIT(50) /* the others wait for PMC1 */
-#define MMCR0_FCPC     PMU_BIT(51) /* what FCP means */
-#define MMCR0_PMAQ     PMU_BIT(52) /* alert qualifier */
-#define MMCR0_PMCCEXT  PMU_BIT(54) /* restricts more; since 3.1 */
-#define MMCR0_CC56RUN  PMU_BIT(55) /* PMC5, PMC6 count without run latch */
-#define MMCR0_PMAO     PMU_BIT(56) /* alert occurred */
-#define MMCR0_FC14     PMU_BIT(58) /* freeze PMC1 to PMC4 */
-#define MMCR0_FC56     PMU_BIT(59) /* freeze PMC5 and PMC6 */
-#define MMCR0_FC14WAIT PMU_BIT(62) /* PMC1 to PMC4 without run latch */
-#define MMCR0_FCH      PMU_BIT(63) /* in hypervisor state */
+#define MMCR0_EBE      PPC_BIT(43) /* alerts cause event-based branches */
+#define MMCR0_PMCC     PPC_BITMASK(44, 45) /* access in problem state */
+#define MMCR0_PMC1CE   PPC_BIT(48) /* PMC1 negative is a condition */
+#define MMCR0_PMCJCE   PPC_BIT(49) /* one of the others negative is, too */
+#define MMCR0_TRIGGER  PPC_BIT(50) /* the others wait for PMC1 */
+#define MMCR0_FCPC     PPC_BIT(51) /* what FCP means */
+#define MMCR0_PMAQ     PPC_BIT(52) /* alert qualifier */
+#define MMCR0_PMCCEXT  PPC_BIT(54) /* restricts more; since 3.1 */
+#define MMCR0_CC56RUN  PPC_BIT(55) /* PMC5, PMC6 count without run latch */
+#define MMCR0_PMAO     PPC_BIT(56) /* alert occurred */
+#define MMCR0_FC14     PPC_BIT(58) /* freeze PMC1 to PMC4 */
+#define MMCR0_FC56     PPC_BIT(59) /* freeze PMC5 and PMC6 */
+#define MMCR0_FC14WAIT PPC_BIT(62) /* PMC1 to PMC4 without run latch */
+#define MMCR0_FCH      PPC_BIT(63) /* in hypervisor state */
 
 #define MMCR0_PMCC_SHIFT 18
 #define MMCR0_TBSEL_SHIFT 23
@@ -67,26 +65,26 @@ enum {
 #define MMCR1_UNIT(val, pmc) extract64(val, 64 - 4 * (pmc), 4)
 
 /* Monitor Mode Control Register 2: nine bits per counter, from bit 0 on */
-#define MMCR2_FCS(pmc)   PMU_BIT(9 * ((pmc) - 1))
-#define MMCR2_FCP0(pmc)  PMU_BIT(9 * ((pmc) - 1) + 1) /* problem state */
-#define MMCR2_FCP1(pmc)  PMU_BIT(9 * ((pmc) - 1) + 2) /* with HV = 1 */
-#define MMCR2_FCM1(pmc)  PMU_BIT(9 * ((pmc) - 1) + 3)
-#define MMCR2_FCM0(pmc)  PMU_BIT(9 * ((pmc) - 1) + 4)
-#define MMCR2_FCWAIT(pmc) PMU_BIT(9 * ((pmc) - 1) + 5)
-#define MMCR2_FCH(pmc)   PMU_BIT(9 * ((pmc) - 1) + 6)
+#define MMCR2_FCS(pmc)   PPC_BIT(9 * ((pmc) - 1))
+#define MMCR2_FCP0(pmc)  PPC_BIT(9 * ((pmc) - 1) + 1) /* problem state */
+#define MMCR2_FCP1(pmc)  PPC_BIT(9 * ((pmc) - 1) + 2) /* with HV = 1 */
+#define MMCR2_FCM1(pmc)  PPC_BIT(9 * ((pmc) - 1) + 3)
+#define MMCR2_FCM0(pmc)  PPC_BIT(9 * ((pmc) - 1) + 4)
+#define MMCR2_FCWAIT(pmc) PPC_BIT(9 * ((pmc) - 1) + 5)
+#define MMCR2_FCH(pmc)   PPC_BIT(9 * ((pmc) - 1) + 6)
 #define MMCR2_FCP0_ALL                                        \
     (MMCR2_FCP0(1) | MMCR2_FCP0(2) | MMCR2_FCP0(3)            \
      | MMCR2_FCP0(4) | MMCR2_FCP0(5) | MMCR2_FCP0(6))
 
 /* Monitor Mode Control Register A */
 /* SDAR follows misses of the TLB or the cache; there are none to follow. */
-#define MMCRA_SDAR_MODE     PMU_BITS(20, 21)
-#define MMCRA_SAMPLE        PMU_BITS(57, 63) /* the three that follow */
-#define MMCRA_SAMPLE_ENABLE PMU_BIT(63) /* random sampling */
+#define MMCRA_SDAR_MODE     PPC_BITMASK(20, 21)
+#define MMCRA_SAMPLE        PPC_BITMASK(57, 63) /* the three that follow */
+#define MMCRA_SAMPLE_ENABLE PPC_BIT(63) /* random sampling */
 #define MMCRA_SAMP_MODE(val) extract64(val, 1, 2) /* bits 61, 62 */
 #define MMCRA_SAMP_ELIG(val) extract64(val, 4, 3) /* bits 57 to 59 */
-#define MMCRA_BHRBRD        PMU_BIT(26) /* do not record; since 3.1 */
-#define MMCRA_IFM           PMU_BITS(32, 33) /* which branches to record */
+#define MMCRA_BHRBRD        PPC_BIT(26) /* do not record; since 3.1 */
+#define MMCRA_IFM           PPC_BITMASK(32, 33) /* which branches to record */
 #define MMCRA_IFM_SHIFT     30
 
 /* Values of MMCRA[SAMP_MODE]: what can be marked */
@@ -104,12 +102,12 @@ enum {
 };
 
 /* In POWER7, which has no SIER, MMCRA tells about a sample. */
-#define POWER7_MMCRA_SDSYNC      PMU_BIT(20) /* SDAR belongs to SIAR */
-#define POWER7_MMCRA_SIHV        PMU_BIT(21)
-#define POWER7_MMCRA_SIPR        PMU_BIT(22)
-#define POWER7_MMCRA_SDAR_MISSES PMU_BITS(33, 34) /* what SDAR follows */
-#define POWER7_MMCRA_SIAR_VALID  PMU_BIT(35)
-#define POWER7_MMCRA_SDAR_VALID  PMU_BIT(36)
+#define POWER7_MMCRA_SDSYNC      PPC_BIT(20) /* SDAR belongs to SIAR */
+#define POWER7_MMCRA_SIHV        PPC_BIT(21)
+#define POWER7_MMCRA_SIPR        PPC_BIT(22)
+#define POWER7_MMCRA_SDAR_MISSES PPC_BITMASK(33, 34) /* what SDAR follows */
+#define POWER7_MMCRA_SIAR_VALID  PPC_BIT(35)
+#define POWER7_MMCRA_SDAR_VALID  PPC_BIT(36)
 #define POWER7_MMCRA_SAMPLE                                             \
     (POWER7_MMCRA_SDSYNC | POWER7_MMCRA_SIHV | POWER7_MMCRA_SIPR        \
      | POWER7_MMCRA_SIAR_VALID | POWER7_MMCRA_SDAR_VALID)
@@ -123,20 +121,20 @@ enum {
 };
 
 /* Sampled Instruction Event Register */
-#define SIER_SIPR       PMU_BIT(38) /* SIAR is of problem state */
-#define SIER_SIHV       PMU_BIT(39) /* SIAR is of hypervisor state */
-#define SIER_SIAR_VALID PMU_BIT(41)
-#define SIER_SDAR_VALID PMU_BIT(42)
-#define SIER_TYPE_LOAD  PMU_BIT(48) /* TYPE, bits 46 to 48: 1 is a load */
-#define SIER_TYPE_STORE PMU_BIT(47) /* and 2 a store */
+#define SIER_SIPR       PPC_BIT(38) /* SIAR is of problem state */
+#define SIER_SIHV       PPC_BIT(39) /* SIAR is of hypervisor state */
+#define SIER_SIAR_VALID PPC_BIT(41)
+#define SIER_SDAR_VALID PPC_BIT(42)
+#define SIER_TYPE_LOAD  PPC_BIT(48) /* TYPE, bits 46 to 48: 1 is a load */
+#define SIER_TYPE_STORE PPC_BIT(47) /* and 2 a store */
 #define SIER_PROBLEM    0x7fffffull /* what problem state may read */
 
 /* Hypervisor Facility Status and Control Register */
-#define HFSCR_PM PMU_BIT(60)
+#define HFSCR_PM PPC_BIT(60)
 
 /* Control Register */
-#define CTRL_RUN PMU_BIT(63)
+#define CTRL_RUN PPC_BIT(63)
 #define CTRL_TS(val) extract64(val, 8, 8) /* that of each thread, 48 to 55 */
-#define CTRL_ALONE (CTRL_RUN | PMU_BIT(55)) /* a thread that sees no others */
+#define CTRL_ALONE (CTRL_RUN | PPC_BIT(55)) /* a thread that sees no others */
 
 #endif /* PPC_VPMU_REGS_H */

@@ -5,20 +5,16 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/bitmap.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "qapi/error.h"
 #include "exec/exec-all.h"
-#include "system/qtest.h"
-#include "system/runstate.h"
-#include "system/tcg.h"
 #include "access.h"
 #include "freeze.h"
 #include "helper_regs.h"
+#include "target/ppc/internal.h"
 #include "internal.h"
-#include "vpmu-internal.h"
 #include "trace.h"
 
 static bool is_pmc(unsigned reg)
@@ -29,11 +25,6 @@ static bool is_pmc(unsigned reg)
 static unsigned counter_of(unsigned reg)
 {
     return ppc_vpmu_counter(reg - SPR_POWER_PMC1 + 1);
-}
-
-static bool is_emulated(void)
-{
-    return tcg_enabled() || qtest_enabled();
 }
 
 /* Processors, the latest first, and what tells them from those before. */
@@ -52,7 +43,10 @@ static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
 {
     unsigned i;
 
-    for (i = 0; cpu->has_pmu && is_emulated() && i < ARRAY_SIZE(models); i++) {
+    if (!cpu->has_pmu || !pmu_cpu_is_emulated()) {
+        return NULL;
+    }
+    for (i = 0; i < ARRAY_SIZE(models); i++) {
         if (cpu->env.insns_flags2 & models[i].flag) {
             return models[i].model;
         }
@@ -67,10 +61,7 @@ static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
 /* An event that is asked for and not counted is reported once. */
 static void report_uncounted(const PpcVPmu *v, uint32_t code)
 {
-    static DECLARE_BITMAP(reported, (PPC_NR_PMCS + 1) << 16);
-
-    if (extract32(code, 0, 8) && !test_bit(code, reported)) {
-        set_bit_atomic(code, reported);
+    if (extract32(code, 0, 8) && pmu_log_once(code)) {
         qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%" PRIx32 " (%s) is not "
                       "counted and reads 0\n", code, v->model->name);
     }
@@ -80,31 +71,31 @@ static void report_uncounted(const PpcVPmu *v, uint32_t code)
  * CTRL shows the latches of all threads where they share a partition;
  * otherwise a thread sees itself alone.
  */
-static bool latch_is_set(const PpcVPmu *v, PpcLatch latch)
+static bool latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch)
 {
     bool shared = v->cpu->env.flags & POWERPC_FLAG_SMT_1LPAR;
     uint64_t ctrl = v->cpu->env.spr[SPR_CTRL];
 
-    if (latch == PPC_LATCH_ANY && shared) {
+    if (latch == PPC_VPMU_LATCH_ANY && shared) {
         return CTRL_TS(ctrl);
-    } else if (latch == PPC_LATCH_ALL && shared) {
+    } else if (latch == PPC_VPMU_LATCH_ALL && shared) {
         return CTRL_TS(ctrl) == MAKE_64BIT_MASK(0, CPU(v->cpu)->nr_threads);
     }
-    return latch == PPC_LATCH_NONE || ctrl & CTRL_RUN;
+    return latch == PPC_VPMU_LATCH_NONE || ctrl & CTRL_RUN;
 }
 
 static PmuSelect select_for(const PpcVPmu *v, unsigned pmc,
-                            const PpcEvent *event)
+                            const PpcVPmuEvent *event)
 {
     const CPUPPCState *env = &v->cpu->env;
-    const PpcFreeze freeze = {
+    const PpcVPmuFreeze freeze = {
         .mmcr0 = env->spr[SPR_POWER_MMCR0],
         .mmcr2 = env->spr[SPR_POWER_MMCR2],
         .pmm = FIELD_EX64(env->msr, MSR, PMM),
         .run = env->spr[SPR_CTRL] & CTRL_RUN,
     };
-    const uint32_t code = ppc_event_code(pmc, env->spr[SPR_POWER_MMCR1]);
-    PmuModes modes = ppc_freeze_modes(&freeze, pmc, event->runs_always);
+    const uint32_t code = ppc_vpmu_event_code(pmc, env->spr[SPR_POWER_MMCR1]);
+    PmuModes modes = ppc_vpmu_freeze_modes(&freeze, pmc, event->runs_always);
 
     if (modes && event->event == PMU_EVENT_NONE) {
         report_uncounted(v, code);
@@ -118,14 +109,14 @@ static PmuSelect select_for(const PpcVPmu *v, unsigned pmc,
 
 static void update_counter(PpcVPmu *v, unsigned pmc)
 {
-    const PpcEvent event = ppc_event(v->model, pmc,
-                                     v->cpu->env.spr[SPR_POWER_MMCR1],
-                                     v->cpu->env.spr[SPR_POWER_MMCRA]);
+    const PpcVPmuEvent event =
+        ppc_vpmu_event(v->model, pmc, v->cpu->env.spr[SPR_POWER_MMCR1],
+                       v->cpu->env.spr[SPR_POWER_MMCRA]);
     const PmuSelect select = select_for(v, pmc, &event);
     unsigned counter = ppc_vpmu_counter(pmc);
 
-    v->watches_siblings |= event.latch == PPC_LATCH_ANY
-                           || event.latch == PPC_LATCH_ALL;
+    v->watches_siblings |= event.latch == PPC_VPMU_LATCH_ANY
+                           || event.latch == PPC_VPMU_LATCH_ALL;
     pmu_select(v->pmu, counter, &select);
     pmu_run(v->pmu, counter, select.modes && select.event != PMU_EVENT_NONE);
     pmu_set_alert(v->pmu, counter, ppc_vpmu_notices(v, pmc));
@@ -137,7 +128,7 @@ void ppc_vpmu_update(PpcVPmu *v)
 
     ppc_vpmu_alert_if_due(v, false);
     v->watches_siblings = false;
-    for (pmc = 1; pmc <= PPC_NR_PMCS; pmc++) {
+    for (pmc = 1; pmc <= PPC_VPMU_NR_PMCS; pmc++) {
         update_counter(v, pmc);
     }
     ppc_vpmu_sample_update(v);
@@ -207,7 +198,7 @@ void ppc_vpmu_reset(CPUPPCState *env)
     PpcVPmu *v = env_archcpu(env)->vpmu;
 
     if (v) {
-        v->bhrb_unread = PPC_BHRB_UNUSED;
+        v->bhrb_unread = PPC_VPMU_BHRB_UNUSED;
     }
     ppc_vpmu_load(env);
 }
@@ -221,20 +212,20 @@ static bool is_problem_state(const CPUPPCState *env)
     return FIELD_EX64(env->msr, MSR, PR);
 }
 
-PpcAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn, bool write)
+PpcVPmuAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn, bool write)
 {
     PowerPCCPU *cpu = env_archcpu(env);
 
     if (ppc_hfscr_refuses(env, HFSCR_PM)) {
-        return PPC_ACCESS_HV_UNAVAILABLE;
+        return PPC_VPMU_HV_UNAVAILABLE;
     }
     if (!is_problem_state(env)) {
-        return PPC_ACCESS_ALLOWED;
+        return PPC_VPMU_ALLOWED;
     }
     if (!cpu->vpmu) {
         /* Before Power ISA 2.07 no facility could be unavailable. */
-        return ppc_has_spr(cpu, SPR_FSCR) ? PPC_ACCESS_UNAVAILABLE
-                                          : PPC_ACCESS_ALLOWED;
+        return ppc_has_spr(cpu, SPR_FSCR) ? PPC_VPMU_UNAVAILABLE
+                                          : PPC_VPMU_ALLOWED;
     }
     return ppc_vpmu_access(env->spr[SPR_POWER_MMCR0], sprn | SPR_PROBLEM,
                            write);
@@ -250,15 +241,15 @@ static void check_access(CPUPPCState *env, unsigned sprn, bool write,
                          uintptr_t ra)
 {
     switch (ppc_vpmu_check_access(env, sprn, write)) {
-    case PPC_ACCESS_ALLOWED:
+    case PPC_VPMU_ALLOWED:
         break;
-    case PPC_ACCESS_HV_UNAVAILABLE:
+    case PPC_VPMU_HV_UNAVAILABLE:
         clear_cause(env, SPR_HFSCR);
         raise_exception_err_ra(env, POWERPC_EXCP_HV_FU, FSCR_IC_PMU, ra);
-    case PPC_ACCESS_UNAVAILABLE:
+    case PPC_VPMU_UNAVAILABLE:
         clear_cause(env, SPR_FSCR);
         raise_exception_err_ra(env, POWERPC_EXCP_FU, FSCR_IC_PMU, ra);
-    case PPC_ACCESS_ILLEGAL:
+    case PPC_VPMU_ILLEGAL:
         raise_exception_err_ra(env, POWERPC_EXCP_HV_EMU,
                                POWERPC_EXCP_PRIV | POWERPC_EXCP_PRIV_REG, ra);
     }
@@ -309,17 +300,22 @@ static void write_mmcr0(PpcVPmu *v, uint64_t val)
     ppc_vpmu_update_interrupt(v);
 }
 
+/* Registers among what is reported once, apart from codes of events. */
+#define REPORTED_REGISTER(reg) (1u << 31 | (reg))
+
 /* What a register keeps and what has no effect is reported once. */
 static void report_ignored(const PpcVPmu *v, unsigned reg, uint64_t val)
 {
-    static bool mmcra_reported, mmcr3_reported;
+    bool ignored = reg == SPR_POWER_MMCRA ? val & ~v->model->mmcra
+                   : reg == SPR_POWER_MMCR3 && val;
 
-    if (reg == SPR_POWER_MMCRA && val & ~v->model->mmcra && !mmcra_reported) {
-        mmcra_reported = true;
+    if (!ignored || !pmu_log_once(REPORTED_REGISTER(reg))) {
+        return;
+    }
+    if (reg == SPR_POWER_MMCRA) {
         qemu_log_mask(LOG_UNIMP, "vPMU: MMCRA = 0x%" PRIx64 ": thresholds are "
                       "not compared with anything\n", val);
-    } else if (reg == SPR_POWER_MMCR3 && val && !mmcr3_reported) {
-        mmcr3_reported = true;
+    } else {
         qemu_log_mask(LOG_UNIMP, "vPMU: MMCR3 = 0x%" PRIx64 ": there are no "
                       "caches whose sources it could choose\n", val);
     }
@@ -384,7 +380,7 @@ bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
     const char *given = pmu_cycles_given(&cpu->pmu_cycles);
     const PmuFilter *filter;
 
-    if (!ppc_vpmu_filter(&filter, errp)) {
+    if (!ppc_vpmu_take_filter(&filter, errp)) {
         return false;
     }
     if (model_for(cpu)) {
@@ -392,49 +388,29 @@ bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
     }
     if (!given) {
         /* Where there is none, the guest is not told of one either. */
-        cpu->has_pmu = cpu->has_pmu && !is_emulated();
+        cpu->has_pmu = cpu->has_pmu && !pmu_cpu_is_emulated();
         return true;
     }
     error_setg(errp, "%s needs a CPU whose PMU is emulated", given);
     error_append_hint(errp, "%s.\n", !cpu->has_pmu ? "Add pmu=on"
-                      : !is_emulated() ? "Use -accel tcg, or leave it out"
-                      : "Choose POWER7 or later");
+                      : pmu_cpu_is_emulated() ? "Choose POWER7 or later"
+                      : "Use -accel tcg, or leave it out");
     return false;
 }
 
 static void create_counters(PpcVPmu *v)
 {
-    const PmuCounterShape shape = { .width = 32, .overflow_at = PMC_NEGATIVE };
-    const PmuCycleModel cycles = pmu_cycles_model(&v->cpu->pmu_cycles);
-    const PmuEngineOps *ops = &pmu_manual_ops;
-    void *engine;
-    unsigned i;
+    const PmuCpuConfig config = {
+        .nr_counters = PPC_VPMU_NR_PMCS,
+        .nr_modes = PPC_VPMU_NR_MODES,
+        .shape = { .width = 32, .overflow_at = PMC_NEGATIVE },
+        .cycles = &v->cpu->pmu_cycles,
+        .overflow = ppc_vpmu_overflow,
+        .opaque = v,
+    };
 
-    if (tcg_enabled()) {
-        ops = &pmu_tcg_ops;
-        engine = v->tcg = pmu_tcg_new(CPU(v->cpu), &cycles);
-    } else {
-        engine = v->manual = g_new0(PmuManual, 1);
-    }
-    v->pmu = pmu_new(PPC_NR_PMCS, PPC_VPMU_NR_MODES, ops, engine,
-                     ppc_vpmu_overflow, v);
-    for (i = 0; i < PPC_NR_PMCS; i++) {
-        pmu_set_shape(v->pmu, i, shape);
-    }
-    CPU(v->cpu)->pmu = v->pmu;
-}
-
-/*
- * Overflow that has not been noticed yet is noticed before anything is saved:
- * it may raise an interrupt, which is part of the CPU's state.
- */
-static void machine_stopped(void *opaque, bool running, RunState state)
-{
-    PpcVPmu *v = opaque;
-
-    if (!running) {
-        pmu_fold(v->pmu);
-    }
+    v->unit = pmu_cpu_new(CPU(v->cpu), &config);
+    v->pmu = v->unit->pmu;
 }
 
 void ppc_vpmu_create(PowerPCCPU *cpu)
@@ -449,11 +425,11 @@ void ppc_vpmu_create(PowerPCCPU *cpu)
     v = g_new0(PpcVPmu, 1);
     v->cpu = cpu;
     v->model = model;
-    v->bhrb_unread = PPC_BHRB_UNUSED;
-    ppc_vpmu_filter(&v->filter, &error_abort);  /* ppc_vpmu_configure() did */
+    v->bhrb_unread = PPC_VPMU_BHRB_UNUSED;
+    /* ppc_vpmu_configure() has checked it. */
+    ppc_vpmu_take_filter(&v->filter, &error_abort);
     create_counters(v);
     ppc_vpmu_timebase_init(v);
-    v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);
     cpu->vpmu = v;
 }
 
@@ -463,12 +439,8 @@ void ppc_vpmu_destroy(PowerPCCPU *cpu)
 
     if (v) {
         cpu->vpmu = NULL;
-        CPU(cpu)->pmu = NULL;
-        qemu_del_vm_change_state_handler(v->stopped);
         timer_free(v->timebase);
-        pmu_free(v->pmu);
-        pmu_tcg_free(v->tcg);
-        g_free(v->manual);
+        pmu_cpu_free(v->unit);
         g_free(v);
     }
 }

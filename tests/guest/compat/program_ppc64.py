@@ -13,7 +13,8 @@ SPRS = {'mmcr0': 795, 'mmcr1': 798, 'mmcr2': 785, 'mmcra': 786,
         'pmc1': 787, 'pmc2': 788, 'pmc3': 789, 'pmc4': 790,
         'pmc5': 791, 'pmc6': 792, 'siar': 796, 'sdar': 797, 'ctrl': 152}
 
-MMCR0_FC, MMCR0_PMAE, MMCR0_BHRBA = 1 << 31, 1 << 26, 1 << 21
+MMCR0_FC, MMCR0_FCM0, MMCR0_PMAE = 1 << 31, 1 << 27, 1 << 26
+MMCR0_BHRBA = 1 << 21
 # Instructions completed, in all of PMC1 to PMC4.
 INSTRUCTIONS = 0x02020202
 
@@ -60,6 +61,13 @@ def call_perfmon():
 
 def read_branch(entry):
     return 31 << 26 | 6 << 21 | entry << 11 | 302 << 1
+
+
+def mark():
+    """Set MSR[PMM]."""
+    return [31 << 26 | 3 << 21 | 83 << 1,                   # mfmsr 3
+            24 << 26 | 3 << 21 | 3 << 16 | 4,               # ori 3,3,4
+            31 << 26 | 3 << 21 | 178 << 1]                  # mtmsrd 3
 
 
 def count_rounds():

@@ -11,7 +11,8 @@ does, and counts.  To compare, the latter is run with Debian's QEMU, too.
 import subprocess
 
 from harness import BUILD, ROOT
-from l1 import boot, differs
+from l1 import differs
+from phases import Phases
 
 BARE = ROOT / 'tests' / 'guest' / 'bare'
 PROGRAMS = BUILD / 'tests' / 'guest' / 'bare' / 'x86'
@@ -58,9 +59,13 @@ REGISTERS = {f'{number:x}' for number in (
     *range(0xc0010000, 0xc0010008))}
 
 
-def build_program():
-    subprocess.run(['make', '-s', '-C', BARE, 'ARCH=x86_64',
-                    f'PROGRAMS={PROGRAMS}'], check=True)
+class Bare(Phases):
+    """Tests that run that program."""
+
+    def files(self):
+        subprocess.run(['make', '-s', '-C', BARE, 'ARCH=x86_64',
+                        f'PROGRAMS={PROGRAMS}'], check=True)
+        return [(PROGRAMS / 'rom.bin', '/rom.bin')]
 
 
 def fw_cfg(**options):
@@ -155,48 +160,11 @@ def linux_to_stock():
     yield 'until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
 
 
-class Phases:
-    """What is printed in each phase of a script for the first guest."""
+class Registers(Bare):
+    def script(self):
+        return script()
 
-    def __init__(self, options):
-        self.options = options
-        # By run, the lines that were printed: words each.
-        self.printed = {}
-
-    def run(self, script):
-        """Returns: all of the output."""
-        build_program()
-        lines, output = boot(self.options, script,
-                             [(PROGRAMS / 'rom.bin', '/rom.bin')])
-        for level, what, values in lines:
-            if level == 'l1':
-                now = self.printed[what] = []
-            else:
-                now.append([what, *values])
-        return output
-
-    def verdict(self, run, case):
-        """What is wrong with a case, or None."""
-        for words in self.printed[run]:
-            if words == ['ok', case]:
-                return None
-            if words[:3] == ['not', 'ok', case]:
-                return ' '.join(words[4:])
-        return 'it has not ended: ' + repr(self.printed[run][-3:])
-
-    def values(self, run, event):
-        """Per register, its value before and after the event."""
-        return {words[2]: words[3:] for words in self.printed[run]
-                if words[:2] == ['~', event]}
-
-
-class Registers(Phases):
-    def results(self):
-        """Names of tests, and what is wrong or None."""
-        output = self.run(script())
-        if 'end' not in self.printed:
-            yield 'l2/registers', 'no end: ' + repr(output[-700:])
-            return
+    def results_of_phases(self):
         yield ('l2/reset_clears_amd_registers',
                self.verdict('ours/reset', 'state/reset'))
         yield ('l2/migration_keeps_amd_registers',

@@ -7,12 +7,10 @@
 #ifndef I386_VPMU_INTERNAL_H
 #define I386_VPMU_INTERNAL_H
 
-#include "hw/pmu/pmu.h"
-#include "hw/pmu/pmu-manual.h"
-#include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "vpmu.h"
-#include "vpmu-events.h"
-#include "vpmu-filter.h"
+#include "events.h"
+#include "filter.h"
 
 #define X86_VPMU_MAX_GP 8
 
@@ -76,7 +74,7 @@ typedef struct X86VPmuMsr {
  * @count: how many there are
  * @starts: writing one can start a counter
  * @read: what a register holds
- * @load: what the kernel says it holds; the counters follow in @resume of
+ * @load: what the kernel says it holds; the counters follow in @update of
  *        X86VPmuOps
  */
 typedef struct X86VPmuStateMsr {
@@ -107,8 +105,7 @@ typedef struct X86VPmuStateMsr {
  *                   ignored; otherwise it faults
  * @rdpmc: as x86_vpmu_rdpmc()
  * @overflow: as PmuOverflowFn
- * @resume: registers and counters were loaded; make the counters do what the
- *          registers say.  Called in a transaction.
+ * @update: make the counters do what the registers say; in a transaction
  */
 typedef struct X86VPmuOps {
     uint64_t (*features)(X86CPU *cpu, FeatureWord w);
@@ -126,7 +123,7 @@ typedef struct X86VPmuOps {
     bool ignores_invalid;
     bool (*rdpmc)(X86VPmu *v, uint32_t index, uint64_t *val);
     PmuOverflowFn *overflow;
-    void (*resume)(X86VPmu *v);
+    void (*update)(X86VPmu *v);
 } X86VPmuOps;
 
 /**
@@ -142,12 +139,10 @@ typedef enum X86VPmuEngine {
  * struct X86VPmu - the PMU of one CPU
  * @cpu: the CPU
  * @ops: its vendor's register file
- * @pmu: its counters: general-purpose ones, then fixed ones
- * @tcg: what drives them, under TCG
- * @manual: or what drives them otherwise: qtest; and nothing, under KVM
+ * @unit: its counters, and what drives them
+ * @pmu: the counters of @unit: general-purpose ones, then fixed ones
  * @hidden: of the registers that KVM should keep, those it does not; bit n is
  *          the n-th in the order of X86VPmuOps.state
- * @stopped: called when the machine starts and stops
  * @engine: of enum X86VPmuEngine; a state does not go from one to another
  * @vendor: the CPU's, as CPUID has it in EBX
  * @version: of the architecture of the registers; AMD's are 2 with the global
@@ -166,11 +161,9 @@ typedef enum X86VPmuEngine {
 struct X86VPmu {
     X86CPU *cpu;
     const X86VPmuOps *ops;
+    PmuCpu *unit;
     Pmu *pmu;
-    PmuTcg *tcg;
-    PmuManual *manual;
     uint64_t hidden;
-    VMChangeStateEntry *stopped;
     uint32_t engine;
     uint32_t vendor;
     uint32_t version;
@@ -228,7 +221,7 @@ static inline bool x86_vpmu_asked_off(const X86CPU *cpu)
 }
 
 /**
- * x86_vpmu_missing - a PMU that the user has asked for cannot be had
+ * x86_vpmu_report_missing - a PMU that the user has asked for cannot be had
  * @cpu: the CPU
  * @why: the reason
  * @hint: what helps
@@ -236,8 +229,8 @@ static inline bool x86_vpmu_asked_off(const X86CPU *cpu)
  *
  * Otherwise this is a warning, and the machine starts.
  */
-bool x86_vpmu_missing(const X86CPU *cpu, const char *why, const char *hint,
-                      Error **errp);
+bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
+                             const char *hint, Error **errp);
 
 /**
  * x86_vpmu_gp_select - what a general-purpose counter is to count
@@ -276,13 +269,13 @@ bool x86_vpmu_take_number(uint32_t *number, const char *property,
                           uint32_t there, Error **errp);
 
 /**
- * x86_vpmu_read_msr, x86_vpmu_write_msr - access a register of the table
+ * x86_vpmu_read, x86_vpmu_write - access a register of the table
  * @v: the PMU
  * @msr: its number
  * @val: as in x86_vpmu_rdmsr(), and x86_vpmu_wrmsr()
  */
-X86VPmuAccess x86_vpmu_read_msr(X86VPmu *v, uint32_t msr, uint64_t *val);
-X86VPmuAccess x86_vpmu_write_msr(X86VPmu *v, uint32_t msr, uint64_t val);
+X86VPmuAccess x86_vpmu_read(X86VPmu *v, uint32_t msr, uint64_t *val);
+X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val);
 
 /*
  * For tables of registers: how many there are, the bits that can be written,
@@ -308,9 +301,10 @@ void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val);
 /**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt
  * @v: the PMU
+ * @counters: those that ask for it
  * @mask: whether delivery masks the local APIC's entry
  */
-void x86_vpmu_raise_pmi(X86VPmu *v, bool mask);
+void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask);
 
 /**
  * x86_vpmu_qtest_init - offer the commands of qtest

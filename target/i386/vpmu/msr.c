@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "qapi/error.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
                              PmuModes modes)
@@ -116,7 +116,7 @@ static const X86VPmuMsr *find_msr(const X86VPmu *v, uint32_t msr,
     return NULL;
 }
 
-X86VPmuAccess x86_vpmu_read_msr(X86VPmu *v, uint32_t msr, uint64_t *val)
+X86VPmuAccess x86_vpmu_read(X86VPmu *v, uint32_t msr, uint64_t *val)
 {
     unsigned i;
     const X86VPmuMsr *m = find_msr(v, msr, &i);
@@ -133,7 +133,7 @@ X86VPmuAccess x86_vpmu_read_msr(X86VPmu *v, uint32_t msr, uint64_t *val)
     return X86_VPMU_DONE;
 }
 
-X86VPmuAccess x86_vpmu_write_msr(X86VPmu *v, uint32_t msr, uint64_t val)
+X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
 {
     unsigned i;
     const X86VPmuMsr *m = find_msr(v, msr, &i);

@@ -6,7 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
-#include "vpmu-filter.h"
+#include "filter.h"
 
 /* An event select and a unit mask, in registers. */
 #define RAW_BITS (MAKE_64BIT_MASK(0, 16) | MAKE_64BIT_MASK(32, 4))
@@ -65,7 +65,7 @@ static bool matches(const KvmPmuFilterEvent *entry, uint64_t code)
            && (X86_VPMU_CODE_UMASK(code) & e.mask) == e.match;
 }
 
-bool x86_vpmu_filter(const PmuFilter **filter, Error **errp)
+bool x86_vpmu_take_filter(const PmuFilter **filter, Error **errp)
 {
     return pmu_filter_take(filter, check, errp);
 }

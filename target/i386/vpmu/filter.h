@@ -10,7 +10,7 @@
 #define I386_VPMU_FILTER_H
 
 #include "hw/pmu/pmu-filter.h"
-#include "vpmu-events.h"
+#include "events.h"
 
 /**
  * struct X86VPmuFilterEntry - what all formats of entries come down to
@@ -33,17 +33,17 @@ typedef struct X86VPmuFilterEntry {
 X86VPmuFilterEntry x86_vpmu_filter_entry(const KvmPmuFilterEvent *entry);
 
 /**
- * x86_vpmu_filter - what the machine's CPUs may count
+ * x86_vpmu_take_filter - what the machine's CPUs may count
  * @filter: is set to the filter, and to NULL if there is none
  * @errp: what is wrong with it
  *
  * As pmu_filter_take().
  */
-bool x86_vpmu_filter(const PmuFilter **filter, Error **errp);
+bool x86_vpmu_take_filter(const PmuFilter **filter, Error **errp);
 
 /**
  * x86_vpmu_filter_allows - may this event be counted?
- * @filter: x86_vpmu_filter()
+ * @filter: x86_vpmu_take_filter()
  * @code: X86_VPMU_CODE()
  */
 bool x86_vpmu_filter_allows(const PmuFilter *filter, uint32_t code);

@@ -7,10 +7,8 @@
 #ifndef PPC_VPMU_INTERNAL_H
 #define PPC_VPMU_INTERNAL_H
 
-#include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-filter.h"
-#include "hw/pmu/pmu-manual.h"
-#include "hw/pmu/pmu-tcg.h"
 #include "access.h"
 #include "events.h"
 #include "regs.h"
@@ -23,12 +21,10 @@ typedef struct PpcVPmu PpcVPmu;
  * @cpu: the CPU; its registers are those of the PMU
  * @model: what depends on the processor
  * @filter: what it may count
- * @pmu: the counters; PMCn is counter n - 1
- * @tcg: what drives them, under TCG
- * @manual: or what drives them under qtest
- * @stopped: called when the machine starts and stops
+ * @unit: its counters, and what drives them
+ * @pmu: the counters of @unit; PMCn is counter n - 1
  * @bhrb_unread: alerts since the guest last executed an instruction of the
- *               BHRB, up to PPC_BHRB_UNUSED
+ *               BHRB, up to PPC_VPMU_BHRB_UNUSED
  * @timebase: the next transition of the bit that MMCR0[TBSEL] selects
  * @watches_siblings: events depend on the run latches of the core's threads
  */
@@ -36,39 +32,37 @@ struct PpcVPmu {
     PowerPCCPU *cpu;
     const PpcVPmuModel *model;
     const PmuFilter *filter;
+    PmuCpu *unit;
     Pmu *pmu;
-    PmuTcg *tcg;
-    PmuManual *manual;
-    VMChangeStateEntry *stopped;
     uint32_t bhrb_unread;
     QEMUTimer *timebase;
     bool watches_siblings;
 };
 
 /**
- * ppc_vpmu_filter - what the machine's CPUs may count
+ * ppc_vpmu_take_filter - what the machine's CPUs may count
  * @filter: is set to the filter, and to NULL if there is none
  * @errp: what is wrong with it
  *
  * As pmu_filter_take(), for the codes of Power.
  */
-bool ppc_vpmu_filter(const PmuFilter **filter, Error **errp);
+bool ppc_vpmu_take_filter(const PmuFilter **filter, Error **errp);
 
 /**
  * ppc_vpmu_filter_allows - may this event be counted?
- * @filter: ppc_vpmu_filter()
- * @code: ppc_event_code()
+ * @filter: ppc_vpmu_take_filter()
+ * @code: ppc_vpmu_event_code()
  */
 bool ppc_vpmu_filter_allows(const PmuFilter *filter, uint32_t code);
 
 /**
- * PPC_BHRB_UNUSED - after so many alerts nobody is interested in branches
+ * PPC_VPMU_BHRB_UNUSED - after so many alerts nobody is interested in branches
  */
-#define PPC_BHRB_UNUSED 64
+#define PPC_VPMU_BHRB_UNUSED 64
 
 /**
  * ppc_vpmu_counter - the counter that a PMC is
- * @pmc: 1 to PPC_NR_PMCS
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
  */
 static inline unsigned ppc_vpmu_counter(unsigned pmc)
 {
@@ -96,7 +90,7 @@ void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event);
 /**
  * ppc_vpmu_notices - whether the moment at which a PMC turns negative matters
  * @v: the PMU
- * @pmc: 1 to PPC_NR_PMCS
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
  */
 bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc);
 
@@ -141,7 +135,8 @@ void ppc_vpmu_bhrb_update(PpcVPmu *v);
  * @sprn: the number used; those for problem state are other numbers
  * @write: whether it is to be written
  */
-PpcAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn, bool write);
+PpcVPmuAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn,
+                                    bool write);
 
 /**
  * ppc_vpmu_read - read a register, as the CPU's state allows

@@ -6,11 +6,10 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "qemu/error-report.h"
 #include "qapi/error.h"
 #include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"
-#include "vpmu-internal.h"
+#include "internal.h"
 
 #define SAME(property) \
     "Source and destination must have the same " property "."
@@ -29,19 +28,10 @@ static int registers_post_load(void *opaque, int version_id)
 
     pmu_rebase(v->pmu);
     pmu_begin(v->pmu);
-    v->ops->resume(v);
+    v->ops->update(v);
     pmu_commit(v->pmu);
     return 0;
 }
-
-#ifdef CONFIG_TCG
-static bool driven_by_tcg(void *opaque, int version_id)
-{
-    X86VPmu *v = opaque;
-
-    return v->tcg != NULL;
-}
-#endif
 
 static const VMStateDescription vmstate_registers = {
     .name = "cpu/vpmu/registers",
@@ -62,10 +52,7 @@ static const VMStateDescription vmstate_registers = {
         VMSTATE_UINT64(global_status, X86VPmu),
         VMSTATE_UINT64(debugctl, X86VPmu),
         VMSTATE_STRUCT_POINTER(pmu, X86VPmu, vmstate_pmu, Pmu),
-#ifdef CONFIG_TCG
-        VMSTATE_STRUCT_POINTER_TEST(tcg, X86VPmu, driven_by_tcg,
-                                    vmstate_pmu_tcg, PmuTcg),
-#endif
+        VMSTATE_STRUCT_POINTER(unit, X86VPmu, vmstate_pmu_engine, PmuCpu),
         VMSTATE_END_OF_LIST()
     }
 };
@@ -94,7 +81,7 @@ static bool has_leftovers(const X86VPmu *v)
 {
     bool found = v->global_ctrl != v->global_reset;
 
-    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         found |= pmu_peek(v->pmu, i) != 0;
     }
     return found;
@@ -117,12 +104,7 @@ static int vpmu_pre_load(void *opaque)
 {
     X86CPU *cpu = opaque;
 
-    if (!cpu->vpmu) {
-        error_report("The source's CPU has a PMU and this one has none; "
-                     "add pmu=on.");
-        return -EINVAL;
-    }
-    return 0;
+    return pmu_cpu_check_load(cpu->vpmu);
 }
 
 const VMStateDescription vmstate_x86_vpmu = {
@@ -239,7 +221,7 @@ static void take_stock_state(X86VPmu *v)
     for (unsigned i = 0; i < v->nr_fixed; i++) {
         pmu_write(v->pmu, v->nr_gp + i, env->msr_fixed_counters[i]);
     }
-    v->ops->resume(v);
+    v->ops->update(v);
     pmu_commit(v->pmu);
 }
 

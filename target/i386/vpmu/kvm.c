@@ -8,12 +8,12 @@
 #include <linux/kvm.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
-#include "system/kvm.h"
+#include "system/kvm_int.h"
 #include "hw/pmu/pmu-host.h"
 #include "kvm/kvm_i386.h"
 #include "sev.h"
-#include "vpmu-internal.h"
-#include "vpmu-kvm.h"
+#include "internal.h"
+#include "kvm.h"
 #include "trace.h"
 
 #define ENABLE_PMU "/sys/module/kvm/parameters/enable_pmu"
@@ -85,7 +85,10 @@ bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu)
  * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
  * any more once there is a vCPU.
  */
-static enum { UNSETTLED, DISABLED, ENABLED } settled;
+static bool is_settled(OnOffAuto as)
+{
+    return kvm_state->guest_pmu == as;
+}
 
 /* Guests of all vendors find the registers of Intel's by CPUID leaf 0xA. */
 static bool has_intel_registers(const X86CPU *cpu)
@@ -97,7 +100,8 @@ static bool has_intel_registers(const X86CPU *cpu)
 const X86VPmuOps *x86_vpmu_kvm_ops(const X86CPU *cpu)
 {
     return has_intel_registers(cpu) ? &intel_vpmu_ops
-           : host_has_amd_pmu(cpu) && settled != DISABLED ? &amd_vpmu_ops
+           : host_has_amd_pmu(cpu) && !is_settled(ON_OFF_AUTO_OFF)
+             ? &amd_vpmu_ops
            : NULL;
 }
 
@@ -226,12 +230,13 @@ static bool can_disable(void)
 /* Intel's CPUs can also be told one by one, by CPUID. */
 static bool refuse_mixture(const X86CPU *cpu, bool off, Error **errp)
 {
-    if (settled == DISABLED && cpu->enable_pmu) {
+    if (is_settled(ON_OFF_AUTO_OFF) && cpu->enable_pmu) {
         error_setg(errp, "pmu=on is not possible: another CPU of this machine "
                    "has pmu=off, and KVM has one PMU for all or for none");
         return true;
     }
-    if (settled == ENABLED && off && host_has_amd_pmu(cpu) && can_disable()) {
+    if (is_settled(ON_OFF_AUTO_ON) && off && host_has_amd_pmu(cpu)
+        && can_disable()) {
         error_setg(errp, "pmu=off is not possible: another CPU of this machine "
                    "has a PMU, and KVM has one for all or for none");
         return true;
@@ -245,12 +250,12 @@ static bool settle_for_machine(const X86CPU *cpu, bool off,
     if (refuse_mixture(cpu, off, errp)) {
         return false;
     }
-    if (settled == UNSETTLED) {
+    if (is_settled(ON_OFF_AUTO_AUTO)) {
         if (filter && !set_filter(filter, errp)) {
             return false;
         }
         off = off && disable_kernel_pmu(cpu);
-        settled = off ? DISABLED : ENABLED;
+        kvm_state->guest_pmu = off ? ON_OFF_AUTO_OFF : ON_OFF_AUTO_ON;
         trace_x86_vpmu_kvm_settled(!off);
     }
     return true;
@@ -315,8 +320,8 @@ bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
 
     if (cpu->enable_pmu && !x86_vpmu_kvm_host_has_pmu(cpu)) {
         if (cpu->pmu_asked_for
-            && !x86_vpmu_missing(cpu, "the host's KVM has no PMU for guests",
-                                 NO_PMU_HINT, errp)) {
+            && !x86_vpmu_report_missing(cpu, "the host's KVM has no PMU for "
+                                        "guests", NO_PMU_HINT, errp)) {
             return false;
         }
         cpu->enable_pmu = false;
@@ -476,7 +481,7 @@ bool x86_vpmu_kvm_get(X86CPU *cpu, Error **errp)
     buf.head.nmsrs = 0;
     pmu_begin(v->pmu);
     for_all_state(v, load_next, &buf);
-    v->ops->resume(v);
+    v->ops->update(v);
     pmu_commit(v->pmu);
     trace_x86_vpmu_kvm_get(CPU(cpu)->cpu_index, buf.head.nmsrs);
     return true;

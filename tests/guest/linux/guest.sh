@@ -94,12 +94,12 @@ perf_test()
     [ -n "$number" ] && perf test -v "$number"
 }
 
-# noise: keep the CPUs busy, until hush or the end of the script.
+# noise: keep each CPU busy, until hush or the end of the script.
 noise()
 {
     local cpu
 
-    for cpu in $(grep ^processor /proc/cpuinfo); do
+    for cpu in $(seq "$(nproc)"); do
         while :; do :; done &
         noises="$noises $!"
     done

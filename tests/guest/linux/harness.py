@@ -79,9 +79,12 @@ KERNEL = -1
 
 # What one script may take, the kernel and the leaving of a guest, and all that
 # a scenario does with one.
-SCRIPT_SECONDS = 90
-BOOT_SECONDS = 60
-SCENARIO_SECONDS = 240
+# SLOWNESS says how many times as slow as ours the QEMU is.
+SLOWNESS = int(os.environ.get('SLOWNESS', '1'))
+SCRIPT_SECONDS = 90 * SLOWNESS
+BOOT_SECONDS = 60 * SLOWNESS
+TEST_SECONDS = 15 * SLOWNESS
+SCENARIO_SECONDS = 240 * SLOWNESS
 
 
 class Skip(Exception):
@@ -448,7 +451,8 @@ def run_tests(directory, machine, tests, programs, results):
         adds.append((path, f'/tests/{path.name}'))
     guest = Guest(directory, machine, job_of(machine), programs, adds,
                   monitored=bool(machine.monitor),
-                  seconds=machine.slowness * (BOOT_SECONDS + 15 * len(tests)))
+                  seconds=machine.slowness * (BOOT_SECONDS
+                                             + TEST_SECONDS * len(tests)))
     try:
         if machine.monitor:
             guest.lines_until('@@@ ready')

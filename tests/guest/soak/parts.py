@@ -5,10 +5,9 @@ import functools
 import re
 import time
 
-from harness import (ARCH, HERE, KERNEL, expectations, require, require_equal,
-                     symbols)
-from machines import OF_LOOP, SMP, UP
-from test_counting import check_counts, parse, perf_event
+from harness import HERE, expectations, require, require_equal, symbols
+from machines import SMP
+from test_counting import parse, perf_event
 from test_lifecycle import make_image, record_replay
 from test_sampling import (ADDRESSES, PINNED, RECORD, addresses, check_loop,
                            check_samples)
@@ -88,11 +87,12 @@ class Rounds:
 
     def address(self, nth):
         """Where it is behind so many instructions."""
-        step = (nth - self.stated['before']) % self.stated['round_instructions']
-        loop = self.stated['loop_steps']
+        stated = self.stated
+        step = (nth - stated['before']) % stated['round_instructions']
+        loop = stated['loop_steps']
         if step > 0:
             # The loop's steps come again; what is behind it follows once.
-            again = (self.stated['loop_rounds'] - 1) * loop
+            again = (stated['loop_rounds'] - 1) * loop
             step = (step - again if step > again + loop
                     else (step - 1) % loop + 1)
         return self.steps[step]
@@ -281,9 +281,9 @@ def plug(monitor):
 @part(600, 'seconds')
 def cpus(start, directory, length):
     """Eight, of which only the first stays: what is counted there is exact."""
-    guest = start_soaking(
-        start, SMP.variant('eight', smp=f'{STAY},sockets={MOST},maxcpus={MOST}'),
-        HOTPLUG, ['loop'])
+    machine = SMP.variant('eight',
+                          smp=f'{STAY},sockets={MOST},maxcpus={MOST}')
+    guest = start_soaking(start, machine, HOTPLUG, ['loop'])
     guest.lines_until('@@@ ready')
     turns = (MOST - STAY) // MORE
     begin = time.monotonic()

@@ -15,6 +15,7 @@ help:
 	@echo 'make soak         run for hours what fails rarely'
 	@echo 'make bench        measure what counting costs; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
+	@echo 'make mutants      look whether the tests notice faults; takes hours'
 	@echo 'make build        only build QEMU and the guest'
 	@echo 'make clean        remove what was built; keep what was downloaded'
 	@echo 'make distclean    remove all that was made and downloaded'
@@ -69,11 +70,16 @@ conformance:
 	@scripts/build-qemu tests/qtest/vpmu-test
 	@scripts/conformance --write
 
+mutants:
+	@$(MAKE) --no-print-directory build ARCH=x86_64
+	@$(MAKE) --no-print-directory build ARCH=ppc64
+	@scripts/mutants
+
 # What is only half unpacked is nothing to keep.
 clean:
 	@mkdir -p $(BUILD)
 	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-src* qemu-stage qemu-ppc64el* \
-	    tests unit* guest-* nested-* patches logs *.part download/*.part
+	    tests unit* guest-* nested-* mutants patches logs *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
@@ -81,4 +87,4 @@ distclean: clean
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
 .PHONY: help packages source qemu guest build run shell check check-sanitized \
-        soak bench conformance clean distclean
+        soak bench conformance mutants clean distclean

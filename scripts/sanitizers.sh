@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
 #
 # What QEMU is tested with when it is built for sanitizers.  Sourced by check.
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash
 #
 # What the tests' scripts share in the guest
 
@@ -94,20 +95,24 @@ perf_test()
     [ -n "$number" ] && perf test -v "$number"
 }
 
-# noise: keep each CPU busy, until hush or the end of the script.
+# noise: keep the CPUs busy, until hush or the end of the script.
 noise()
 {
-    local cpu
+    local left
 
-    for cpu in $(seq "$(nproc)"); do
+    left=$(nproc)
+    while [ "$left" -gt 0 ]; do
         while :; do :; done &
         noises="$noises $!"
+        left=$((left - 1))
     done
     trap hush EXIT
 }
 
 hush()
 {
+    # Several words.
+    # shellcheck disable=SC2086
     kill $noises
     noises=
     trap - EXIT

@@ -8,7 +8,6 @@ from test_counting import check_counts, perf_event
 from test_sampling import RECORD, addresses, check_samples
 
 
-
 def events_of_long(machine):
     """What is counted of it, as perf's -e wants it."""
     return ','.join(perf_event(machine, name) for name in OF_LONG)
@@ -55,7 +54,7 @@ def counted(lines):
 
 
 def leave(guest):
-    """End a guest in its middle, of which only guest-run is to say something."""
+    """End a guest in its middle: only guest-run is to say something of it."""
     guest.monitor.command('quit')
     said = guest.refusal()
     require_equal(said, 'guest-run: the guest ended before the job',

@@ -263,7 +263,7 @@ MORE = 2
 MOST = 126
 
 
-def plug(monitor):
+def plug(monitor, turn):
     """Plug in some CPUs, and out again when the guest lets them go."""
     def absent():
         return [cpu for cpu in monitor.command('query-hotpluggable-cpus')
@@ -271,10 +271,10 @@ def plug(monitor):
 
     before = absent()
     for number, cpu in enumerate(before[:MORE]):
-        monitor.command('device_add', driver=cpu['type'], id=f'more{number}',
-                        **cpu['props'])
+        monitor.command('device_add', driver=cpu['type'],
+                        id=f'more{turn}-{number}', **cpu['props'])
     for number in range(MORE):
-        monitor.command('device_del', id=f'more{number}')
+        monitor.command('device_del', id=f'more{turn}-{number}')
     monitor.wait('unplugging', lambda: len(absent()) == len(before))
 
 
@@ -288,7 +288,7 @@ def cpus(start, directory, length):
     turns = (MOST - STAY) // MORE
     begin = time.monotonic()
     for turn in range(turns):
-        plug(guest.monitor)
+        plug(guest.monitor, turn)
         while time.monotonic() < begin + length * (turn + 1) / turns:
             time.sleep(MOMENT)
     guest.go()

@@ -10,6 +10,8 @@ help:
 	@echo 'make run          boot Linux and show the PMU at work'
 	@echo 'make shell        boot the same guest, and give you its shell'
 	@echo 'make check        run all tests; the last line has the total'
+	@echo 'make check-hosts  run tests with QEMUs for other machines, emulated'
+	@echo 'make check-builds run tests with QEMUs that are built in other ways'
 	@echo 'make bench        measure what counting costs; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make build        only build QEMU and the guest'
@@ -46,6 +48,12 @@ shell: build
 check: packages
 	@scripts/check
 
+check-hosts: packages
+	@scripts/check host-arm64 host-s390x host-armhf host-i386
+
+check-builds: packages
+	@scripts/check build-no-tcg build-least build-interpreter build-sanitized
+
 bench:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
@@ -60,7 +68,7 @@ conformance:
 # What is only half unpacked is nothing to keep.
 clean:
 	@mkdir -p $(BUILD)
-	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-src* qemu-stage qemu-ppc64el* \
+	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
 	    tests unit* guest-* nested-* patches logs *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
@@ -68,5 +76,5 @@ distclean: clean
 	cd $(BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine*
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
-.PHONY: help packages source qemu guest build run shell check bench conformance clean \
-        distclean
+.PHONY: help packages source qemu guest build run shell check check-hosts \
+        check-builds bench conformance clean distclean

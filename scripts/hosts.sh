@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
 #
 # Machines of other architectures, on which QEMU is to run: how to compile for
 # them, and how to run that here, by Debian's QEMU in user mode.  Sourced by

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
 #
 # Stages of scripts/check, which sources this, with QEMUs for other machines,
 # and with QEMUs that are built in another way.
@@ -6,15 +7,15 @@
 # The longest that a boot takes where QEMU is emulated itself, in seconds.
 BOOT_SECONDS=1800
 
-# both_suites QEMU_DIR MODE...: the suites of both guests
+# both_suites DIR MODE...: the guests on the bare machine
 both_suites()
 {
-    local status=0 modes=("${@:2}")
+    local status=0 arch modes=("${@:2}")
 
-    QEMU=$1/qemu-system-x86_64 "$ROOT/tests/guest/bare/run" \
-        -t $BOOT_SECONDS "${modes[@]/#/-m}" || status=1
-    QEMU=$1/qemu-system-ppc64 "$ROOT/tests/guest/bare-ppc/run" \
-        -t $BOOT_SECONDS "${modes[@]/#/-m}" || status=1
+    for arch in x86_64 ppc64; do
+        ARCH=$arch QEMU=$1/qemu-system-$arch "$ROOT/tests/guest/bare/run" \
+            -t "$BOOT_SECONDS" "${modes[@]/#/-m}" || status=1
+    done
     return $status
 }
 
@@ -24,8 +25,9 @@ prepare_host()
     local target
 
     describe_host "$1"
-    "$ROOT/scripts/install-packages" "gcc-$TRIPLET" qemu-user-static
-    "$ROOT/scripts/build-qemu" --host "$@" >&2
+    ARCH=ppc64 "$ROOT/scripts/install-packages" "gcc-$TRIPLET" \
+        qemu-user-static
+    "$ROOT/scripts/build-qemu" --host "$@" || return
     for target in "${@:2}"; do
         make_runner "$BUILD/qemu-$1/$target" > /dev/null
     done
@@ -45,6 +47,8 @@ on_host()
     local status=0 here=$BUILD/qemu-$1/here
 
     prepare_host "$1" qemu-system-x86_64 qemu-system-ppc64 || return
+    # A program of this machine drives it.
+    "$ROOT/scripts/build-qemu" tests/qtest/vpmu-test || return
     units_of "$1" || status=1
     registers "$here/qemu-system-x86_64" || status=1
     registers "$here/qemu-system-ppc64" || status=1
@@ -96,7 +100,7 @@ starts()
     fi
 }
 
-# starts_with_pmu VARIANT ACCEL: a vCPU has its PMU without a board, too.
+# x86_starts, power_starts VARIANT ACCEL: a vCPU has its PMU without a board, too.
 x86_starts()
 {
     starts "$1/x86" "$BUILD/qemu-$1/qemu-system-x86_64" -M none \
@@ -172,6 +176,7 @@ stage_build-least()
 
 stage_build-interpreter()
 {
+    ARCH=ppc64 "$ROOT/scripts/install-packages"
     built interpreter qemu-system-x86_64 qemu-system-ppc64 || return
     both_suites "$BUILD/qemu-interpreter" multi
 }

@@ -13,6 +13,8 @@ help:
 	@echo 'make check-sanitized'
 	@echo '                  run tests in QEMU built for sanitizers'
 	@echo 'make soak         run for hours what fails rarely'
+	@echo 'make check-hosts  run tests with QEMUs for other machines, emulated'
+	@echo 'make check-builds run tests with QEMUs that are built in other ways'
 	@echo 'make bench        measure what counting costs; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make mutants      look whether the tests notice faults; takes hours'
@@ -58,6 +60,12 @@ check-sanitized: packages
 
 soak: packages
 	@STAGE_SECONDS=86400 scripts/check soak soak-ppc
+check-hosts: packages
+	@STAGE_SECONDS=14400 scripts/check host-arm64 host-s390x host-armhf host-i386
+
+check-builds: packages
+	@STAGE_SECONDS=14400 scripts/check \
+	    build-no-tcg build-least build-interpreter build-sanitized
 
 bench:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
@@ -78,7 +86,7 @@ mutants:
 # What is only half unpacked is nothing to keep.
 clean:
 	@mkdir -p $(BUILD)
-	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-src* qemu-stage qemu-ppc64el* \
+	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
 	    tests unit* guest-* nested-* mutants patches logs *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
@@ -86,5 +94,6 @@ distclean: clean
 	cd $(BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine*
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
-.PHONY: help packages source qemu guest build run shell check check-sanitized \
-        soak bench conformance mutants clean distclean
+.PHONY: help packages source qemu guest build run shell check check-hosts \
+        check-builds check-sanitized soak bench conformance mutants clean \
+        distclean

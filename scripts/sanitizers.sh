@@ -44,10 +44,10 @@ name_reports()
 # takes longer; they fail for what sanitizers report, too.
 sanitized()
 {
-    local variant=$1 arch=$2 reports=$BUILD/logs/reports-$1-$2-${3##*/}
-    local status=0
+    local variant=$1 arch=$2 tests=${3%/run} reports status=0
 
     shift 2
+    reports=$BUILD/logs/reports-$variant-${tests##*/}-$arch
     rm -rf "$reports"
     mkdir -p "$reports"
     (

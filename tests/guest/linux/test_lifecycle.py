@@ -201,7 +201,7 @@ perf script -i /tmp/data -F ip
 '''
     printed = {}
     for what in ('record', 'replay'):
-        guest = start(UP, job, ['loop'], adds(), seconds=240, extra=[
+        guest = start(UP, job, ['loop'], adds(), extra=[
             '-icount', f'shift=auto,rr={what},rrfile={directory}/log'])
         printed[what] = guest.rest()
     require(len(printed['record'])

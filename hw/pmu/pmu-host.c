@@ -48,6 +48,16 @@ typedef struct Progress {
 } Progress;
 
 /**
+ * struct Reading - a counter of the guest's at a look
+ * @event: what it counted, if it had to move; otherwise PMU_EVENT_NONE
+ * @value: what it held
+ */
+typedef struct Reading {
+    PmuEvent event;
+    uint64_t value;
+} Reading;
+
+/**
  * struct PmuHost - the accounts of a vCPU
  * @cpu: the vCPU
  * @fds: a group of perf events for each scope
@@ -68,7 +78,7 @@ struct PmuHost {
     Pmu *pmu;
     PmuHostSyncFn *sync;
     bool look_pending;
-    PmuCounter before[PMU_MAX_COUNTERS];
+    Reading before[PMU_MAX_COUNTERS];
     Progress then;
     int64_t warned_at;
     uint64_t lost;
@@ -172,34 +182,43 @@ void pmu_host_report(PmuHost *host, PmuHostReport *report)
  * Whether a counter moves as long as its CPU executes anything.  Inverted
  * thresholds count cycles in which little happened: there may be none.
  */
-static bool always_moves(const Pmu *pmu, const PmuCounter *c)
+static bool always_moves(const Pmu *pmu, unsigned i)
 {
-    return c->running
-           && (c->select.event == PMU_EVENT_CYCLES
-               || c->select.event == PMU_EVENT_INSNS)
-           && c->select.threshold <= 1
-           && !(c->select.threshold && c->select.invert)
-           && !c->select.edge
-           && c->select.modes == MAKE_64BIT_MASK(0, pmu->nr_modes);
+    const PmuSelect *s = pmu_selected(pmu, i);
+
+    return pmu_is_running(pmu, i)
+           && (s->event == PMU_EVENT_CYCLES || s->event == PMU_EVENT_INSNS)
+           && s->threshold <= 1 && !(s->threshold && s->invert) && !s->edge
+           && s->modes == MAKE_64BIT_MASK(0, pmu_nr_modes(pmu));
 }
 
-static bool has_stood_still(const Pmu *pmu, const PmuCounter *before,
-                            const PmuCounter *now)
+static Reading read_counter(const Pmu *pmu, unsigned i)
 {
-    return always_moves(pmu, before) && always_moves(pmu, now)
-           && before->select.event == now->select.event
+    return (Reading) {
+        .event = always_moves(pmu, i) ? pmu_selected(pmu, i)->event
+                                      : PMU_EVENT_NONE,
+        .value = pmu_peek(pmu, i),
+    };
+}
+
+static bool has_stood_still(const Reading *before, const Reading *now)
+{
+    return now->event != PMU_EVENT_NONE && before->event == now->event
            && before->value == now->value;
 }
 
-static uint64_t find_lost(const PmuHost *host)
+/* Returns: the counters that have stood still since the last look. */
+static uint64_t read_counters(PmuHost *host)
 {
-    const Pmu *pmu = host->pmu;
     uint64_t lost = 0;
 
-    for (unsigned i = 0; i < pmu->nr_counters; i++) {
-        if (has_stood_still(pmu, &host->before[i], &pmu->counters[i])) {
+    for (unsigned i = 0; i < pmu_nr_counters(host->pmu); i++) {
+        const Reading now = read_counter(host->pmu, i);
+
+        if (has_stood_still(&host->before[i], &now)) {
             lost |= 1ull << i;
         }
+        host->before[i] = now;
     }
     return lost;
 }
@@ -222,7 +241,7 @@ static void warn(PmuHost *host)
 
 static void judge(PmuHost *host)
 {
-    uint64_t lost = find_lost(host);
+    uint64_t lost = read_counters(host);
 
     if (lost & ~host->lost) {
         host->losses++;
@@ -282,7 +301,6 @@ static void look(CPUState *cpu, run_on_cpu_data data)
     host->look_pending = false;
     if (host->sync(cpu)) {
         judge(host);
-        memcpy(host->before, host->pmu->counters, sizeof(host->before));
         host->then = progress(host);
     }
 }

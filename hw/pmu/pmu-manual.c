@@ -33,7 +33,6 @@ static void manual_plan(void *engine, PmuTallies wanted,
 }
 
 const PmuEngineOps pmu_manual_ops = {
-    .name = "manual",
     .tally = manual_tally,
     .timed = manual_timed,
     .plan = manual_plan,
@@ -41,7 +40,7 @@ const PmuEngineOps pmu_manual_ops = {
 
 void pmu_manual_count(Pmu *pmu, PmuTally tally, unsigned mode, uint64_t count)
 {
-    PmuManual *m = pmu->engine;
+    PmuManual *m = pmu_engine(pmu);
     bool timed = m->timed >> tally & 1;
     uint64_t *used = &m->used[tally][timed ? 0 : mode];
 

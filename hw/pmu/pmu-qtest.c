@@ -12,14 +12,14 @@
 
 static PmuManual *engine_of(CPUState *cpu)
 {
-    return cpu->pmu && cpu->pmu->ops == &pmu_manual_ops ? cpu->pmu->engine
-                                                        : NULL;
+    return cpu->pmu && pmu_is_driven_by(cpu->pmu, &pmu_manual_ops)
+           ? pmu_engine(cpu->pmu) : NULL;
 }
 
 static void cmd_count(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
 {
     if (!engine_of(cpu) || arg[0] >= PMU_TALLY__MAX
-        || arg[1] >= cpu->pmu->nr_modes) {
+        || arg[1] >= pmu_nr_modes(cpu->pmu)) {
         qtest_sendf(chr, "FAIL no such tally or mode\n");
         return;
     }
@@ -41,8 +41,6 @@ static const PmuQtestCommand shared_commands[] = {
     { "vpmu_wanted", 0, cmd_wanted },
     { }
 };
-
-static const PmuQtestCommand *face_commands;
 
 static const PmuQtestCommand *find(const PmuQtestCommand *commands,
                                    const char *name)
@@ -91,10 +89,11 @@ static void run_on_its_cpu(CPUState *cpu, run_on_cpu_data data)
  * of that thread before, so that a test sees what has happened by then, and
  * what has not.
  */
-static bool run_command(CharBackend *chr, gchar **words)
+bool pmu_qtest_run(const PmuQtestCommand *commands, CharBackend *chr,
+                   gchar **words)
 {
     Call call = {
-        .command = find(face_commands, words[0])
+        .command = find(commands, words[0])
                    ?: find(shared_commands, words[0]),
         .chr = chr,
     };
@@ -110,12 +109,4 @@ static bool run_command(CharBackend *chr, gchar **words)
         qtest_sendf(chr, "FAIL no such CPU, or bad arguments\n");
     }
     return true;
-}
-
-void pmu_qtest_init(const PmuQtestCommand *commands)
-{
-    if (!face_commands) {
-        face_commands = commands;
-        qtest_add_command_cb(run_command);
-    }
 }

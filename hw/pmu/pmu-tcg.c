@@ -89,7 +89,7 @@ struct PmuTcg {
 
 static PmuTcg *engine_of(CPUState *cpu)
 {
-    return cpu->pmu->engine;
+    return pmu_engine(cpu->pmu);
 }
 
 static unsigned current_mode(CPUState *cpu)
@@ -123,6 +123,29 @@ static void load_cells(PmuTcg *e, unsigned t, unsigned m, uint64_t budget)
     e->total[t][m] = cell_tally(e, t, m);
     e->loaded[t][m] = load;
     *pmu_tcg_cell(e->cpu, t, m) = load;
+}
+
+static void trace_fold(CPUState *cpu, const char *why)
+{
+    uint64_t pc;
+    unsigned mode;
+
+    pmu_tcg_where(cpu, &pc, &mode);
+    for (unsigned i = 0; i < pmu_nr_counters(cpu->pmu); i++) {
+        if (pmu_is_running(cpu->pmu, i)) {
+            trace_pmu_tcg_fold(cpu->cpu_index, why, i,
+                               pmu_peek(cpu->pmu, i), pc, mode);
+        }
+    }
+}
+
+/* Fold, and tell a trace @why. */
+static void fold(CPUState *cpu, const char *why)
+{
+    pmu_fold(cpu->pmu);
+    if (trace_event_get_state_backends(TRACE_PMU_TCG_FOLD)) {
+        trace_fold(cpu, why);
+    }
 }
 
 /*
@@ -187,7 +210,7 @@ static void attribute_clock(PmuTcg *e)
 static void fold_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     if (cpu->pmu) {
-        pmu_fold(cpu->pmu);
+        fold(cpu, "time");
     }
 }
 
@@ -366,7 +389,6 @@ static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
 }
 
 const PmuEngineOps pmu_tcg_ops = {
-    .name = "tcg",
     .sync = tcg_sync,
     .tally = tcg_tally,
     .timed = tcg_timed,
@@ -417,11 +439,22 @@ static bool is_reproducible(PmuTally tally)
 
 void pmu_tcg_count(CPUState *cpu, PmuTally tally)
 {
-    if (cpu->pmu && (cpu->pmu->wanted & (1u << tally))
+    if (cpu->pmu && (engine_of(cpu)->wanted & (1u << tally))
         && is_reproducible(tally)
         && --*pmu_tcg_cell(cpu, tally, current_mode(cpu)) <= 0) {
         request_fold(cpu);
     }
+}
+
+void pmu_tcg_count_tlb_miss(CPUState *cpu, MMUAccessType access)
+{
+    static const PmuTally tallies[] = {
+        [MMU_DATA_LOAD] = PMU_TALLY_DTLB_LOAD_MISSES,
+        [MMU_DATA_STORE] = PMU_TALLY_DTLB_STORE_MISSES,
+        [MMU_INST_FETCH] = PMU_TALLY_ITLB_MISSES,
+    };
+
+    pmu_tcg_count(cpu, tallies[access]);
 }
 
 bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
@@ -431,8 +464,17 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
     return cpu->neg.pmu.site_known;
 }
 
+void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
+{
+    if (!pmu_tcg_site(cpu, pc, mode)) {
+        *pc = cpu->cc->get_pc(cpu);
+        *mode = current_mode(cpu);
+    }
+}
+
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
 {
+    assert(pmu_in_transaction(engine->cpu->pmu));
     engine->note_addresses = note;
 }
 
@@ -498,7 +540,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
     }
 
     /* Perhaps only this mode's share is used up, and there is more. */
-    pmu_fold(cpu->pmu);
+    fold(cpu, "budget");
     if (cpu->neg.icount_decr.u16.high) {
         /* An interrupt was raised, and comes first. */
         return true;
@@ -519,7 +561,7 @@ bool pmu_tcg_service(CPUState *cpu)
         return false;
     }
     cpu->neg.pmu.fold_pending = false;
-    pmu_fold(cpu->pmu);
+    fold(cpu, cpu->neg.pmu.site_known ? "deadline" : "event");
     cpu->neg.pmu.site_known = false;
     return true;
 }
@@ -533,7 +575,7 @@ void pmu_tcg_halted(CPUState *cpu)
     }
     e = engine_of(cpu);
     if (e->model.from_clock && !e->halted) {
-        pmu_fold(cpu->pmu);
+        fold(cpu, "halt");
         e->halted = true;
         timer_del(e->deadline);
     }
@@ -550,7 +592,7 @@ void pmu_tcg_woken(CPUState *cpu)
     if (e->halted) {
         e->halted = false;
         e->clock_ns = clock_now();
-        pmu_fold(cpu->pmu);
+        fold(cpu, "wakeup");
     }
     pmu_tcg_count(cpu, PMU_TALLY_WAKEUPS);
 }

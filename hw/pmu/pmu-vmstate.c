@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "hw/pmu/pmu-vmstate.h"
+#include "pmu-internal.h"
 
 /* A stream may hold anything; a counter no more than its bits. */
 static int cut_value(void *opaque, int version_id)

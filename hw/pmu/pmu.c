@@ -10,7 +10,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu.h"
+#include "pmu-internal.h"
 
 #define TALLY(name) (1u << PMU_TALLY_##name)
 
@@ -75,6 +75,19 @@ static unsigned next_in_set(uint64_t set, unsigned from)
 #define FOR_EACH_IN_SET(n, set)                      \
     for ((n) = next_in_set(set, 0); (n) < 64;        \
          (n) = next_in_set(set, (n) + 1))
+
+static const PmuCounter *counter_at(const Pmu *pmu, unsigned counter)
+{
+    assert(counter < pmu->nr_counters);
+    return &pmu->counters[counter];
+}
+
+static PmuCounter *counter_to_change(Pmu *pmu, unsigned counter)
+{
+    assert(pmu_in_transaction(pmu));
+    assert(counter < pmu->nr_counters);
+    return &pmu->counters[counter];
+}
 
 static uint64_t counter_mask(const PmuCounter *c)
 {
@@ -155,7 +168,7 @@ static bool counter_advance(PmuCounter *c, uint64_t by)
     return distance != 0 && by >= distance;
 }
 
-static void snapshot(Pmu *pmu, PmuTallies tallies)
+static void take_snapshot(Pmu *pmu, PmuTallies tallies)
 {
     unsigned t, m;
 
@@ -223,6 +236,11 @@ static void stop_counters(Pmu *pmu, uint64_t counters)
     FOR_EACH_IN_SET(i, counters) {
         pmu->counters[i].running = false;
     }
+}
+
+bool pmu_in_transaction(const Pmu *pmu)
+{
+    return pmu->depth > 0;
 }
 
 void pmu_begin(Pmu *pmu)
@@ -343,6 +361,7 @@ void pmu_commit(Pmu *pmu)
     PmuTallies before = pmu->wanted;
     unsigned i;
 
+    assert(pmu_in_transaction(pmu));
     if (--pmu->depth > 0) {
         return;
     }
@@ -361,7 +380,7 @@ void pmu_commit(Pmu *pmu)
     pmu->ops->plan(pmu->engine, pmu->wanted, pmu->budgets);
 
     /* Tallies that nobody read until now may have stood still until now. */
-    snapshot(pmu, pmu->wanted & ~before);
+    take_snapshot(pmu, pmu->wanted & ~before);
 }
 
 void pmu_fold(Pmu *pmu)
@@ -374,7 +393,7 @@ void pmu_fold(Pmu *pmu)
 static void resolve_select(PmuCounter *c)
 {
     const PmuSelect *s = &c->select;
-    PmuTallies events = event_tallies[s->event];
+    PmuTallies events = pmu_event_tallies(s->event);
     bool every_cycle = s->event == PMU_EVENT_CYCLES
                        || s->event == PMU_EVENT_REF_CYCLES;
     bool invert = s->invert && s->threshold > 0;
@@ -401,7 +420,7 @@ static void resolve_select(PmuCounter *c)
 
 void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select)
 {
-    PmuCounter *c = &pmu->counters[counter];
+    PmuCounter *c = counter_to_change(pmu, counter);
     PmuTallies minus = c->minus;
 
     c->select = *select;
@@ -413,18 +432,24 @@ void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select)
     }
 }
 
+const PmuSelect *pmu_selected(const Pmu *pmu, unsigned counter)
+{
+    return &counter_at(pmu, counter)->select;
+}
+
 void pmu_run(Pmu *pmu, unsigned counter, bool running)
 {
-    pmu->counters[counter].running = running;
+    counter_to_change(pmu, counter)->running = running;
 }
 
 void pmu_set_alert(Pmu *pmu, unsigned counter, bool alert)
 {
-    pmu->counters[counter].alert = alert;
+    counter_to_change(pmu, counter)->alert = alert;
 }
 
 void pmu_set_freeze(Pmu *pmu, uint64_t by, uint64_t frozen)
 {
+    assert(pmu_in_transaction(pmu));
     pmu->freeze_by = by;
     pmu->freeze = frozen;
 }
@@ -432,12 +457,12 @@ void pmu_set_freeze(Pmu *pmu, uint64_t by, uint64_t frozen)
 uint64_t pmu_read(Pmu *pmu, unsigned counter)
 {
     pmu_fold(pmu);
-    return pmu->counters[counter].value;
+    return counter_at(pmu, counter)->value;
 }
 
 uint64_t pmu_peek(const Pmu *pmu, unsigned counter)
 {
-    PmuCounter c = pmu->counters[counter];
+    PmuCounter c = *counter_at(pmu, counter);
 
     sync_engine(pmu);
     counter_advance(&c, take_growth(pmu, &c));
@@ -446,7 +471,7 @@ uint64_t pmu_peek(const Pmu *pmu, unsigned counter)
 
 void pmu_write(Pmu *pmu, unsigned counter, uint64_t value)
 {
-    PmuCounter *c = &pmu->counters[counter];
+    PmuCounter *c = counter_to_change(pmu, counter);
 
     c->value = value & counter_mask(c);
     c->owed = 0;
@@ -454,12 +479,12 @@ void pmu_write(Pmu *pmu, unsigned counter, uint64_t value)
 
 bool pmu_is_running(const Pmu *pmu, unsigned counter)
 {
-    return pmu->counters[counter].running;
+    return counter_at(pmu, counter)->running;
 }
 
 uint64_t pmu_distance(const Pmu *pmu, unsigned counter)
 {
-    PmuCounter c = pmu->counters[counter];
+    PmuCounter c = *counter_at(pmu, counter);
 
     sync_engine(pmu);
     counter_advance(&c, take_growth(pmu, &c));
@@ -470,13 +495,15 @@ void pmu_set_shape(Pmu *pmu, unsigned counter, PmuCounterShape shape)
 {
     PmuCounter *c = &pmu->counters[counter];
 
+    assert(counter < pmu->nr_counters && !c->running);
+    assert(shape.width >= 1 && shape.width <= 64);
     c->shape = shape;
     c->value &= counter_mask(c);
 }
 
 void pmu_rebase(Pmu *pmu)
 {
-    snapshot(pmu, pmu->wanted);
+    take_snapshot(pmu, pmu->wanted);
 }
 
 void pmu_reset(Pmu *pmu)
@@ -493,6 +520,26 @@ void pmu_reset(Pmu *pmu)
     pmu_fold(pmu);
 }
 
+unsigned pmu_nr_counters(const Pmu *pmu)
+{
+    return pmu->nr_counters;
+}
+
+unsigned pmu_nr_modes(const Pmu *pmu)
+{
+    return pmu->nr_modes;
+}
+
+void *pmu_engine(const Pmu *pmu)
+{
+    return pmu->engine;
+}
+
+bool pmu_is_driven_by(const Pmu *pmu, const PmuEngineOps *ops)
+{
+    return pmu->ops == ops;
+}
+
 Pmu *pmu_new(unsigned nr_counters, unsigned nr_modes,
              const PmuEngineOps *ops, void *engine,
              PmuOverflowFn *overflow, void *opaque)
@@ -500,6 +547,8 @@ Pmu *pmu_new(unsigned nr_counters, unsigned nr_modes,
     Pmu *pmu = g_new0(Pmu, 1);
     unsigned i;
 
+    assert(nr_counters >= 1 && nr_counters <= PMU_MAX_COUNTERS);
+    assert(nr_modes >= 1 && nr_modes <= PMU_MAX_MODES);
     pmu->nr_counters = nr_counters;
     pmu->nr_modes = nr_modes;
     pmu->ops = ops;

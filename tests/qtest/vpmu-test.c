@@ -374,6 +374,25 @@ static void test_uncounted_is_logged(void)
     delete_file(log);
 }
 
+static void test_overflow_is_traced(void)
+{
+    char *log = new_file();
+    g_autofree char *cpu = g_strdup_printf("%s -trace pmu_overflow -D %s",
+                                           face->cpu, log);
+    g_autofree char *line = NULL, *contents = NULL;
+    Machine m = begin(cpu);
+
+    arm(&m, 1, 10, INTERRUPT);
+    face->start(&m);
+    count_insns(&m, 10);
+    stop(&m);
+    g_assert_true(g_file_get_contents(log, &contents, NULL, NULL));
+    line = g_strdup_printf("cpu 0: counter 1 overflows and holds 0x%" PRIx64
+                           ",", face->overflow_at);
+    g_assert_nonnull(strstr(contents, line));
+    delete_file(log);
+}
+
 /* CPUs have PMUs, and interrupts, of their own. */
 static void test_two_cpus(void)
 {
@@ -837,6 +856,7 @@ static void add_overflow(void)
     add("overflow/period-of-one", test_period_of_one);
     add("overflow/two-at-once", test_two_at_once);
     add("overflow/not-unless-asked", test_no_interrupt_unless_asked);
+    add("overflow/is-traced", test_overflow_is_traced);
     if (face->freeze_on_overflow) {
         add("freeze/on-overflow", test_freeze);
         add("migration/frozen", test_migration_frozen);

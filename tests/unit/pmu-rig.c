@@ -7,18 +7,28 @@
 #include "qemu/osdep.h"
 #include "pmu-rig.h"
 
+static void rig_sync(void *engine)
+{
+    Rig *rig = engine;
+
+    if (rig->sync) {
+        rig->sync(&rig->engine);
+    }
+}
+
 static uint64_t rig_tally(void *engine, PmuTally tally, unsigned mode)
 {
     Rig *rig = engine;
 
     g_assert_cmpuint(tally, <, PMU_TALLY__MAX);
-    g_assert_cmpuint(mode, <, rig->pmu->nr_modes);
+    g_assert_cmpuint(mode, <, pmu_nr_modes(rig->pmu));
     g_assert_true(rig->engine.wanted & BIT64(tally));
     return pmu_manual_ops.tally(engine, tally, mode);
 }
 
 static void rig_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
 {
+    Rig *rig = engine;
     unsigned t, m;
 
     g_assert_cmphex(wanted & ~LOW_BITS(PMU_TALLY__MAX), ==, 0);
@@ -26,6 +36,9 @@ static void rig_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
         for (m = 0; (wanted & BIT64(t)) && m < PMU_MAX_MODES; m++) {
             g_assert_cmpuint(budgets[t][m], >=, 1);
         }
+    }
+    if (rig->plan) {
+        rig->plan(&rig->engine, wanted);
     }
     pmu_manual_ops.plan(engine, wanted, budgets);
 }
@@ -37,7 +50,7 @@ static PmuTallies rig_timed(void *engine)
 
 /* The manual engine, but strict about what the model may ask and tell it. */
 static const PmuEngineOps rig_ops = {
-    .name = "rig",
+    .sync = rig_sync,
     .tally = rig_tally,
     .timed = rig_timed,
     .plan = rig_plan,
@@ -97,10 +110,8 @@ void rig_start(Rig *rig, unsigned counter, PmuEvent event, PmuModes modes)
 
 void rig_arm(Rig *rig, unsigned counter, uint64_t distance)
 {
-    PmuCounterShape shape = rig->pmu->counters[counter].shape;
-
     pmu_begin(rig->pmu);
-    pmu_write(rig->pmu, counter, shape.overflow_at - distance);
+    pmu_write(rig->pmu, counter, rig->overflow_at[counter] - distance);
     pmu_set_alert(rig->pmu, counter, true);
     pmu_commit(rig->pmu);
 }
@@ -117,7 +128,7 @@ void rig_run(Rig *rig, uint64_t counters, bool running)
     unsigned i;
 
     pmu_begin(rig->pmu);
-    for (i = 0; i < rig->pmu->nr_counters; i++) {
+    for (i = 0; i < pmu_nr_counters(rig->pmu); i++) {
         if (counters & BIT64(i)) {
             pmu_run(rig->pmu, i, running);
         }
@@ -131,6 +142,7 @@ void rig_shape(Rig *rig, unsigned counter, unsigned width,
     PmuCounterShape shape = { .width = width, .overflow_at = overflow_at };
 
     pmu_set_shape(rig->pmu, counter, shape);
+    rig->overflow_at[counter] = overflow_at;
 }
 
 void rig_count(Rig *rig, PmuTally tally, unsigned mode, uint64_t count)

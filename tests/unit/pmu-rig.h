@@ -33,12 +33,18 @@ typedef struct Overflow {
  * struct Rig - a Pmu, the engine that drives it, and a log of its overflows
  * @engine: the engine, first; its contract is asserted at each call
  * @pmu: the Pmu
+ * @overflow_at: where each counter overflows, as rig_shape() was told
+ * @sync: what the engine does when it is to take the time, or NULL
+ * @plan: what it does before it takes a plan, or NULL
  * @log: of Overflow, all that happened
  * @handler: what the test wants to be done on overflow, or NULL
  */
 struct Rig {
     PmuManual engine;
     Pmu *pmu;
+    uint64_t overflow_at[PMU_MAX_COUNTERS];
+    void (*sync)(PmuManual *engine);
+    void (*plan)(PmuManual *engine, PmuTallies wanted);
     GArray *log;
     void (*handler)(Rig *rig, uint64_t counters);
 };

@@ -12,7 +12,7 @@ static void test_starts_empty(Rig *rig)
     unsigned i;
 
     rig_count(rig, PMU_TALLY_INSNS, USER, 100);
-    for (i = 0; i < rig->pmu->nr_counters; i++) {
+    for (i = 0; i < pmu_nr_counters(rig->pmu); i++) {
         g_assert_false(pmu_is_running(rig->pmu, i));
         g_assert_cmpuint(pmu_distance(rig->pmu, i), ==, BIT64(48));
         rig_assert_value(rig, i, 0);
@@ -200,15 +200,16 @@ static void test_nested(Rig *rig)
 
 static void test_peek(Rig *rig)
 {
-    Pmu before;
+    uint64_t plans;
 
     rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
     rig_write(rig, 0, LOW_BITS(48));
     rig_count(rig, PMU_TALLY_INSNS, USER, 5);
-    before = *rig->pmu;
+    plans = rig->engine.plans;
     g_assert_cmpuint(pmu_peek(rig->pmu, 0), ==, 4);
     g_assert_cmpuint(pmu_distance(rig->pmu, 0), ==, BIT64(48) - 4);
-    g_assert_cmpmem(&before, sizeof(before), rig->pmu, sizeof(*rig->pmu));
+    g_assert_cmpuint(pmu_peek(rig->pmu, 0), ==, 4);
+    g_assert_cmpuint(rig->engine.plans, ==, plans);
     g_assert_cmpuint(rig->log->len, ==, 0);
     rig_assert_value(rig, 0, 4);
     g_assert_cmpuint(rig->log->len, ==, 1);
@@ -262,8 +263,12 @@ static void test_reset_thaws(Rig *rig)
     pmu_set_freeze(rig->pmu, BIT64(0), BIT64(1));
     pmu_commit(rig->pmu);
     pmu_reset(rig->pmu);
-    g_assert_cmphex(rig->pmu->freeze, ==, 0);
-    g_assert_cmphex(rig->pmu->freeze_by, ==, 0);
+    rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
+    rig_start(rig, 1, PMU_EVENT_INSNS, ALL_MODES);
+    rig_arm(rig, 0, 5);
+    rig_count(rig, PMU_TALLY_INSNS, USER, 20);
+    g_assert_cmpuint(rig->log->len, ==, 1);
+    rig_assert_value(rig, 1, 20);
 }
 
 static void test_counts_after_reset(Rig *rig)
@@ -291,6 +296,98 @@ static void test_rebase(Rig *rig)
     rig_assert_value(rig, 0, 7);
 }
 
+/*
+ * What a face must not do.
+ */
+
+static const PmuSelect instructions = {
+    .event = PMU_EVENT_INSNS, .modes = ALL_MODES,
+};
+
+static void select_alone(Pmu *pmu)
+{
+    pmu_select(pmu, 0, &instructions);
+}
+
+static void run_alone(Pmu *pmu)
+{
+    pmu_run(pmu, 0, true);
+}
+
+static void write_alone(Pmu *pmu)
+{
+    pmu_write(pmu, 0, 1);
+}
+
+static void alert_alone(Pmu *pmu)
+{
+    pmu_set_alert(pmu, 0, true);
+}
+
+static void freeze_alone(Pmu *pmu)
+{
+    pmu_set_freeze(pmu, 1, 1);
+}
+
+static void write_behind_the_last(Pmu *pmu)
+{
+    pmu_begin(pmu);
+    pmu_write(pmu, pmu_nr_counters(pmu), 1);
+}
+
+static void read_behind_the_last(Pmu *pmu)
+{
+    pmu_read(pmu, pmu_nr_counters(pmu));
+}
+
+static void shape_while_running(Pmu *pmu)
+{
+    pmu_begin(pmu);
+    pmu_run(pmu, 0, true);
+    pmu_set_shape(pmu, 0, (PmuCounterShape) { .width = 8 });
+}
+
+static const struct Mistake {
+    const char *name;
+    void (*make)(Pmu *pmu);
+    const char *assertion;
+} mistakes[] = {
+    { "select-alone", select_alone, "*pmu_in_transaction*" },
+    { "run-alone", run_alone, "*pmu_in_transaction*" },
+    { "write-alone", write_alone, "*pmu_in_transaction*" },
+    { "alert-alone", alert_alone, "*pmu_in_transaction*" },
+    { "freeze-alone", freeze_alone, "*pmu_in_transaction*" },
+    { "commit-alone", pmu_commit, "*pmu_in_transaction*" },
+    { "write-behind-the-last", write_behind_the_last, "*nr_counters*" },
+    { "read-behind-the-last", read_behind_the_last, "*nr_counters*" },
+    { "shape-while-running", shape_while_running, "*running*" },
+};
+
+static void test_mistake(gconstpointer data)
+{
+    const struct Mistake *mistake = data;
+    Rig rig;
+
+    if (g_test_subprocess()) {
+        rig_init(&rig, 8, PMU_MAX_MODES);
+        mistake->make(rig.pmu);
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, 0);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr(mistake->assertion);
+}
+
+static void add_mistakes(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(mistakes); i++) {
+        char *path = g_strconcat("/pmu/mistake/", mistakes[i].name, NULL);
+
+        g_test_add_data_func(path, &mistakes[i], test_mistake);
+        g_free(path);
+    }
+}
+
 int main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
@@ -313,5 +410,6 @@ int main(int argc, char *argv[])
     rig_add("/pmu/count/reset-thaws", test_reset_thaws);
     rig_add("/pmu/count/counts-after-reset", test_counts_after_reset);
     rig_add("/pmu/count/rebase", test_rebase);
+    add_mistakes();
     return g_test_run();
 }

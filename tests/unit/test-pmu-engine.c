@@ -129,10 +129,10 @@ static void test_timed(Rig *rig)
     rig_start(rig, 0, PMU_EVENT_CYCLES, ALL_MODES);
     rig_arm(rig, 0, 1000);
     plans = rig->engine.plans;
-    for (m = 0; m < rig->pmu->nr_modes; m++) {
+    for (m = 0; m < pmu_nr_modes(rig->pmu); m++) {
         g_assert_cmpuint(rig->engine.budgets[PMU_TALLY_CYCLES][m], ==, 1000);
     }
-    for (m = 0; m < rig->pmu->nr_modes; m++) {
+    for (m = 0; m < pmu_nr_modes(rig->pmu); m++) {
         rig_count(rig, PMU_TALLY_CYCLES, m, 124);
     }
     g_assert_cmpuint(rig->engine.plans, ==, plans);
@@ -176,10 +176,8 @@ static void test_taken_back(Rig *rig)
 static uint64_t jump_to;
 
 /* What nobody wants may stand still, or jump when it is wanted again. */
-static void jumping_plan(void *engine, PmuTallies wanted,
-                         const PmuBudgets budgets)
+static void jump(PmuManual *m, PmuTallies wanted)
 {
-    PmuManual *m = engine;
     PmuTallies fresh = wanted & ~m->wanted;
     unsigned t;
 
@@ -188,15 +186,11 @@ static void jumping_plan(void *engine, PmuTallies wanted,
             m->tallies[t][USER] = jump_to;
         }
     }
-    pmu_manual_ops.plan(engine, wanted, budgets);
 }
 
 static void test_standing_still(Rig *rig)
 {
-    PmuEngineOps ops = *rig->pmu->ops;
-
-    ops.plan = jumping_plan;
-    rig->pmu->ops = &ops;
+    rig->plan = jump;
     for (jump_to = 1000; jump_to > 0; jump_to -= 100) {
         rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
         rig_arm(rig, 0, 5);
@@ -205,26 +199,20 @@ static void test_standing_still(Rig *rig)
         rig_assert_value(rig, 0, LOW_BITS(48));
     }
     g_assert_cmpuint(rig->log->len, ==, 0);
-    pmu_reset(rig->pmu);
-    rig->pmu->ops = &pmu_manual_ops;
 }
 
 /* A clock that moves whenever it is looked at. */
-static void tick(void *engine)
+static void tick(PmuManual *m)
 {
-    PmuManual *m = engine;
-
     m->tallies[PMU_TALLY_CYCLES][USER] += 10;
     m->tallies[PMU_TALLY_CYCLES][KERNEL] += 1;
 }
 
 static void test_one_time_per_fold(Rig *rig)
 {
-    PmuEngineOps ops = *rig->pmu->ops;
     unsigned i;
 
-    ops.sync = tick;
-    rig->pmu->ops = &ops;
+    rig->sync = tick;
     pmu_begin(rig->pmu);
     for (i = 0; i < 3; i++) {
         rig_start(rig, i, PMU_EVENT_CYCLES, i ? ALL_MODES : BIT64(KERNEL));
@@ -238,7 +226,6 @@ static void test_one_time_per_fold(Rig *rig)
         pmu_commit(rig->pmu);
     }
     g_assert_cmpuint(pmu_peek(rig->pmu, 1), ==, 11 * i);
-    rig->pmu->ops = &pmu_manual_ops;
 }
 
 static void test_freed_wants_nothing(void)

@@ -127,7 +127,7 @@ static void rig_handle(Rig *rig, uint64_t counters)
     }
     pmu_begin(rig->pmu);
     for (i = 0; i < NR_COUNTERS; i++) {
-        if (rig->pmu->freeze & rig->pmu->freeze_by & BIT64(i)) {
+        if (twin.naive.freeze & twin.naive.freeze_by & BIT64(i)) {
             pmu_run(rig->pmu, i, true);
         }
         if (last->counters & BIT64(i)) {

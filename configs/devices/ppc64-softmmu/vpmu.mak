@@ -5,5 +5,7 @@
 
 CONFIG_PSERIES=y
 CONFIG_POWERNV=y
-# POWERNV's devices depend on it, but do not select it.
+
+# POWERNV's devices need these, but do not select them.
+CONFIG_ACPI=y
 CONFIG_I2C=y

@@ -1,7 +1,10 @@
 /*
  * Performance monitoring unit: an engine that is driven by hand
  *
- * For unit tests, and for the qtest accelerator, where no guest code runs.
+ * For unit tests, and for accelerators that run no guest code in QEMU.  Under
+ * qtest, a test says what has happened.  Under KVM nobody does: the kernel
+ * counts, and the model holds what was last read from it, with counters that
+ * stand still.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -40,11 +40,16 @@ typedef struct PmuQtestCommand {
 } PmuQtestCommand;
 
 /**
- * pmu_qtest_init - offer the commands
+ * pmu_qtest_run - run a command, if it is one of these, or one that all have
  * @commands: the face's, ended by one without a name
+ * @chr: where to answer
+ * @words: the command and its arguments
  *
- * Called for each CPU; only the first time has an effect.
+ * For a callback of qtest_add_command_cb().
+ *
+ * Returns: whether it was one.
  */
-void pmu_qtest_init(const PmuQtestCommand *commands);
+bool pmu_qtest_run(const PmuQtestCommand *commands, CharBackend *chr,
+                   gchar **words);
 
 #endif /* HW_PMU_PMU_QTEST_H */

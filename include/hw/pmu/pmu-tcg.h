@@ -102,6 +102,15 @@ void pmu_tcg_after_insn(CPUState *cpu);
 bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode);
 
 /**
+ * pmu_tcg_where - where a vCPU is, as far as counters are concerned
+ * @cpu: the vCPU, between instructions
+ * @pc: set to what pmu_tcg_site() tells, or to the address of the instruction
+ *      that comes next
+ * @mode: set to the mode of that
+ */
+void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
+
+/**
  * pmu_tcg_note_addresses - remember what data instructions access
  * @engine: the engine of a vCPU
  * @note: whether to, for as long as anything is counted; slows down accesses
@@ -130,6 +139,12 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
  */
 
 /**
+ * pmu_tcg_count_tlb_miss - count an access that missed the softmmu's TLB
+ * @cpu: the vCPU, as for pmu_tcg_count()
+ * @access: what the program wanted
+ */
+
+/**
  * pmu_tcg_take_back - take back an event that was counted in translated code
  * @cpu: the vCPU, still in the mode in which the event was counted
  * @tally: what has not happened after all
@@ -146,6 +161,7 @@ static inline void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
 }
 #else
 void pmu_tcg_count(CPUState *cpu, PmuTally tally);
+void pmu_tcg_count_tlb_miss(CPUState *cpu, MMUAccessType access);
 void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
 #endif
 

@@ -14,14 +14,17 @@
  *
  * Three index spaces meet here and are never mixed:
  *
- *   counter  0 .. Pmu.nr_counters - 1, given out by the face
+ *   counter  0 .. pmu_nr_counters() - 1, given out by the face
  *   tally    PmuTally, what an engine can count
- *   mode     0 .. Pmu.nr_modes - 1, one per privilege state that a filter bit
+ *   mode     0 .. pmu_nr_modes() - 1, one per privilege state that a filter bit
  *            of the architecture can tell apart, numbered by the face
  *
  * Threads: a Pmu belongs to its vCPU.  Every function here is called from the
  * vCPU's own thread, or from any thread that holds the big lock while the
  * vCPU is stopped (reset, migration, monitor commands that stop it).
+ *
+ * What a contract asks for (a transaction, a counter that there is) is
+ * asserted: faces check what a guest gives them before they come here.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -138,32 +141,6 @@ typedef struct PmuCounterShape {
 } PmuCounterShape;
 
 /**
- * struct PmuCounter - one counter; private to the model but for migration
- * @shape: width and point of overflow
- * @select: as given by pmu_select()
- * @plus: tallies that are added
- * @minus: tallies that are subtracted (inverted thresholds)
- * @owed: events of @minus that have had no cycle yet, and take one to come
- * @value: the value at the last fold, below 2^width
- * @running: counts now
- * @alert: its overflow must be noticed at once, not at the next fold
- * @busiest_tally: what grew most of @plus when it last grew, and
- * @busiest_mode: in which mode; the guess at what will grow next
- */
-typedef struct PmuCounter {
-    PmuCounterShape shape;
-    PmuSelect select;
-    PmuTallies plus;
-    PmuTallies minus;
-    uint64_t owed;
-    uint64_t value;
-    bool running;
-    bool alert;
-    uint8_t busiest_tally;
-    uint8_t busiest_mode;
-} PmuCounter;
-
-/**
  * typedef PmuOverflowFn - the face's handler of overflow
  * @opaque: as given to pmu_new()
  * @counters: the counters that overflowed since the last call
@@ -176,36 +153,9 @@ typedef struct PmuCounter {
 typedef void PmuOverflowFn(void *opaque, uint64_t counters);
 
 /**
- * struct Pmu - the counters of one vCPU
- * @nr_counters: how many counters there are
- * @nr_modes: how many modes the face tells apart
- * @counters: the counters
- * @ops: the engine's operations
- * @engine: the engine's state
- * @overflow: the face's handler
- * @opaque: its argument
- * @freeze: counters that stop when any counter that may freeze overflows
- * @freeze_by: counters whose overflow freezes
- * @last: what the tallies were at the last fold
- * @wanted: tallies that some running counter reads
- * @budgets: how far they may grow, as last told to the engine
- * @depth: nesting of pmu_begin()
+ * typedef Pmu - the counters of one vCPU; what is in it is the model's own
  */
-typedef struct Pmu {
-    unsigned nr_counters;
-    unsigned nr_modes;
-    PmuCounter counters[PMU_MAX_COUNTERS];
-    const PmuEngineOps *ops;
-    void *engine;
-    PmuOverflowFn *overflow;
-    void *opaque;
-    uint64_t freeze;
-    uint64_t freeze_by;
-    uint64_t last[PMU_TALLY__MAX][PMU_MAX_MODES];
-    PmuTallies wanted;
-    PmuBudgets budgets;
-    unsigned depth;
-} Pmu;
+typedef struct Pmu Pmu;
 
 /**
  * pmu_new - create the counters of a vCPU
@@ -232,6 +182,33 @@ Pmu *pmu_new(unsigned nr_counters, unsigned nr_modes,
  * owner.
  */
 void pmu_free(Pmu *pmu);
+
+/**
+ * pmu_nr_counters - how many counters there are
+ * @pmu: the Pmu
+ */
+unsigned pmu_nr_counters(const Pmu *pmu);
+
+/**
+ * pmu_nr_modes - how many modes the face tells apart
+ * @pmu: the Pmu
+ */
+unsigned pmu_nr_modes(const Pmu *pmu);
+
+/**
+ * pmu_engine - what drives a Pmu
+ * @pmu: the Pmu
+ *
+ * Returns: the engine's state, as given to pmu_new().
+ */
+void *pmu_engine(const Pmu *pmu);
+
+/**
+ * pmu_is_driven_by - whether it is an engine of this kind
+ * @pmu: the Pmu
+ * @ops: the engine's operations
+ */
+bool pmu_is_driven_by(const Pmu *pmu, const PmuEngineOps *ops);
 
 /**
  * pmu_reset - stop and clear every counter
@@ -272,12 +249,27 @@ void pmu_begin(Pmu *pmu);
 void pmu_commit(Pmu *pmu);
 
 /**
+ * pmu_in_transaction - whether one is open
+ * @pmu: the Pmu
+ */
+bool pmu_in_transaction(const Pmu *pmu);
+
+/**
  * pmu_select - say what a counter counts
  * @pmu: the Pmu, in a transaction
  * @counter: which counter
  * @select: event, modes and threshold
  */
 void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select);
+
+/**
+ * pmu_selected - what a counter counts
+ * @pmu: the Pmu
+ * @counter: which counter
+ *
+ * Returns: as given to pmu_select(), without modes that there are not.
+ */
+const PmuSelect *pmu_selected(const Pmu *pmu, unsigned counter);
 
 /**
  * pmu_run - start or stop a counter

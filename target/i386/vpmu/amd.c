@@ -164,7 +164,7 @@ static void amd_overflow(void *opaque, uint64_t counters)
         v->global_status |= counters;
     }
     if (counters & interrupting) {
-        x86_vpmu_raise_pmi(v, false);
+        x86_vpmu_raise_pmi(v, counters & interrupting, false);
     }
 }
 

@@ -5,8 +5,8 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/bitmap.h"
 #include "qemu/log.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "events.h"
 
 static PmuEvent find_event(const X86VPmuEvent *table, uint32_t code)
@@ -31,11 +31,7 @@ PmuEvent x86_vpmu_event(const X86VPmuModel *model, uint32_t code)
 
 void x86_vpmu_report_uncounted(const X86VPmuModel *model, uint32_t code)
 {
-    static DECLARE_BITMAP(reported, X86_VPMU_NR_CODES);
-
-    if (!test_bit(code, reported)
-        && x86_vpmu_event(model, code) == PMU_EVENT_NONE) {
-        set_bit_atomic(code, reported);
+    if (x86_vpmu_event(model, code) == PMU_EVENT_NONE && pmu_log_once(code)) {
         qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%02x, unit mask 0x%02x (%s) is "
                       "not counted and reads 0\n",
                       X86_VPMU_CODE_EVENT(code), X86_VPMU_CODE_UMASK(code),

@@ -21,11 +21,6 @@
 #define X86_VPMU_CODE_UMASK(code) extract32(code, 12, 8)
 
 /**
- * X86_VPMU_NR_CODES - codes are below this number
- */
-#define X86_VPMU_NR_CODES (1u << 20)
-
-/**
  * struct X86VPmuEvent - a code and what it counts
  * @code: X86_VPMU_CODE(); 0 ends a table
  * @event: the event

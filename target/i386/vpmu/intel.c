@@ -190,7 +190,7 @@ static uint64_t interrupting_counters(const X86VPmu *v)
 {
     uint64_t counters = 0;
 
-    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         counters |= (uint64_t)interrupts(v, i) << i;
     }
     return counters;
@@ -242,7 +242,7 @@ static void update_select(X86VPmu *v, unsigned counter)
 
 static void update_running(X86VPmu *v)
 {
-    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         pmu_run(v->pmu, i, locally_enabled(v, i) && globally_enabled(v, i));
     }
 }
@@ -252,12 +252,12 @@ static void update_freeze(X86VPmu *v)
     bool freeze = v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI;
 
     pmu_set_freeze(v->pmu, freeze ? interrupting_counters(v) : 0,
-                   MAKE_64BIT_MASK(0, v->pmu->nr_counters));
+                   MAKE_64BIT_MASK(0, pmu_nr_counters(v->pmu)));
 }
 
 static void update_all(X86VPmu *v)
 {
-    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         update_select(v, i);
     }
     update_running(v);
@@ -277,17 +277,18 @@ static void freeze_on_pmi(X86VPmu *v)
 static void intel_overflow(void *opaque, uint64_t counters)
 {
     X86VPmu *v = opaque;
+    uint64_t interrupting = counters & interrupting_counters(v);
 
-    for (unsigned i = 0; version_of(v)->fixed && i < v->pmu->nr_counters; i++) {
-        if (counters >> i & 1) {
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
+        if (version_of(v)->fixed && (counters >> i & 1)) {
             v->global_status |= global_bit(v, i);
         }
     }
-    if (counters & interrupting_counters(v)) {
+    if (interrupting) {
         if (v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI) {
             freeze_on_pmi(v);
         }
-        x86_vpmu_raise_pmi(v, true);
+        x86_vpmu_raise_pmi(v, interrupting, true);
     }
 }
 
@@ -401,7 +402,7 @@ static uint64_t read_inuse(X86VPmu *v, unsigned i)
 {
     uint64_t inuse = interrupting_counters(v) ? INUSE_PMI : 0;
 
-    for (unsigned c = 0; c < v->pmu->nr_counters; c++) {
+    for (unsigned c = 0; c < pmu_nr_counters(v->pmu); c++) {
         bool used = c < v->nr_gp ? v->evtsel[c] & EVTSEL_EVENT
                                  : locally_enabled(v, c);
 

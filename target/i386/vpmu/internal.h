@@ -7,9 +7,7 @@
 #ifndef I386_VPMU_INTERNAL_H
 #define I386_VPMU_INTERNAL_H
 
-#include "hw/pmu/pmu.h"
-#include "hw/pmu/pmu-manual.h"
-#include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "vpmu.h"
 #include "events.h"
 #include "filter.h"
@@ -141,12 +139,10 @@ typedef enum X86VPmuEngine {
  * struct X86VPmu - the PMU of one CPU
  * @cpu: the CPU
  * @ops: its vendor's register file
- * @pmu: its counters: general-purpose ones, then fixed ones
- * @tcg: what drives them, under TCG
- * @manual: or what drives them otherwise: qtest; and nothing, under KVM
+ * @unit: its counters, and what drives them
+ * @pmu: the counters of @unit: general-purpose ones, then fixed ones
  * @hidden: of the registers that KVM should keep, those it does not; bit n is
  *          the n-th in the order of X86VPmuOps.state
- * @stopped: called when the machine starts and stops
  * @engine: of enum X86VPmuEngine; a state does not go from one to another
  * @vendor: the CPU's, as CPUID has it in EBX
  * @version: of the architecture of the registers; AMD's are 2 with the global
@@ -165,11 +161,9 @@ typedef enum X86VPmuEngine {
 struct X86VPmu {
     X86CPU *cpu;
     const X86VPmuOps *ops;
+    PmuCpu *unit;
     Pmu *pmu;
-    PmuTcg *tcg;
-    PmuManual *manual;
     uint64_t hidden;
-    VMChangeStateEntry *stopped;
     uint32_t engine;
     uint32_t vendor;
     uint32_t version;
@@ -307,9 +301,10 @@ void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val);
 /**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt
  * @v: the PMU
+ * @counters: those that ask for it
  * @mask: whether delivery masks the local APIC's entry
  */
-void x86_vpmu_raise_pmi(X86VPmu *v, bool mask);
+void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask);
 
 /**
  * x86_vpmu_qtest_init - offer the commands of qtest

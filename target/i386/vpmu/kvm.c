@@ -8,7 +8,7 @@
 #include <linux/kvm.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
-#include "system/kvm.h"
+#include "system/kvm_int.h"
 #include "hw/pmu/pmu-host.h"
 #include "kvm/kvm_i386.h"
 #include "sev.h"
@@ -85,7 +85,10 @@ bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu)
  * The kernel's PMU is the machine's, not the vCPU's, and cannot be disabled
  * any more once there is a vCPU.
  */
-static enum { UNSETTLED, DISABLED, ENABLED } settled;
+static bool is_settled(OnOffAuto as)
+{
+    return kvm_state->guest_pmu == as;
+}
 
 /* Guests of all vendors find the registers of Intel's by CPUID leaf 0xA. */
 static bool has_intel_registers(const X86CPU *cpu)
@@ -97,7 +100,8 @@ static bool has_intel_registers(const X86CPU *cpu)
 const X86VPmuOps *x86_vpmu_kvm_ops(const X86CPU *cpu)
 {
     return has_intel_registers(cpu) ? &intel_vpmu_ops
-           : host_has_amd_pmu(cpu) && settled != DISABLED ? &amd_vpmu_ops
+           : host_has_amd_pmu(cpu) && !is_settled(ON_OFF_AUTO_OFF)
+             ? &amd_vpmu_ops
            : NULL;
 }
 
@@ -226,12 +230,13 @@ static bool can_disable(void)
 /* Intel's CPUs can also be told one by one, by CPUID. */
 static bool refuse_mixture(const X86CPU *cpu, bool off, Error **errp)
 {
-    if (settled == DISABLED && cpu->enable_pmu) {
+    if (is_settled(ON_OFF_AUTO_OFF) && cpu->enable_pmu) {
         error_setg(errp, "pmu=on is not possible: another CPU of this machine "
                    "has pmu=off, and KVM has one PMU for all or for none");
         return true;
     }
-    if (settled == ENABLED && off && host_has_amd_pmu(cpu) && can_disable()) {
+    if (is_settled(ON_OFF_AUTO_ON) && off && host_has_amd_pmu(cpu)
+        && can_disable()) {
         error_setg(errp, "pmu=off is not possible: another CPU of this machine "
                    "has a PMU, and KVM has one for all or for none");
         return true;
@@ -245,12 +250,12 @@ static bool settle_for_machine(const X86CPU *cpu, bool off,
     if (refuse_mixture(cpu, off, errp)) {
         return false;
     }
-    if (settled == UNSETTLED) {
+    if (is_settled(ON_OFF_AUTO_AUTO)) {
         if (filter && !set_filter(filter, errp)) {
             return false;
         }
         off = off && disable_kernel_pmu(cpu);
-        settled = off ? DISABLED : ENABLED;
+        kvm_state->guest_pmu = off ? ON_OFF_AUTO_OFF : ON_OFF_AUTO_ON;
         trace_x86_vpmu_kvm_settled(!off);
     }
     return true;

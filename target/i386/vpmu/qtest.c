@@ -203,7 +203,12 @@ static const PmuQtestCommand commands[] = {
     { }
 };
 
+static bool run_command(CharBackend *chr, gchar **words)
+{
+    return pmu_qtest_run(commands, chr, words);
+}
+
 void x86_vpmu_qtest_init(void)
 {
-    pmu_qtest_init(commands);
+    qtest_add_command_cb(run_command);
 }

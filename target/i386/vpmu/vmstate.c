@@ -6,7 +6,6 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "qemu/error-report.h"
 #include "qapi/error.h"
 #include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"
@@ -34,15 +33,6 @@ static int registers_post_load(void *opaque, int version_id)
     return 0;
 }
 
-#ifdef CONFIG_TCG
-static bool driven_by_tcg(void *opaque, int version_id)
-{
-    X86VPmu *v = opaque;
-
-    return v->tcg != NULL;
-}
-#endif
-
 static const VMStateDescription vmstate_registers = {
     .name = "cpu/vpmu/registers",
     .version_id = 1,
@@ -62,10 +52,7 @@ static const VMStateDescription vmstate_registers = {
         VMSTATE_UINT64(global_status, X86VPmu),
         VMSTATE_UINT64(debugctl, X86VPmu),
         VMSTATE_STRUCT_POINTER(pmu, X86VPmu, vmstate_pmu, Pmu),
-#ifdef CONFIG_TCG
-        VMSTATE_STRUCT_POINTER_TEST(tcg, X86VPmu, driven_by_tcg,
-                                    vmstate_pmu_tcg, PmuTcg),
-#endif
+        VMSTATE_STRUCT_POINTER(unit, X86VPmu, vmstate_pmu_engine, PmuCpu),
         VMSTATE_END_OF_LIST()
     }
 };
@@ -94,7 +81,7 @@ static bool has_leftovers(const X86VPmu *v)
 {
     bool found = v->global_ctrl != v->global_reset;
 
-    for (unsigned i = 0; i < v->pmu->nr_counters; i++) {
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         found |= pmu_peek(v->pmu, i) != 0;
     }
     return found;
@@ -117,12 +104,7 @@ static int vpmu_pre_load(void *opaque)
 {
     X86CPU *cpu = opaque;
 
-    if (!cpu->vpmu) {
-        error_report("The source's CPU has a PMU and this one has none; "
-                     "add pmu=on.");
-        return -EINVAL;
-    }
-    return 0;
+    return pmu_cpu_check_load(cpu->vpmu);
 }
 
 const VMStateDescription vmstate_x86_vpmu = {

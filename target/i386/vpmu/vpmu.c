@@ -11,8 +11,6 @@
 #include "hw/i386/apic.h"
 #include "hw/pmu/pmu-host.h"
 #include "system/kvm.h"
-#include "system/qtest.h"
-#include "system/runstate.h"
 #include "system/tcg.h"
 #include "internal.h"
 #include "kvm.h"
@@ -30,11 +28,6 @@ static bool wants_pmu(const X86CPU *cpu)
            && (cpu->pmu_asked_for || !x86_vpmu_shown_as_amd(cpu));
 }
 
-static bool is_emulated(void)
-{
-    return tcg_enabled() || qtest_enabled();
-}
-
 static const X86VPmuOps *emulated_ops(const X86CPU *cpu)
 {
     if (!wants_pmu(cpu) || !cpu->vpmu_props.machine) {
@@ -47,14 +40,14 @@ static const X86VPmuOps *emulated_ops(const X86CPU *cpu)
 /* The register file that a CPU would have; NULL if there is none for it. */
 static const X86VPmuOps *ops_for(X86CPU *cpu)
 {
-    return is_emulated() ? emulated_ops(cpu)
+    return pmu_cpu_is_emulated() ? emulated_ops(cpu)
            : kvm_enabled() ? x86_vpmu_kvm_ops(cpu) : NULL;
 }
 
 /* KVM tells by itself what it has. */
 uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
 {
-    const X86VPmuOps *ops = is_emulated() ? ops_for(cpu) : NULL;
+    const X86VPmuOps *ops = pmu_cpu_is_emulated() ? ops_for(cpu) : NULL;
 
     return ops ? ops->features(cpu, w) : 0;
 }
@@ -86,11 +79,11 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
 {
     ERRP_GUARD();
 
-    if (!is_emulated() && !kvm_enabled()) {
+    if (!pmu_cpu_is_emulated() && !kvm_enabled()) {
         error_setg(errp, "%s is only for PMUs under TCG and KVM", given);
         error_append_hint(errp, "Use -accel tcg or -accel kvm, or leave the "
                           "property out.\n");
-    } else if (is_emulated() && !cpu->vpmu_props.machine) {
+    } else if (pmu_cpu_is_emulated() && !cpu->vpmu_props.machine) {
         error_setg(errp, "%s needs a PMU, which this machine type has not",
                    given);
         error_append_hint(errp, "Choose one of QEMU 10.0 or newer.\n");
@@ -128,7 +121,7 @@ bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
 /* No property but perhaps pmu=on asks for a PMU that is not emulated. */
 static bool go_without(const X86CPU *cpu, Error **errp)
 {
-    if (!is_emulated() || !cpu->enable_pmu || !cpu->pmu_asked_for) {
+    if (!pmu_cpu_is_emulated() || !cpu->enable_pmu || !cpu->pmu_asked_for) {
         return true;
     }
     return cpu->vpmu_props.machine
@@ -196,33 +189,17 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
 
 static void create_counters(X86VPmu *v)
 {
-    const PmuCycleModel model =
-        pmu_cycles_model(&v->cpu->vpmu_props.cycles);
-    const PmuEngineOps *engine_ops = &pmu_manual_ops;
-    void *engine;
+    const PmuCpuConfig config = {
+        .nr_counters = v->nr_gp + v->nr_fixed,
+        .nr_modes = X86_VPMU_NR_MODES,
+        .shape.width = X86_VPMU_WIDTH,
+        .cycles = &v->cpu->vpmu_props.cycles,
+        .overflow = v->ops->overflow,
+        .opaque = v,
+    };
 
-    if (tcg_enabled()) {
-        engine_ops = &pmu_tcg_ops;
-        engine = v->tcg = pmu_tcg_new(CPU(v->cpu), &model);
-    } else {
-        engine = v->manual = g_new0(PmuManual, 1);
-    }
-    v->pmu = pmu_new(v->nr_gp + v->nr_fixed, X86_VPMU_NR_MODES,
-                     engine_ops, engine, v->ops->overflow, v);
-    CPU(v->cpu)->pmu = v->pmu;
-}
-
-/*
- * Overflow that has not been noticed yet is noticed before anything is saved:
- * it may raise an interrupt, which is part of other devices' state.
- */
-static void machine_stopped(void *opaque, bool running, RunState state)
-{
-    X86VPmu *v = opaque;
-
-    if (!running) {
-        pmu_fold(v->pmu);
-    }
+    v->unit = pmu_cpu_new(CPU(v->cpu), &config);
+    v->pmu = v->unit->pmu;
 }
 
 void x86_vpmu_create(X86CPU *cpu)
@@ -246,7 +223,6 @@ void x86_vpmu_create(X86CPU *cpu)
     x86_vpmu_take_filter(&v->filter, &error_abort);
     ops->init(v);
     create_counters(v);
-    v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);
     cpu->vpmu = v;
     x86_vpmu_reset(cpu);
 }
@@ -261,13 +237,7 @@ void x86_vpmu_destroy(X86CPU *cpu)
     }
     if (v) {
         cpu->vpmu = NULL;
-        CPU(cpu)->pmu = NULL;
-        qemu_del_vm_change_state_handler(v->stopped);
-        pmu_free(v->pmu);
-        if (tcg_enabled()) {
-            pmu_tcg_free(v->tcg);
-        }
-        g_free(v->manual);
+        pmu_cpu_free(v->unit);
         g_free(v);
     }
 }
@@ -379,11 +349,14 @@ bool x86_vpmu_rdpmc(X86CPU *cpu, uint32_t index, uint64_t *val)
     return valid;
 }
 
-void x86_vpmu_raise_pmi(X86VPmu *v, bool mask)
+void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask)
 {
+    const CPUX86State *env = &v->cpu->env;
     BQL_LOCK_GUARD();
 
-    trace_x86_vpmu_pmi(CPU(v->cpu)->cpu_index);
+    trace_x86_vpmu_pmi(CPU(v->cpu)->cpu_index, counters, v->global_status,
+                       env->segs[R_CS].base + env->eip,
+                       x86_vpmu_mode(env->hflags));
     if (v->cpu->apic_state) {
         apic_deliver_pmi(v->cpu->apic_state, mask);
     }

@@ -88,9 +88,9 @@ static uint64_t type_of_sample(PpcVPmu *v)
  */
 void ppc_vpmu_sample_update(PpcVPmu *v)
 {
-    if (v->tcg) {
-        pmu_tcg_note_addresses(v->tcg, *spr(v, SPR_POWER_MMCRA)
-                                       & MMCRA_SAMPLE_ENABLE);
+    if (v->unit->tcg) {
+        pmu_tcg_note_addresses(v->unit->tcg, *spr(v, SPR_POWER_MMCRA)
+                                             & MMCRA_SAMPLE_ENABLE);
     }
 }
 
@@ -107,11 +107,21 @@ static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
     return known ? v->model->sample->sdar_valid : 0;
 }
 
+/* An event of the time base is that of no counter: PMC0. */
+static void trace_alert(PpcVPmu *v, unsigned mode)
+{
+    trace_ppc_vpmu_alert(CPU(v->cpu)->cpu_index, negative_pmc(v), mmcr0(v),
+                         *spr(v, SPR_POWER_SIAR), *spr(v, SPR_POWER_SIER),
+                         mode);
+}
+
 /*
  * The instruction that is sampled is the one whose completion made a counter
  * negative.  Where there is none, it is the one that comes next.
+ *
+ * Returns: the mode in which it was executed.
  */
-static void take_sample(PpcVPmu *v)
+static unsigned take_sample(PpcVPmu *v)
 {
     const PpcVPmuSampleFields *fields = v->model->sample;
     CPUPPCState *env = &v->cpu->env;
@@ -129,6 +139,7 @@ static void take_sample(PpcVPmu *v)
     *spr(v, fields->reg) = (*spr(v, fields->reg) & ~fields->all) | told;
     *spr(v, SPR_POWER_SIER2) = 0;
     *spr(v, SPR_POWER_SIER3) = 0;
+    return mode;
 }
 
 void ppc_vpmu_update_interrupt(PpcVPmu *v)
@@ -142,12 +153,14 @@ void ppc_vpmu_update_interrupt(PpcVPmu *v)
 
 static void raise_alert(PpcVPmu *v)
 {
-    take_sample(v);
+    unsigned mode = take_sample(v);
+
     v->bhrb_unread = MIN(v->bhrb_unread + 1, PPC_VPMU_BHRB_UNUSED);
     *spr(v, SPR_POWER_MMCR0) &= ~(MMCR0_PMAE | MMCR0_PMAQ);
     *spr(v, SPR_POWER_MMCR0) |= MMCR0_PMAO;
-    trace_ppc_vpmu_alert(CPU(v->cpu)->cpu_index, *spr(v, SPR_POWER_SIAR),
-                         *spr(v, SPR_POWER_SIER));
+    if (trace_event_get_state_backends(TRACE_PPC_VPMU_ALERT)) {
+        trace_alert(v, mode);
+    }
     ppc_vpmu_update_interrupt(v);
 }
 

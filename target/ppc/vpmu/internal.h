@@ -7,10 +7,8 @@
 #ifndef PPC_VPMU_INTERNAL_H
 #define PPC_VPMU_INTERNAL_H
 
-#include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-filter.h"
-#include "hw/pmu/pmu-manual.h"
-#include "hw/pmu/pmu-tcg.h"
 #include "access.h"
 #include "events.h"
 #include "regs.h"
@@ -23,10 +21,8 @@ typedef struct PpcVPmu PpcVPmu;
  * @cpu: the CPU; its registers are those of the PMU
  * @model: what depends on the processor
  * @filter: what it may count
- * @pmu: the counters; PMCn is counter n - 1
- * @tcg: what drives them, under TCG
- * @manual: or what drives them under qtest
- * @stopped: called when the machine starts and stops
+ * @unit: its counters, and what drives them
+ * @pmu: the counters of @unit; PMCn is counter n - 1
  * @bhrb_unread: alerts since the guest last executed an instruction of the
  *               BHRB, up to PPC_VPMU_BHRB_UNUSED
  * @timebase: the next transition of the bit that MMCR0[TBSEL] selects
@@ -36,10 +32,8 @@ struct PpcVPmu {
     PowerPCCPU *cpu;
     const PpcVPmuModel *model;
     const PmuFilter *filter;
+    PmuCpu *unit;
     Pmu *pmu;
-    PmuTcg *tcg;
-    PmuManual *manual;
-    VMChangeStateEntry *stopped;
     uint32_t bhrb_unread;
     QEMUTimer *timebase;
     bool watches_siblings;

@@ -10,7 +10,6 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/error-report.h"
 #include "qapi/error.h"
 #include "migration/vmstate.h"
 #include "system/kvm.h"
@@ -21,7 +20,7 @@ static const VMStateDescription vmstate_tallies = {
     .version_id = 1,
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
-        VMSTATE_STRUCT_POINTER(tcg, PpcVPmu, vmstate_pmu_tcg, PmuTcg),
+        VMSTATE_STRUCT_POINTER(unit, PpcVPmu, vmstate_pmu_engine, PmuCpu),
         VMSTATE_END_OF_LIST()
     }
 };
@@ -31,19 +30,14 @@ static bool vpmu_needed(void *opaque)
     PowerPCCPU *cpu = opaque;
     const PpcVPmu *v = cpu->vpmu;
 
-    return v && v->tcg && pmu_tcg_has_fractions(v->tcg);
+    return v && v->unit->tcg && pmu_tcg_has_fractions(v->unit->tcg);
 }
 
 static int vpmu_pre_load(void *opaque)
 {
     PowerPCCPU *cpu = opaque;
 
-    if (!cpu->vpmu || !cpu->vpmu->tcg) {
-        error_report("The source's CPU has a PMU and this one has none; "
-                     "add pmu=on.");
-        return -EINVAL;
-    }
-    return 0;
+    return pmu_cpu_check_load(cpu->vpmu && cpu->vpmu->unit->tcg);
 }
 
 const VMStateDescription vmstate_ppc_vpmu = {

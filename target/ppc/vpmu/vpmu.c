@@ -5,15 +5,11 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/bitmap.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "qapi/error.h"
 #include "exec/exec-all.h"
-#include "system/qtest.h"
-#include "system/runstate.h"
-#include "system/tcg.h"
 #include "access.h"
 #include "freeze.h"
 #include "helper_regs.h"
@@ -29,11 +25,6 @@ static bool is_pmc(unsigned reg)
 static unsigned counter_of(unsigned reg)
 {
     return ppc_vpmu_counter(reg - SPR_POWER_PMC1 + 1);
-}
-
-static bool is_emulated(void)
-{
-    return tcg_enabled() || qtest_enabled();
 }
 
 /* Processors, the latest first, and what tells them from those before. */
@@ -52,7 +43,10 @@ static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
 {
     unsigned i;
 
-    for (i = 0; cpu->has_pmu && is_emulated() && i < ARRAY_SIZE(models); i++) {
+    if (!cpu->has_pmu || !pmu_cpu_is_emulated()) {
+        return NULL;
+    }
+    for (i = 0; i < ARRAY_SIZE(models); i++) {
         if (cpu->env.insns_flags2 & models[i].flag) {
             return models[i].model;
         }
@@ -67,10 +61,7 @@ static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
 /* An event that is asked for and not counted is reported once. */
 static void report_uncounted(const PpcVPmu *v, uint32_t code)
 {
-    static DECLARE_BITMAP(reported, (PPC_VPMU_NR_PMCS + 1) << 16);
-
-    if (extract32(code, 0, 8) && !test_bit(code, reported)) {
-        set_bit_atomic(code, reported);
+    if (extract32(code, 0, 8) && pmu_log_once(code)) {
         qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%" PRIx32 " (%s) is not "
                       "counted and reads 0\n", code, v->model->name);
     }
@@ -309,17 +300,22 @@ static void write_mmcr0(PpcVPmu *v, uint64_t val)
     ppc_vpmu_update_interrupt(v);
 }
 
+/* Registers among what is reported once, apart from codes of events. */
+#define REPORTED_REGISTER(reg) (1u << 31 | (reg))
+
 /* What a register keeps and what has no effect is reported once. */
 static void report_ignored(const PpcVPmu *v, unsigned reg, uint64_t val)
 {
-    static bool mmcra_reported, mmcr3_reported;
+    bool ignored = reg == SPR_POWER_MMCRA ? val & ~v->model->mmcra
+                   : reg == SPR_POWER_MMCR3 && val;
 
-    if (reg == SPR_POWER_MMCRA && val & ~v->model->mmcra && !mmcra_reported) {
-        mmcra_reported = true;
+    if (!ignored || !pmu_log_once(REPORTED_REGISTER(reg))) {
+        return;
+    }
+    if (reg == SPR_POWER_MMCRA) {
         qemu_log_mask(LOG_UNIMP, "vPMU: MMCRA = 0x%" PRIx64 ": thresholds are "
                       "not compared with anything\n", val);
-    } else if (reg == SPR_POWER_MMCR3 && val && !mmcr3_reported) {
-        mmcr3_reported = true;
+    } else {
         qemu_log_mask(LOG_UNIMP, "vPMU: MMCR3 = 0x%" PRIx64 ": there are no "
                       "caches whose sources it could choose\n", val);
     }
@@ -392,49 +388,29 @@ bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
     }
     if (!given) {
         /* Where there is none, the guest is not told of one either. */
-        cpu->has_pmu = cpu->has_pmu && !is_emulated();
+        cpu->has_pmu = cpu->has_pmu && !pmu_cpu_is_emulated();
         return true;
     }
     error_setg(errp, "%s needs a CPU whose PMU is emulated", given);
     error_append_hint(errp, "%s.\n", !cpu->has_pmu ? "Add pmu=on"
-                      : !is_emulated() ? "Use -accel tcg, or leave it out"
-                      : "Choose POWER7 or later");
+                      : pmu_cpu_is_emulated() ? "Choose POWER7 or later"
+                      : "Use -accel tcg, or leave it out");
     return false;
 }
 
 static void create_counters(PpcVPmu *v)
 {
-    const PmuCounterShape shape = { .width = 32, .overflow_at = PMC_NEGATIVE };
-    const PmuCycleModel cycles = pmu_cycles_model(&v->cpu->pmu_cycles);
-    const PmuEngineOps *ops = &pmu_manual_ops;
-    void *engine;
-    unsigned i;
+    const PmuCpuConfig config = {
+        .nr_counters = PPC_VPMU_NR_PMCS,
+        .nr_modes = PPC_VPMU_NR_MODES,
+        .shape = { .width = 32, .overflow_at = PMC_NEGATIVE },
+        .cycles = &v->cpu->pmu_cycles,
+        .overflow = ppc_vpmu_overflow,
+        .opaque = v,
+    };
 
-    if (tcg_enabled()) {
-        ops = &pmu_tcg_ops;
-        engine = v->tcg = pmu_tcg_new(CPU(v->cpu), &cycles);
-    } else {
-        engine = v->manual = g_new0(PmuManual, 1);
-    }
-    v->pmu = pmu_new(PPC_VPMU_NR_PMCS, PPC_VPMU_NR_MODES, ops, engine,
-                     ppc_vpmu_overflow, v);
-    for (i = 0; i < PPC_VPMU_NR_PMCS; i++) {
-        pmu_set_shape(v->pmu, i, shape);
-    }
-    CPU(v->cpu)->pmu = v->pmu;
-}
-
-/*
- * Overflow that has not been noticed yet is noticed before anything is saved:
- * it may raise an interrupt, which is part of the CPU's state.
- */
-static void machine_stopped(void *opaque, bool running, RunState state)
-{
-    PpcVPmu *v = opaque;
-
-    if (!running) {
-        pmu_fold(v->pmu);
-    }
+    v->unit = pmu_cpu_new(CPU(v->cpu), &config);
+    v->pmu = v->unit->pmu;
 }
 
 void ppc_vpmu_create(PowerPCCPU *cpu)
@@ -454,7 +430,6 @@ void ppc_vpmu_create(PowerPCCPU *cpu)
     ppc_vpmu_take_filter(&v->filter, &error_abort);
     create_counters(v);
     ppc_vpmu_timebase_init(v);
-    v->stopped = qemu_add_vm_change_state_handler(machine_stopped, v);
     cpu->vpmu = v;
 }
 
@@ -464,12 +439,8 @@ void ppc_vpmu_destroy(PowerPCCPU *cpu)
 
     if (v) {
         cpu->vpmu = NULL;
-        CPU(cpu)->pmu = NULL;
-        qemu_del_vm_change_state_handler(v->stopped);
         timer_free(v->timebase);
-        pmu_free(v->pmu);
-        pmu_tcg_free(v->tcg);
-        g_free(v->manual);
+        pmu_cpu_free(v->unit);
         g_free(v);
     }
 }

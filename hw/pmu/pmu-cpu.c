@@ -1,0 +1,171 @@
+/*
+ * Performance monitoring unit: the counters of a vCPU, and what drives them
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "qemu/lockable.h"
+#include "qemu/log.h"
+#include "migration/vmstate.h"
+#include "system/qtest.h"
+#include "system/tcg.h"
+#include "hw/pmu/pmu-cpu.h"
+#include "trace.h"
+
+bool pmu_cpu_is_emulated(void)
+{
+    return tcg_enabled() || qtest_enabled();
+}
+
+/*
+ * Overflow
+ */
+
+/* Where nothing is executed there are neither addresses nor modes. */
+static void trace_overflows(const PmuCpu *unit, uint64_t counters)
+{
+    uint64_t pc = 0;
+    unsigned mode = 0;
+
+    if (tcg_enabled()) {
+        pmu_tcg_where(unit->cpu, &pc, &mode);
+    }
+    for (unsigned i = 0; i < pmu_nr_counters(unit->pmu); i++) {
+        if (counters >> i & 1) {
+            trace_pmu_overflow(unit->cpu->cpu_index, i,
+                               pmu_peek(unit->pmu, i), pc, mode);
+        }
+    }
+}
+
+static void handle_overflow(void *opaque, uint64_t counters)
+{
+    const PmuCpu *unit = opaque;
+
+    if (trace_event_get_state_backends(TRACE_PMU_OVERFLOW)) {
+        trace_overflows(unit, counters);
+    }
+    unit->overflow(unit->opaque, counters);
+}
+
+/*
+ * Life
+ */
+
+static Pmu *create_counters(PmuCpu *unit, const PmuCpuConfig *config)
+{
+    const PmuCycleModel cycles = pmu_cycles_model(config->cycles);
+
+    if (tcg_enabled()) {
+        unit->tcg = pmu_tcg_new(unit->cpu, &cycles);
+        return pmu_new(config->nr_counters, config->nr_modes, &pmu_tcg_ops,
+                       unit->tcg, handle_overflow, unit);
+    }
+    unit->manual = g_new0(PmuManual, 1);
+    return pmu_new(config->nr_counters, config->nr_modes, &pmu_manual_ops,
+                   unit->manual, handle_overflow, unit);
+}
+
+/*
+ * Overflow that has not been noticed yet is noticed before anything is saved:
+ * it may raise an interrupt, which is part of the CPU's state or a device's.
+ */
+static void machine_stopped(void *opaque, bool running, RunState state)
+{
+    PmuCpu *unit = opaque;
+
+    if (!running) {
+        pmu_fold(unit->pmu);
+    }
+}
+
+PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config)
+{
+    PmuCpu *unit = g_new0(PmuCpu, 1);
+
+    unit->cpu = cpu;
+    unit->overflow = config->overflow;
+    unit->opaque = config->opaque;
+    unit->pmu = create_counters(unit, config);
+    for (unsigned i = 0; i < config->nr_counters; i++) {
+        pmu_set_shape(unit->pmu, i, config->shape);
+    }
+    unit->stopped = qemu_add_vm_change_state_handler(machine_stopped, unit);
+    cpu->pmu = unit->pmu;
+    return unit;
+}
+
+void pmu_cpu_free(PmuCpu *unit)
+{
+    unit->cpu->pmu = NULL;
+    qemu_del_vm_change_state_handler(unit->stopped);
+    pmu_free(unit->pmu);
+    if (tcg_enabled()) {
+        pmu_tcg_free(unit->tcg);
+    }
+    g_free(unit->manual);
+    g_free(unit);
+}
+
+/*
+ * Migration
+ */
+
+#ifdef CONFIG_TCG
+static bool driven_by_tcg(void *opaque, int version_id)
+{
+    const PmuCpu *unit = opaque;
+
+    return unit->tcg;
+}
+#endif
+
+const VMStateDescription vmstate_pmu_engine = {
+    .name = "pmu-engine",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+#ifdef CONFIG_TCG
+        VMSTATE_STRUCT_POINTER_TEST(tcg, PmuCpu, driven_by_tcg,
+                                    vmstate_pmu_tcg, PmuTcg),
+#endif
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+int pmu_cpu_check_load(bool present)
+{
+    if (!present) {
+        error_report("The source's CPU has a PMU and this one has none; "
+                     "add pmu=on.");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/*
+ * Log
+ */
+
+static QemuMutex log_lock;
+
+static void __attribute__((constructor)) init_log_lock(void)
+{
+    qemu_mutex_init(&log_lock);
+}
+
+bool pmu_log_once(uint32_t what)
+{
+    static GHashTable *logged;
+
+    if (!qemu_loglevel_mask(LOG_UNIMP)) {
+        return false;
+    }
+    QEMU_LOCK_GUARD(&log_lock);
+    if (!logged) {
+        logged = g_hash_table_new(NULL, NULL);
+    }
+    return g_hash_table_add(logged, GUINT_TO_POINTER(what));
+}

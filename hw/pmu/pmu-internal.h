@@ -1,0 +1,72 @@
+/*
+ * Performance monitoring unit: what the model keeps
+ *
+ * For the model and its migration alone.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_INTERNAL_H
+#define HW_PMU_PMU_INTERNAL_H
+
+#include "hw/pmu/pmu.h"
+
+/**
+ * struct PmuCounter - one counter
+ * @shape: width and point of overflow
+ * @select: as given by pmu_select()
+ * @plus: tallies that are added
+ * @minus: tallies that are subtracted (inverted thresholds)
+ * @owed: events of @minus that have had no cycle yet, and take one to come
+ * @value: the value at the last fold, below 2^width
+ * @running: counts now
+ * @alert: its overflow must be noticed at once, not at the next fold
+ * @busiest_tally: what grew most of @plus when it last grew, and
+ * @busiest_mode: in which mode; the guess at what will grow next
+ */
+typedef struct PmuCounter {
+    PmuCounterShape shape;
+    PmuSelect select;
+    PmuTallies plus;
+    PmuTallies minus;
+    uint64_t owed;
+    uint64_t value;
+    bool running;
+    bool alert;
+    uint8_t busiest_tally;
+    uint8_t busiest_mode;
+} PmuCounter;
+
+/**
+ * struct Pmu - the counters of one vCPU
+ * @nr_counters: how many counters there are
+ * @nr_modes: how many modes the face tells apart
+ * @counters: the counters
+ * @ops: the engine's operations
+ * @engine: the engine's state
+ * @overflow: the face's handler
+ * @opaque: its argument
+ * @freeze: counters that stop when any counter that may freeze overflows
+ * @freeze_by: counters whose overflow freezes
+ * @last: what the tallies were at the last fold
+ * @wanted: tallies that some running counter reads
+ * @budgets: how far they may grow, as last told to the engine
+ * @depth: nesting of pmu_begin()
+ */
+struct Pmu {
+    unsigned nr_counters;
+    unsigned nr_modes;
+    PmuCounter counters[PMU_MAX_COUNTERS];
+    const PmuEngineOps *ops;
+    void *engine;
+    PmuOverflowFn *overflow;
+    void *opaque;
+    uint64_t freeze;
+    uint64_t freeze_by;
+    uint64_t last[PMU_TALLY__MAX][PMU_MAX_MODES];
+    PmuTallies wanted;
+    PmuBudgets budgets;
+    unsigned depth;
+};
+
+#endif /* HW_PMU_PMU_INTERNAL_H */

@@ -1,0 +1,112 @@
+/*
+ * Performance monitoring unit: the counters of a vCPU, and what drives them
+ *
+ * A face describes its counters; what is the same for all faces is here: the
+ * engine follows the accelerator, the counters are brought up to date whenever
+ * the machine stops, and the engine's tallies migrate.
+ *
+ * Translated code drives the counters under TCG.  Elsewhere it is the engine
+ * that is driven by hand: under qtest tests do so, and under KVM nobody does.
+ * There the kernel counts, and counters that stand still hold what was last
+ * read from it.
+ *
+ * For code that is compiled per target.
+ *
+ * Threads: those of struct Pmu.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_CPU_H
+#define HW_PMU_PMU_CPU_H
+
+#include "hw/core/cpu.h"
+#include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-cycles.h"
+#include "hw/pmu/pmu-manual.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "system/runstate.h"
+
+/**
+ * struct PmuCpuConfig - what a face says of its counters
+ * @nr_counters: as for pmu_new()
+ * @nr_modes: likewise
+ * @shape: of every counter
+ * @cycles: the user's properties, configured
+ * @overflow: as for pmu_new()
+ * @opaque: likewise
+ */
+typedef struct PmuCpuConfig {
+    unsigned nr_counters;
+    unsigned nr_modes;
+    PmuCounterShape shape;
+    const PmuCycleProps *cycles;
+    PmuOverflowFn *overflow;
+    void *opaque;
+} PmuCpuConfig;
+
+/**
+ * struct PmuCpu - the counters of a vCPU, and what drives them
+ * @cpu: the vCPU
+ * @pmu: its counters
+ * @tcg: the engine, under TCG; otherwise NULL
+ * @manual: the engine, under all other accelerators; otherwise NULL
+ * @overflow: the face's handler
+ * @opaque: its argument
+ * @stopped: called when the machine starts and stops
+ */
+typedef struct PmuCpu {
+    CPUState *cpu;
+    Pmu *pmu;
+    PmuTcg *tcg;
+    PmuManual *manual;
+    PmuOverflowFn *overflow;
+    void *opaque;
+    VMChangeStateEntry *stopped;
+} PmuCpu;
+
+/**
+ * pmu_cpu_is_emulated - whether the PMU of a vCPU is ours, not the kernel's
+ */
+bool pmu_cpu_is_emulated(void);
+
+/**
+ * pmu_cpu_new - give a vCPU counters
+ * @cpu: the vCPU, before its thread starts; its pmu field is set
+ * @config: what counters; copied
+ */
+PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config);
+
+/**
+ * pmu_cpu_free - take them away again
+ * @unit: the counters; their vCPU's thread has ended
+ */
+void pmu_cpu_free(PmuCpu *unit);
+
+/**
+ * vmstate_pmu_engine - what is to migrate of the engine of a struct PmuCpu
+ *
+ * To be loaded before pmu_rebase() is called.
+ */
+extern const VMStateDescription vmstate_pmu_engine;
+
+/**
+ * pmu_cpu_check_load - what VMStateDescription.pre_load of a PMU returns
+ * @present: the CPU has one that can take the state
+ *
+ * Returns: 0, or -EINVAL if it has none, of which the user has been told.
+ */
+int pmu_cpu_check_load(bool present);
+
+/**
+ * pmu_log_once - whether to log something that is not emulated
+ * @what: a number for it, given by the face
+ *
+ * In any thread.
+ *
+ * Returns: true if the user asks for it (-d unimp) and has not been told yet,
+ * by whichever vCPU.
+ */
+bool pmu_log_once(uint32_t what);
+
+#endif /* HW_PMU_PMU_CPU_H */

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
 #
 # What the scripts share: where things lie, how to talk, Debian's archive.
 # Sourced by bash; $ROOT is the repository, everything made goes to $BUILD.
@@ -11,6 +12,7 @@ case $BUILD in
 /*) ;;
 *) BUILD=$PWD/$BUILD ;;
 esac
+# shellcheck disable=SC2034     # for scripts
 PYTHON=/usr/bin/python3
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -84,6 +86,7 @@ esac
 
 # The architecture of the guest, and what it is called elsewhere.
 export ARCH=${ARCH:-x86_64}
+# shellcheck disable=SC2034     # for scripts
 case $ARCH in
 x86_64) DEBIAN_ARCH=amd64 DEBIAN_KERNEL=linux-image-amd64 ;;
 ppc64) DEBIAN_ARCH=ppc64el DEBIAN_KERNEL=linux-image-powerpc64le ;;

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash
 #
 # What the tests' scripts share in the guest
 
@@ -97,17 +98,21 @@ perf_test()
 # noise: keep the CPUs busy, until hush or the end of the script.
 noise()
 {
-    local cpu
+    local left
 
-    for cpu in $(grep ^processor /proc/cpuinfo); do
+    left=$(nproc)
+    while [ "$left" -gt 0 ]; do
         while :; do :; done &
         noises="$noises $!"
+        left=$((left - 1))
     done
     trap hush EXIT
 }
 
 hush()
 {
+    # Several words.
+    # shellcheck disable=SC2086
     kill $noises
     noises=
     trap - EXIT

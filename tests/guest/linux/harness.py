@@ -14,7 +14,7 @@ A test is one of two kinds:
   All tests of a machine run in one boot of it, in the order of the modules;
   `each` makes several of one.  The script has the functions of guest.sh and
   the programs of programs/, or programs-ppc64/, which state in symbols what
-  they count, see program.inc.  Machines are in machines_ARCH.py, with what
+  they count, see program.inc.  Machines are in machines_*.py, with what
   else depends on the architecture.
 * `@scenario` marks a function that starts guests itself, and asserts.
 

@@ -157,4 +157,3 @@ STEPS = {
 }
 
 SAMPLED_TOGETHER = ['finished', 'taken', 'loads', 'instructions']
-

@@ -193,4 +193,3 @@ STEPS = {
 # Intel has four general counters, and the fixed one of instructions.
 SAMPLED_TOGETHER = ['conditional', 'branches', 'loads', 'stores',
                     'instructions']
-

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that use perf_event_open(2) themselves."""
 
-from harness import require, require_equal, test
+from harness import require_equal, test
 from machines import EPYC, GENOA, GENOA_SMP, ICELAKE, ICOUNT, SINGLE, SMP, UP
 
 MACHINES = UP, SMP, SINGLE, ICOUNT, ICELAKE, GENOA, GENOA_SMP, EPYC

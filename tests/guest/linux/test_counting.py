@@ -12,7 +12,7 @@ from machines import (EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
 
 
 def perf_event(machine, name):
-    """How perf is asked for an event; as it is if a program does not state it."""
+    """How perf is asked for an event; as it is if no program states it."""
     return EVENTS_OF.get(machine, EVENTS).get(name, f'{name}:u')
 
 
@@ -82,7 +82,8 @@ def uncounted(machine):
         'grep , /tmp/stat' for first, second in zip(NAMED[::2], NAMED[1::2]))
     zero = {line.split(',')[2] for line in output.splitlines()
             if line.startswith('0,')}
-    require_equal(sorted(zero), sorted(UNCOUNTED[machine]), 'events that read 0')
+    require_equal(sorted(zero), sorted(UNCOUNTED[machine]),
+                  'events that read 0')
 
 
 TOGETHER_IN = {'u': 'loop', 'k': 'syscalls'}

@@ -30,7 +30,8 @@ def filtered_counts(machine, program):
 def filtered_samples(machine):
     """No interrupt comes of a denied event, and others' do."""
     program = 'loop' if ARCH == 'x86_64' else 'mixed'
-    output = yield '\n'.join(f'''
+    output = yield '\n'.join(
+        f'''
         {PINNED} -e {perf_event(machine, name)} -c 1009 {program}
         perf script -i /tmp/data -F ip | wc -l'''
         for name in ('instructions', 'cycles'))

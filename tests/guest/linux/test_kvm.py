@@ -49,4 +49,3 @@ def direct(start, directory):
     counted = int(lines[-1].split(',')[0])
     require(stated <= counted <= stated * 1.001,
             f'{counted} instructions, not {stated}')
-

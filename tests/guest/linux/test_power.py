@@ -106,6 +106,7 @@ def stream_of_stock(start, directory):
     complaints = ''.join(target.rest())
     require(not complaints, complaints)
 
+
 #
 # Events by name
 #

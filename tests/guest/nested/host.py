@@ -228,6 +228,7 @@ class Host:
         # By question and name of a run, what was printed.
         printed = {}
         said = {}
+        now = []                        # of the run that prints
         for level, what, values in lines:
             if level == 'l2':
                 now.append(' '.join([what, *values]))

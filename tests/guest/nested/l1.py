@@ -14,8 +14,8 @@ ROOT = HERE.parent.parent.parent
 # The slowest part takes a tenth of it on an idle machine of two CPUs.
 SECONDS = 1500
 
-# The second guest appends to /tmp/l2.out, and $l2 is its process; its QEMU takes
-# commands if it is given the options in $monitor.
+# The second guest appends to /tmp/l2.out, and $l2 is its process; its QEMU
+# takes commands if it is given the options in $monitor.
 START = """
 sh /modules/load
 PATH=$PATH:/l2/files/usr/bin

@@ -3,8 +3,8 @@
 and Debian's give each other.
 
 They are the program of tests/guest/compat.  It sets MSR[PMM] and has nothing
-else counted: the first guest's kernel is in the same privilege state, and what of
-it is between the switch of the PMU and that of the guest would count, too.
+else counted: the first guest's kernel is in the same privilege state, and what
+of it is between the switch of the PMU and that of the guest would count, too.
 """
 
 import itertools

@@ -8,8 +8,8 @@ from l1 import boot
 
 class Phases:
     """Others have a script(), which begins each phase with "phase NAME", the
-    last with "phase end", and prints /tmp/l2.phases then; and results_of_phases().
-    """
+    last with "phase end", and prints /tmp/l2.phases then; and
+    results_of_phases()."""
 
     def __init__(self, options):
         self.options = options

@@ -185,7 +185,8 @@ class Registers(Bare):
         passed = {words[-1] for words in self.printed['qtest']
                   if words[0] == 'ok'}
         for name in QTESTS:
-            yield f'qtest/{name}', None if f'/x86_64/vpmu/kvm/{name}' in passed \
+            has_passed = f'/x86_64/vpmu/kvm/{name}' in passed
+            yield f'qtest/{name}', None if has_passed \
                 else repr(self.printed['qtest'][-3:])
 
     def results_of_stock(self):

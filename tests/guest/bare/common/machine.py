@@ -37,7 +37,8 @@ class Machine:
     the guest can end it, and with which statuses it may end then.
     """
 
-    usual = re.compile('warning:')
+    # Of features that TCG lacks, and of a QEMU under sanitizers.
+    usual = re.compile('warning:|WARNING: ASan')
     ends_itself = True
 
     def __init__(self, name, cpu='', options=None):

@@ -26,7 +26,7 @@ class PowerNV(Machine):
     # What QEMU says when it is told to end, when it starts, and of a facility
     # that a case finds unavailable.
     usual = re.compile('terminating on signal 15|warning: machine has no BMC|'
-                       r'Facility SPR \d+ is unavailable')
+                       r'Facility SPR \d+ is unavailable|WARNING: ASan')
     ends_itself = False
 
     def __init__(self, name, suites=None, but=(), cpu='', options=None,

@@ -190,7 +190,8 @@ static void test_shares(Rig *rig)
         for (mode = 0; mode < PMU_MAX_MODES; mode++) {
             uint64_t budget = rig->engine.budgets[PMU_TALLY_INSNS][mode];
 
-            rig_count(rig, PMU_TALLY_INSNS, mode, mode == last ? 0 : budget - 1);
+            rig_count(rig, PMU_TALLY_INSNS, mode,
+                      mode == last ? 0 : budget - 1);
         }
         g_assert_cmpuint(rig->log->len, ==, 0);
         rig_count(rig, PMU_TALLY_INSNS, last,

@@ -956,6 +956,19 @@ static void test_trigger(void)
     stop(&m);
 }
 
+/* What starts the others does not freeze them, though it is a condition. */
+static void test_trigger_without_freeze(void)
+{
+    Machine m = ppc_start(CPU);
+
+    arm_two(&m, 10, 1000);
+    mtspr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FCECE | MMCR0_TRIGGER);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 15);
+    assert_spr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FCECE);
+    assert_spr(&m, SPR_PMC3, 5);
+    stop(&m);
+}
+
 /* What ends the trigger does not freeze; the next condition does. */
 static void test_trigger_then_freeze(void)
 {
@@ -1583,6 +1596,7 @@ static void add_alerts(void)
     add("alert/sample-power7", test_sample_power7);
     add("trigger/ends", test_trigger);
     add("trigger/then-freeze", test_trigger_then_freeze);
+    add("trigger/without-freeze", test_trigger_without_freeze);
     for (i = 0; i < G_N_ELEMENTS(time_bases); i++) {
         add_data("time-base", time_bases[i].name, &time_bases[i],
                  test_time_base);

@@ -164,6 +164,42 @@ static void test_periods_across_modes(Rig *rig)
     }
 }
 
+static unsigned largest_budget(const Rig *rig, PmuTally tally)
+{
+    const uint64_t *budgets = rig->engine.budgets[tally];
+    unsigned mode, largest = 0;
+
+    for (mode = 1; mode < PMU_MAX_MODES; mode++) {
+        largest = budgets[mode] > budgets[largest] ? mode : largest;
+    }
+    return largest;
+}
+
+/* All but one mode come as far as they may unnoticed; so may their sum. */
+static void test_shares(Rig *rig)
+{
+    unsigned distance, mode, last;
+    uint64_t start;
+
+    rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
+    for (distance = 1; distance < 2000; distance++) {
+        start = rig_events(rig);
+        g_array_set_size(rig->log, 0);
+        rig_arm(rig, 0, distance);
+        last = largest_budget(rig, PMU_TALLY_INSNS);
+        for (mode = 0; mode < PMU_MAX_MODES; mode++) {
+            uint64_t budget = rig->engine.budgets[PMU_TALLY_INSNS][mode];
+
+            rig_count(rig, PMU_TALLY_INSNS, mode,
+                      mode == last ? 0 : budget - 1);
+        }
+        g_assert_cmpuint(rig->log->len, ==, 0);
+        rig_count(rig, PMU_TALLY_INSNS, last,
+                  start + distance - rig_events(rig));
+        rig_assert_overflow(rig, 0, BIT64(0), start + distance);
+    }
+}
+
 static void stop_all(Rig *rig, uint64_t counters)
 {
     g_assert_cmphex(counters, ==, BIT64(0));
@@ -348,6 +384,7 @@ int main(int argc, char *argv[])
     rig_add("/pmu/overflow/alert-brings-others", test_alert_brings_others);
     rig_add("/pmu/overflow/periods", test_periods);
     rig_add("/pmu/overflow/periods-across-modes", test_periods_across_modes);
+    rig_add("/pmu/overflow/shares", test_shares);
     rig_add("/pmu/overflow/64-bits", test_64_bits);
     rig_add("/pmu/overflow/64-bits-far-away", test_64_bits_far_away);
     rig_add("/pmu/overflow/narrow", test_narrow);

@@ -5,13 +5,13 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * It is there in the place of firmware.  Each of `cases` is a second guest, of
- * one instruction and a hypercall, or one that spins; entry.py reads what became
- * of them.
+ * one instruction and a hypercall, or one that spins; entry.py reads what has
+ * become of them.
  */
 
 #define ENTRY           0x100
 
-/* What entry.py reads: a pair of numbers for each case, and how many there are. */
+/* What entry.py reads: two numbers for each case, and how many there are. */
 #define RESULTS         0x8000
 #define DONE            0x7ff8
 
@@ -83,7 +83,7 @@
         std     4, 0(5)
 .endm
 
-/* A number in what QEMU reads as it lies there, on a host with the other order. */
+/* A number that QEMU reads as it lies there, on a host with the other order. */
 .macro give register, base, offset
         li      5, \offset
         stdbrx  \register, \base, 5

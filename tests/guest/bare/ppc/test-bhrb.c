@@ -228,6 +228,17 @@ LABEL(bhrb_wake_end);
 #define UNUSED_ALERTS 64
 
 /* It begins again with the very next branch, though alerts are enabled. */
+/* Also if nobody takes the alert, and the program goes on where it was. */
+TEST(bhrb, stops_at_pending_alert)
+{
+    const uint64_t want[] = { AT(bhrb_bl), AT(bhrb_b), AT(bhrb_beq) };
+
+    write_pmc(5, PMC_NEGATIVE - 9);
+    record_in(STATE_PRIV, MMCR0_FCH | MMCR0_ALERT, 0, bhrb_code);
+    expect_entries("before the alert", want,
+                   is_power10() ? 0 : ARRAY_SIZE(want));
+}
+
 TEST(bhrb, again)
 {
     const uint64_t want[] = {

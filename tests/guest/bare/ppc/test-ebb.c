@@ -320,6 +320,13 @@ static void note_refused(struct regs *regs)
     regs->nip += 4;
 }
 
+static void note_refused_by_supervisor(struct regs *regs)
+{
+    expect(FSCR_CAUSE(mfspr(SPR_FSCR)), CAUSE_EBB, "cause");
+    refused++;
+    regs->nip += 4;
+}
+
 /* HFSCR refuses the facility to those below the hypervisor. */
 TEST(ebb, hypervisor)
 {
@@ -348,4 +355,49 @@ TEST(ebb, hypervisor)
         expect(refused, states[i].below ? ACCESSES : 0,
                "state %u: interrupts", i);
     }
+}
+
+/* The same for FSCR, which refuses it to problem state. */
+TEST(ebb, supervisor)
+{
+    static const struct {
+        uint64_t msr;
+        unsigned refused;
+    } states[] = {
+        { STATE_PROBLEM, ACCESSES },
+        { STATE_HV_PROBLEM, ACCESSES },
+        { STATE_PRIV, 0 },
+        { STATE_HV, 0 },
+    };
+
+    on_trap(VEC_FACILITY, note_refused_by_supervisor);
+    mtspr(SPR_BESCR, 0);
+    mtspr(SPR_EBBRR, (uint64_t)ebb_behind);
+    mtspr(SPR_FSCR, mfspr(SPR_FSCR) & ~FSCR_EBB);
+    for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+        refused = 0;
+        run(MMCR0_FC, states[i].msr, ebb_accesses, 0);
+        expect(refused, states[i].refused, "state %u: interrupts", i);
+    }
+}
+
+/* Its operand, and no register of that number, is what GE becomes. */
+CODE("ebb_enabling:\n"
+     "    li r0, 0\n"
+     "    li r1, 0\n"
+     "    rfebb 1\n"
+     "ebb_disabling:\n"
+     "    li r0, -1\n"
+     "    li r1, -1\n"
+     "    rfebb 0\n");
+code_fn ebb_enabling, ebb_disabling;
+
+TEST(ebb, operand)
+{
+    mtspr(SPR_EBBRR, (uint64_t)ebb_behind);
+    mtspr(SPR_BESCR, 0);
+    run(MMCR0_FC, STATE_PROBLEM, ebb_enabling, 0);
+    expect(mfspr(SPR_BESCR), BESCR_GE, "enabled");
+    run(MMCR0_FC, STATE_PROBLEM, ebb_disabling, 0);
+    expect(mfspr(SPR_BESCR), 0, "disabled");
 }

@@ -5,11 +5,13 @@
 ARCH ?= x86_64
 export ARCH
 BUILD ?= build
+SECONDS ?= 60
 
 help:
 	@echo 'make run          boot Linux and show the PMU at work'
 	@echo 'make shell        boot the same guest, and give you its shell'
 	@echo 'make check        run all tests; the last line has the total'
+	@echo 'make fuzz         run random programs on all PMUs, and change streams'
 	@echo 'make bench        measure what counting costs; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make build        only build QEMU and the guest'
@@ -17,6 +19,7 @@ help:
 	@echo 'make distclean    remove all that was made and downloaded'
 	@echo
 	@echo 'ARCH=ppc64          run a Power guest, not one of x86_64'
+	@echo 'SECONDS=60          make fuzz: for how long'
 	@echo "QEMU_SRC=DIR        use this QEMU 10.0.x source tree, not Debian's"
 	@echo "QEMU_OPTIONS=...    more options for QEMU's configure"
 	@echo 'DEBIAN_MIRROR=URL   use this mirror of Debian'
@@ -46,6 +49,9 @@ shell: build
 check: packages
 	@scripts/check
 
+fuzz: source
+	@scripts/fuzz --seconds $(SECONDS)
+
 bench:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
@@ -68,5 +74,5 @@ distclean: clean
 	cd $(BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine*
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
-.PHONY: help packages source qemu guest build run shell check bench conformance clean \
+.PHONY: help packages source qemu guest build run shell check fuzz bench conformance clean \
         distclean

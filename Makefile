@@ -5,6 +5,7 @@
 ARCH ?= x86_64
 export ARCH
 BUILD ?= build
+SECONDS ?= 60
 
 help:
 	@echo 'make run          boot Linux and show the PMU at work'
@@ -15,6 +16,7 @@ help:
 	@echo 'make soak         run for hours what fails rarely'
 	@echo 'make check-hosts  run tests with QEMUs for other machines, emulated'
 	@echo 'make check-builds run tests with QEMUs that are built in other ways'
+	@echo 'make fuzz         run random programs on all PMUs, and change streams'
 	@echo 'make bench        measure what counting costs; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make mutants      look whether the tests notice faults; takes hours'
@@ -23,6 +25,7 @@ help:
 	@echo 'make distclean    remove all that was made and downloaded'
 	@echo
 	@echo 'ARCH=ppc64          run a Power guest, not one of x86_64'
+	@echo 'SECONDS=60          make fuzz: for how long'
 	@echo "QEMU_SRC=DIR        use this QEMU 10.0.x source tree, not Debian's"
 	@echo "QEMU_OPTIONS=...    more options for QEMU's configure"
 	@echo 'DEBIAN_MIRROR=URL   use this mirror of Debian'
@@ -60,12 +63,16 @@ check-sanitized: packages
 
 soak: packages
 	@STAGE_SECONDS=86400 scripts/check soak soak-ppc
+
 check-hosts: packages
 	@STAGE_SECONDS=14400 scripts/check host-arm64 host-s390x host-armhf host-i386
 
 check-builds: packages
 	@STAGE_SECONDS=14400 scripts/check \
 	    build-no-tcg build-least build-interpreter build-sanitized
+
+fuzz: source
+	@scripts/fuzz --seconds $(SECONDS)
 
 bench:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
@@ -95,5 +102,5 @@ distclean: clean
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
 .PHONY: help packages source qemu guest build run shell check check-hosts \
-        check-builds check-sanitized soak bench conformance mutants clean \
+        check-builds check-sanitized fuzz soak bench conformance mutants clean \
         distclean

@@ -9,6 +9,7 @@
 #include "qemu/host-utils.h"
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
+#include "qemu/error-report.h"
 #include "exec/exec-all.h"
 #include "exec/replay-core.h"
 #include "migration/vmstate.h"
@@ -22,6 +23,13 @@
  * two sets of blocks would then evict each other from the jump cache.
  */
 #define LINGER_MS 100
+
+/*
+ * No machine counts that far, and no more than that is taken back before it is
+ * counted.
+ */
+#define MAX_TOTAL      (1ull << 62)
+#define MAX_TAKEN_BACK (1ull << 20)
 
 #define NS_PER_CYCLE_AT_1KHZ (NANOSECONDS_PER_SECOND / 1000)
 
@@ -660,11 +668,45 @@ static int pmu_tcg_pre_save(void *opaque)
     return 0;
 }
 
+/* Cycles that follow from more would wrap. */
+static bool is_plausible(const PmuTcg *e)
+{
+    uint64_t most = 0;
+    unsigned t, m;
+
+    for (m = 0; m < PMU_MAX_MODES; m++) {
+        most |= e->clock_cycles[m];
+        for (t = 0; t < PMU_TALLY__MAX; t++) {
+            most |= e->total[t][m] + MAX_TAKEN_BACK;
+        }
+    }
+    return most < MAX_TOTAL;
+}
+
+/* What the cells have counted belongs to the totals that were replaced. */
+static void begin_cells(PmuTcg *e)
+{
+    unsigned t, m;
+
+    for (t = 0; t < PMU_TALLY__MAX; t++) {
+        for (m = 0; m < PMU_MAX_MODES; m++) {
+            e->loaded[t][m] = *pmu_tcg_cell(e->cpu, t, m);
+        }
+    }
+}
+
 static int pmu_tcg_post_load(void *opaque, int version_id)
 {
     PmuTcg *e = opaque;
     unsigned m;
 
+    if (!is_plausible(e)) {
+        memset(e->total, 0, sizeof(e->total));
+        memset(e->clock_cycles, 0, sizeof(e->clock_cycles));
+        error_report("The source's PMU has counted more than can be.");
+        return -EINVAL;
+    }
+    begin_cells(e);
     for (m = 0; m < PMU_MAX_MODES; m++) {
         e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
     }

@@ -797,6 +797,18 @@ static void test_migration_of_inverted(void)
     stop(&m);
 }
 
+/* A counter that is left behind goes where there is no global control, too. */
+static void test_leftovers_of_version_1(void)
+{
+    g_autofree char *args = x86_args(INTEL ",pmu-version=1");
+    Machine m = start(args);
+
+    wrmsr(&m, MSR_PERFCTR0, 0xabcd);
+    migrate_machine(&m, args);
+    assert_msr(&m, MSR_PERFCTR0, 0xabcd);
+    stop(&m);
+}
+
 static void test_inuse(void)
 {
     Machine m = x86_start_version(4);
@@ -1104,6 +1116,7 @@ static void add_overflow(void)
     }
     add("freeze/not-without-interrupt", test_no_freeze_without_interrupt);
     add("migration/inverted", test_migration_of_inverted);
+    add("migration/leftovers-of-version-1", test_leftovers_of_version_1);
     add("status-set", test_status_set);
     add("inuse", test_inuse);
 }

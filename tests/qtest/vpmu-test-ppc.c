@@ -988,6 +988,53 @@ static void test_trigger_then_freeze(void)
     stop(&m);
 }
 
+/* PMC1 is negative, has ended the trigger, and would freeze; PMC2 counts on. */
+static const uint64_t after_trigger = MMCR0_PMC1CE | MMCR0_FCECE;
+
+static Machine end_trigger(void)
+{
+    Machine m = ppc_start(CPU);
+
+    arm_two(&m, 10, 1000);
+    mtspr(&m, SPR_MMCR0, after_trigger | MMCR0_TRIGGER);
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 10);
+    assert_spr(&m, SPR_MMCR0, after_trigger);
+    return m;
+}
+
+/* What ended the trigger does not freeze on another machine either. */
+static void test_ended_trigger_migrates(void)
+{
+    g_autofree char *args = ppc_args(CPU);
+    Machine m = end_trigger();
+
+    migrate_machine(&m, args);
+    assert_spr(&m, SPR_MMCR0, after_trigger);
+    stop(&m);
+}
+
+static void test_ended_trigger_and_state(void)
+{
+    Machine m = end_trigger();
+
+    set_mode(&m, MODE_PROBLEM, true);
+    set_run(&m, false);
+    set_run(&m, true);
+    assert_spr(&m, SPR_MMCR0, after_trigger);
+    stop(&m);
+}
+
+/* A counter whose condition is not enabled has no say. */
+static void test_ended_trigger_and_others(void)
+{
+    Machine m = end_trigger();
+
+    count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 1000);
+    assert_spr(&m, SPR_PMC2, NEGATIVE);
+    assert_spr(&m, SPR_MMCR0, after_trigger);
+    stop(&m);
+}
+
 /* Where and in which state an alert occurred. */
 static const struct Sample {
     unsigned mode;
@@ -1597,6 +1644,9 @@ static void add_alerts(void)
     add("trigger/ends", test_trigger);
     add("trigger/then-freeze", test_trigger_then_freeze);
     add("trigger/without-freeze", test_trigger_without_freeze);
+    add("trigger/ended-and-migrated", test_ended_trigger_migrates);
+    add("trigger/ended-and-state", test_ended_trigger_and_state);
+    add("trigger/ended-and-others", test_ended_trigger_and_others);
     for (i = 0; i < G_N_ELEMENTS(time_bases); i++) {
         add_data("time-base", time_bases[i].name, &time_bases[i],
                  test_time_base);

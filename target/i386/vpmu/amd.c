@@ -280,9 +280,23 @@ static void amd_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
     }
 }
 
+static X86VPmuBits amd_bits(const X86VPmu *v)
+{
+    const uint64_t global = has_global(v) ? global_bits(v) : 0;
+
+    return (X86VPmuBits) {
+        .evtsel = evtsel_bits(v),
+        .global_ctrl = global,
+        .global_status = global,
+    };
+}
+
+/* Intel's, too: a stream that was refused may have left something there. */
 static void amd_reset(X86VPmu *v)
 {
     memset(v->evtsel, 0, sizeof(v->evtsel));
+    v->fixed_ctrl = 0;
+    v->debugctl = 0;
     v->global_ctrl = v->global_reset;
     v->global_status = 0;
 }
@@ -335,5 +349,6 @@ const X86VPmuOps amd_vpmu_ops = {
     .ignores_invalid = true,
     .rdpmc = amd_rdpmc,
     .overflow = amd_overflow,
+    .bits = amd_bits,
     .update = update_all,
 };

@@ -572,6 +572,19 @@ static uint64_t intel_misc_enable(X86VPmu *v, uint64_t val)
            | MISC_ENABLE_PEBS_UNAVAIL;
 }
 
+static X86VPmuBits intel_bits(const X86VPmu *v)
+{
+    const uint64_t all = one_with_global(v) ? UINT64_MAX : 0;
+
+    return (X86VPmuBits) {
+        .evtsel = evtsel_bits(v),
+        .fixed_ctrl = fixed_ctrl_bits(v),
+        .global_ctrl = all & global_bits(v),
+        .global_status = all & status_reset_bits(v),
+        .debugctl = kept_debugctl_bits(v),
+    };
+}
+
 static void intel_reset(X86VPmu *v)
 {
     memset(v->evtsel, 0, sizeof(v->evtsel));
@@ -630,8 +643,8 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
 static void intel_init(X86VPmu *v)
 {
     v->version = v->cpu->vpmu_props.version;
-    /* With older machine types, QEMU cleared it. */
-    v->global_reset = v->cpu->vpmu_props.machine
+    /* With older machine types, QEMU cleared it; version 1 has none. */
+    v->global_reset = v->cpu->vpmu_props.machine && version_of(v)->fixed
                       ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
 }
@@ -650,5 +663,6 @@ const X86VPmuOps intel_vpmu_ops = {
     .in_stock_stream = true,
     .rdpmc = intel_rdpmc,
     .overflow = intel_overflow,
+    .bits = intel_bits,
     .update = update_all,
 };

@@ -87,6 +87,20 @@ typedef struct X86VPmuStateMsr {
 } X86VPmuStateMsr;
 
 /**
+ * struct X86VPmuBits - what registers can hold
+ * @evtsel: each of those that select events
+ * @fixed_ctrl, @global_ctrl, @global_status, @debugctl: as in struct X86VPmu;
+ *     0 if there is no such register
+ */
+typedef struct X86VPmuBits {
+    uint64_t evtsel;
+    uint64_t fixed_ctrl;
+    uint64_t global_ctrl;
+    uint64_t global_status;
+    uint64_t debugctl;
+} X86VPmuBits;
+
+/**
  * struct X86VPmuOps - a vendor's register file
  * @features: as x86_vpmu_features()
  * @configure: as x86_vpmu_configure(); only what depends on the vendor
@@ -105,6 +119,7 @@ typedef struct X86VPmuStateMsr {
  *                   ignored; otherwise it faults
  * @rdpmc: as x86_vpmu_rdpmc()
  * @overflow: as PmuOverflowFn
+ * @bits: what its registers can hold
  * @update: make the counters do what the registers say; in a transaction
  */
 typedef struct X86VPmuOps {
@@ -123,6 +138,7 @@ typedef struct X86VPmuOps {
     bool ignores_invalid;
     bool (*rdpmc)(X86VPmu *v, uint32_t index, uint64_t *val);
     PmuOverflowFn *overflow;
+    X86VPmuBits (*bits)(const X86VPmu *v);
     void (*update)(X86VPmu *v);
 } X86VPmuOps;
 

@@ -22,10 +22,30 @@ static int registers_pre_save(void *opaque)
     return 0;
 }
 
+/* Bits that no register has; under KVM, the kernel says what they have. */
+static uint64_t bits_beyond_registers(const X86VPmu *v)
+{
+    const X86VPmuBits bits = v->ops->bits(v);
+    uint64_t beyond = (v->fixed_ctrl & ~bits.fixed_ctrl)
+                      | (v->global_ctrl & ~bits.global_ctrl)
+                      | (v->global_status & ~bits.global_status)
+                      | (v->debugctl & ~bits.debugctl);
+
+    for (unsigned i = 0; i < X86_VPMU_MAX_GP; i++) {
+        beyond |= v->evtsel[i] & ~(i < v->nr_gp ? bits.evtsel : 0);
+    }
+    return v->engine == X86_VPMU_KVM ? 0 : beyond;
+}
+
 static int registers_post_load(void *opaque, int version_id)
 {
     X86VPmu *v = opaque;
 
+    if (bits_beyond_registers(v)) {
+        error_report("The source's PMU has bits in its registers that this one "
+                     "does not have.");
+        return -EINVAL;
+    }
     pmu_rebase(v->pmu);
     pmu_begin(v->pmu);
     v->ops->update(v);
@@ -311,5 +331,10 @@ bool x86_vpmu_post_load(X86CPU *cpu, Error **errp)
         return false;
     }
     take_stock_state(v);
+    if (bits_beyond_registers(v)) {
+        error_setg(errp, "The source's PMU has bits in its registers that this "
+                   "one does not have");
+        return false;
+    }
     return true;
 }

@@ -164,11 +164,9 @@ static void raise_alert(PpcVPmu *v)
     ppc_vpmu_update_interrupt(v);
 }
 
-void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event)
+/* FCECE is ignored while counters wait for the trigger. */
+static void freeze_or_trigger(PpcVPmu *v, bool due)
 {
-    bool due = event || negative_pmc(v);
-
-    /* FCECE is ignored while counters wait for the trigger. */
     if (mmcr0(v) & MMCR0_TRIGGER) {
         if (due || is_negative(v, 1)) {
             *spr(v, SPR_POWER_MMCR0) &= ~MMCR0_TRIGGER;
@@ -176,18 +174,50 @@ void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event)
     } else if (due && mmcr0(v) & MMCR0_FCECE) {
         *spr(v, SPR_POWER_MMCR0) |= MMCR0_FC;
     }
+}
+
+static void alert_if_enabled(PpcVPmu *v, bool due)
+{
     if (due && mmcr0(v) & MMCR0_PMAE) {
         raise_alert(v);
     }
 }
 
+void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event)
+{
+    bool due = event || negative_pmc(v);
+
+    freeze_or_trigger(v, due);
+    alert_if_enabled(v, due);
+}
+
+void ppc_vpmu_alert_if_loaded(PpcVPmu *v)
+{
+    alert_if_enabled(v, negative_pmc(v));
+}
+
+static bool any_is_noticed(const PpcVPmu *v, uint64_t counters)
+{
+    unsigned pmc;
+
+    for (pmc = 1; pmc <= PPC_VPMU_NR_PMCS; pmc++) {
+        if (counters >> ppc_vpmu_counter(pmc) & 1 && ppc_vpmu_notices(v, pmc)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* When the others are found to be negative is by chance. */
 void ppc_vpmu_overflow(void *opaque, uint64_t counters)
 {
     PpcVPmu *v = opaque;
 
-    pmu_begin(v->pmu);
-    ppc_vpmu_update(v);
-    pmu_commit(v->pmu);
+    if (any_is_noticed(v, counters)) {
+        pmu_begin(v->pmu);
+        ppc_vpmu_update(v);
+        pmu_commit(v->pmu);
+    }
 }
 
 /*

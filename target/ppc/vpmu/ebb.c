@@ -25,10 +25,14 @@ static bool is_pending(uint64_t bescr)
     return bescr & BESCR_GE && bescr & (BESCR_PMEO | BESCR_EEO);
 }
 
+/* Before POWER8 there are none, but a stream can hold the register. */
 void ppc_vpmu_update_ebb(CPUPPCState *env)
 {
     target_ulong *bescr = &env->spr[SPR_BESCR];
 
+    if (!(env->insns_flags2 & PPC2_ISA207S)) {
+        return;
+    }
     if (*bescr & BESCR_PME && has_alert(env->spr[SPR_POWER_MMCR0])) {
         *bescr &= ~BESCR_PME;
         *bescr |= BESCR_PMEO;

@@ -123,6 +123,7 @@ static const PpcVPmuEvent power8_events[] = {
 const PpcVPmuModel ppc_vpmu_power8 = {
     .name = "POWER8",
     .mmcr0 = ISA207_MMCR0,
+    .mmcr2 = UINT64_MAX,
     .mmcra = ISA207_MMCRA,
     .lists = { LIST(power8_events), LIST(isa207_events),
                LIST(common_events) },
@@ -141,6 +142,7 @@ static const PpcVPmuEvent power9_events[] = {
 const PpcVPmuModel ppc_vpmu_power9 = {
     .name = "POWER9",
     .mmcr0 = ISA207_MMCR0,
+    .mmcr2 = UINT64_MAX,
     .mmcra = ISA207_MMCRA,
     .lists = { LIST(power9_events), LIST(isa207_events),
                LIST(common_events) },
@@ -159,6 +161,7 @@ static const PpcVPmuEvent power10_events[] = {
 const PpcVPmuModel ppc_vpmu_power10 = {
     .name = "POWER10",
     .mmcr0 = ISA207_MMCR0 | MMCR0_PMCCEXT,
+    .mmcr2 = UINT64_MAX,
     .mmcra = ISA207_MMCRA,
     .lists = { LIST(power10_events), LIST(isa207_events),
                LIST(common_events) },

@@ -80,6 +80,7 @@ typedef struct PpcVPmuSampleFields {
  * struct PpcVPmuModel - what depends on the processor
  * @name: its name
  * @mmcr0: the bits that MMCR0 has
+ * @mmcr2: those that MMCR2 has; 0 if there is no such register
  * @mmcra: the bits of MMCRA that are heeded, or that need not be
  * @lists: its events; the first list that has a code decides
  * @sample: where it tells about samples
@@ -88,6 +89,7 @@ typedef struct PpcVPmuSampleFields {
 typedef struct PpcVPmuModel {
     const char *name;
     uint64_t mmcr0;
+    uint64_t mmcr2;
     uint64_t mmcra;
     PpcVPmuEventList lists[3];
     const PpcVPmuSampleFields *sample;

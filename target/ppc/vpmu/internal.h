@@ -88,6 +88,15 @@ void ppc_vpmu_update(PpcVPmu *v);
 void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event);
 
 /**
+ * ppc_vpmu_alert_if_loaded - the same, of registers that have been replaced
+ * @v: the PMU, in a transaction
+ *
+ * What froze counters or ended the trigger has done so where they come from: a
+ * counter that ended the trigger may still be negative, and does not freeze.
+ */
+void ppc_vpmu_alert_if_loaded(PpcVPmu *v);
+
+/**
  * ppc_vpmu_notices - whether the moment at which a PMC turns negative matters
  * @v: the PMU
  * @pmc: 1 to PPC_VPMU_NR_PMCS

@@ -122,11 +122,10 @@ static void update_counter(PpcVPmu *v, unsigned pmc)
     pmu_set_alert(v->pmu, counter, ppc_vpmu_notices(v, pmc));
 }
 
-void ppc_vpmu_update(PpcVPmu *v)
+static void follow_registers(PpcVPmu *v)
 {
     unsigned pmc;
 
-    ppc_vpmu_alert_if_due(v, false);
     v->watches_siblings = false;
     for (pmc = 1; pmc <= PPC_VPMU_NR_PMCS; pmc++) {
         update_counter(v, pmc);
@@ -137,13 +136,20 @@ void ppc_vpmu_update(PpcVPmu *v)
     hreg_update_pmu_hflags(&v->cpu->env);
 }
 
+void ppc_vpmu_update(PpcVPmu *v)
+{
+    ppc_vpmu_alert_if_due(v, false);
+    follow_registers(v);
+}
+
+/* No condition begins by that. */
 void ppc_vpmu_state_changed(CPUPPCState *env)
 {
     PpcVPmu *v = env_archcpu(env)->vpmu;
 
     if (v) {
         pmu_begin(v->pmu);
-        ppc_vpmu_update(v);
+        follow_registers(v);
         pmu_commit(v->pmu);
     }
 }
@@ -187,7 +193,9 @@ void ppc_vpmu_load(CPUPPCState *env)
             pmu_write(v->pmu, counter_of(reg), env->spr[reg]);
         }
         env->spr[SPR_POWER_MMCR0] &= v->model->mmcr0;
-        ppc_vpmu_update(v);
+        env->spr[SPR_POWER_MMCR2] &= v->model->mmcr2;
+        ppc_vpmu_alert_if_loaded(v);
+        follow_registers(v);
         ppc_vpmu_update_interrupt(v);
         pmu_commit(v->pmu);
     }

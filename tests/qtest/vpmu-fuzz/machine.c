@@ -1,0 +1,269 @@
+/*
+ * Fuzzer of the virtual PMU: CPUs, what happens in them, and their state
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "io/channel-buffer.h"
+#include "migration/qemu-file.h"
+#include "migration/vmstate.h"
+#include "fuzz.h"
+
+CPUState *fuzz_cpu;
+
+static CPUState *cpus[2];
+
+/* The state that was saved, empty if none has been, and perhaps changed. */
+static GByteArray *saved;
+static bool changed;
+
+/* What the CPU's own thread would do is done in this one. */
+static void become(CPUState *cpu)
+{
+    fuzz_cpu = cpu;
+    current_cpu = cpu;
+}
+
+void fuzz_machine_start(void)
+{
+    for (int i = 0; i < ARRAY_SIZE(cpus); i++) {
+        cpus[i] = qemu_get_cpu(i);
+        g_assert(cpus[i]);
+        qemu_thread_get_self(cpus[i]->thread);
+        cpus[i]->thread_kicked = true;
+    }
+    saved = g_byte_array_new();
+    become(cpus[0]);
+}
+
+void fuzz_machine_begin(void)
+{
+    g_byte_array_set_size(saved, 0);
+    become(cpus[0]);
+}
+
+/*
+ * Events
+ */
+
+/* Translated code counts as its flags say, also what nobody reads any more. */
+static bool is_counted(PmuTally tally)
+{
+    switch (tally) {
+    case PMU_TALLY_INSNS:
+        return fuzz_cpu->tcg_cflags & CF_PMU_INSNS;
+    case PMU_TALLY_COND_TAKEN ... PMU_TALLY_FAR_BRANCHES:
+        return fuzz_cpu->tcg_cflags & CF_PMU_BRANCHES;
+    case PMU_TALLY_LOADS:
+    case PMU_TALLY_STORES:
+    case PMU_TALLY_FAILED_STORES:
+        return fuzz_cpu->tcg_cflags & CF_PMU_ACCESSES;
+    default:
+        return true;
+    }
+}
+
+PmuTallies fuzz_counted(PmuTallies events)
+{
+    PmuTallies counted = 0;
+
+    for (unsigned t = 0; fuzz_cpu->pmu && t < PMU_TALLY__MAX; t++) {
+        counted |= events >> t & 1 && is_counted(t) ? 1u << t : 0;
+    }
+    return counted;
+}
+
+/* A cell that is used up has the execution loop fold, behind the instruction. */
+void fuzz_happen(PmuTallies events, unsigned mode)
+{
+    PmuTallies counted = fuzz_counted(events);
+    bool used_up = false;
+
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        if (counted >> t & 1) {
+            used_up |= --*pmu_tcg_cell(fuzz_cpu, t, mode) <= 0;
+        }
+    }
+    if (used_up) {
+        pmu_fold(fuzz_cpu->pmu);
+    }
+}
+
+/* An instruction that reads takes itself back meanwhile. */
+
+void fuzz_begin_read(void)
+{
+    pmu_tcg_after_insn(fuzz_cpu);
+}
+
+void fuzz_end_read(void)
+{
+    pmu_tcg_before_insn(fuzz_cpu);
+}
+
+/*
+ * State
+ */
+
+
+/* In a stream, something follows: it is looked for subsections. */
+static const uint8_t what_follows[512];
+
+static void save(void)
+{
+    QIOChannelBuffer *buffer = qio_channel_buffer_new(1 << 15);
+    QEMUFile *f = qemu_file_new_output(QIO_CHANNEL(buffer));
+
+    g_assert(vmstate_save_state(f, fuzz_target.vmsd, fuzz_cpu, NULL) == 0);
+    g_assert(qemu_fflush(f) == 0);
+    changed = false;
+    g_byte_array_set_size(saved, 0);
+    g_byte_array_append(saved, buffer->data, buffer->usage);
+    g_byte_array_append(saved, what_follows, sizeof(what_follows));
+    qemu_fclose(f);
+    object_unref(OBJECT(buffer));
+}
+
+/* A CPU has what has happened in it until now, and in programs before. */
+static bool load(CPUState *cpu)
+{
+    QIOChannelBuffer *buffer = qio_channel_buffer_new(saved->len);
+    QEMUFile *f;
+    int ret;
+
+    memcpy(buffer->data, saved->data, saved->len);
+    buffer->usage = saved->len;
+    f = qemu_file_new_input(QIO_CHANNEL(buffer));
+    become(cpu);
+    ret = vmstate_load_state(f, fuzz_target.vmsd, cpu,
+                             fuzz_target.vmsd->version_id)
+          ?: qemu_file_get_error(f);
+    qemu_fclose(f);
+    object_unref(OBJECT(buffer));
+    return ret == 0;
+}
+
+static CPUState *other_cpu(void)
+{
+    return cpus[fuzz_cpu == cpus[0]];
+}
+
+static void load_own(CPUState *cpu)
+{
+    if (!load(cpu)) {
+        fprintf(stderr, "a CPU does not load what its like has saved\n");
+        abort();
+    }
+    fuzz_target.moved();
+    fuzz_target.check();
+}
+
+static void run_move(const uint64_t *arg)
+{
+    save();
+    fuzz_target.remember();
+    load_own(other_cpu());
+}
+
+static void run_savevm(const uint64_t *arg)
+{
+    save();
+    fuzz_target.remember();
+}
+
+static void make_loadvm(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_below(r, 2);
+}
+
+static void run_loadvm(const uint64_t *arg)
+{
+    if (saved->len && !changed) {
+        fuzz_target.recall();
+        load_own(arg[0] & 1 ? other_cpu() : fuzz_cpu);
+    }
+}
+
+static void run_check(const uint64_t *arg)
+{
+    fuzz_target.check();
+}
+
+const FuzzVerb fuzz_verbs[] = {
+    { "move", 0, 2, NULL, run_move },
+    { "savevm", 0, 1, NULL, run_savevm },
+    { "loadvm", 1, 1, make_loadvm, run_loadvm },
+    { "check", 0, 6, NULL, run_check },
+    { }
+};
+
+/*
+ * Changed streams
+ */
+
+uint64_t fuzz_streams_loaded, fuzz_streams_refused;
+
+/* The beginning of a section, which has its name in it. */
+static uint8_t *find_section(const char *name, size_t *size)
+{
+    uint8_t *at = memmem(saved->data, saved->len, name, strlen(name));
+
+    *size = at ? saved->len - (at - saved->data) : 0;
+    return at;
+}
+
+static uint8_t *section(uint64_t n, size_t *size)
+{
+    unsigned nr = g_strv_length((char **)fuzz_target.sections);
+
+    n %= nr + (fuzz_target.fixed_size > 0);
+    if (n < nr) {
+        return find_section(fuzz_target.sections[n], size);
+    }
+    *size = fuzz_target.fixed_size;
+    return saved->data + fuzz_target.fixed_section;
+}
+
+/* Most of what is near the beginning of a section are its registers. */
+static void make_poke(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_below(r, 8);
+    arg[1] = fuzz_chance(r, 4) ? fuzz_random(r) >> 32 : fuzz_below(r, 400);
+    arg[2] = fuzz_chance(r, 2) ? fuzz_number(r) & 0xff : 1 << fuzz_below(r, 8);
+}
+
+static void run_poke(const uint64_t *arg)
+{
+    size_t size = 0;
+    uint8_t *at = saved->len ? section(arg[0], &size) : NULL;
+
+    if (size) {
+        at[arg[1] % size] ^= arg[2];
+        changed = true;
+    }
+}
+
+static void run_load(const uint64_t *arg)
+{
+    if (!saved->len) {
+        return;
+    }
+    fuzz_expecting = false;
+    if (load(other_cpu())) {
+        fuzz_streams_loaded++;
+        fuzz_target.moved();
+        fuzz_target.check_legal();
+    } else {
+        fuzz_streams_refused++;
+        fuzz_target.begin();
+    }
+}
+
+const FuzzVerb fuzz_stream_verbs[] = {
+    { "save", 0, 0, NULL, run_savevm },
+    { "poke", 3, 0, make_poke, run_poke },
+    { "load", 0, 0, NULL, run_load },
+    { }
+};

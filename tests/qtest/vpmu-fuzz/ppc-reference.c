@@ -1,0 +1,464 @@
+/*
+ * Fuzzer of the virtual PMU: what Power's registers must hold
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "ppc-reference.h"
+
+#define NR_PMCS 6
+#define NEGATIVE BIT_ULL(31)
+#define T(name) BIT(PMU_TALLY_##name)
+
+static const RefPpc *pmu;
+RefPpcState ref_state;
+static RefPpcState remembered_state;
+
+static struct Registers {
+    uint64_t spr[REF_NR_SPRS];
+    uint64_t insns[4];
+} regs, remembered;
+
+/* MMCR0 */
+enum {
+    FC = 32, FCS, FCP, FCM1, FCM0, PMAE, FCECE,
+    TBEE = 41, BHRBA, EBE,
+    PMC1CE = 48, PMCJCE, TRIGGER, FCPC, PMAQ,
+    PMCCEXT = 54, CC56RUN, PMAO,
+    FC14 = 58, FC56,
+    FC14WAIT = 62, FCH,
+};
+
+/* MMCR2: of the nine bits of a counter */
+enum {
+    FCNS, FCNP0, FCNP1, FCNM1, FCNM0, FCNWAIT, FCNH,
+};
+
+static bool mmcr0(unsigned bit)
+{
+    return regs.spr[REF_MMCR0] & REF_BIT(bit);
+}
+
+static bool mmcr2(unsigned pmc, unsigned bit)
+{
+    return regs.spr[REF_MMCR2] & REF_BIT(9 * (pmc - 1) + bit);
+}
+
+static unsigned pmcc(void)
+{
+    return regs.spr[REF_MMCR0] >> (63 - 45) & 3;
+}
+
+/*
+ * What is counted
+ */
+
+static unsigned selector(unsigned pmc)
+{
+    return regs.spr[REF_MMCR1] >> 8 * (4 - pmc) & 0xff;
+}
+
+static unsigned unit(unsigned pmc)
+{
+    return regs.spr[REF_MMCR1] >> (64 - 4 * pmc) & 0xf;
+}
+
+/* PMC5 and PMC6 have one event each. */
+static const RefEvent fixed[] = {
+    { 5, 0, 0xfa, T(INSNS) }, { 6, 0, 0xf4, T(CYCLES) },
+};
+
+static const RefEvent *find_event(unsigned pmc)
+{
+    if (pmc >= 5) {
+        return &fixed[pmc - 5];
+    }
+    for (const RefEvent *const *list = pmu->events; *list; list++) {
+        for (const RefEvent *e = *list; e->tallies || e->marked; e++) {
+            if (e->sel == selector(pmc) && e->unit == unit(pmc)
+                && (!e->pmc || e->pmc == pmc)) {
+                return e;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_denied(unsigned pmc, const RefEvent *e)
+{
+    uint32_t code = pmc << 16 | e->unit << 12 | e->sel;
+
+    for (const uint32_t *d = pmu->denied; d && *d; d++) {
+        if (*d == code || *d == (code & 0xffff)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those that random sampling makes eligible. */
+static PmuTallies marked(void)
+{
+    uint64_t mmcra = regs.spr[REF_MMCRA];
+    unsigned mode = mmcra >> 1 & 3, eligible = mmcra >> 4 & 7;
+
+    if (!(mmcra & 1) || mode > 1 || (mode == 1 && eligible)) {
+        return 0;
+    }
+    return mode == 1 || eligible == 1 ? T(LOADS) | T(STORES)
+           : eligible == 0 ? T(INSNS)
+           : eligible == 5 ? T(LOADS)
+           : eligible == 7 ? T(STORES) : 0;
+}
+
+static PmuTallies tallies_of(unsigned pmc)
+{
+    const RefEvent *e = find_event(pmc);
+
+    return !e ? 0 : e->marked ? marked() : e->tallies;
+}
+
+/*
+ * When it is counted
+ */
+
+static bool frozen_by_privilege(unsigned pmc, unsigned mode)
+{
+    bool hv = mode & REF_HV;
+
+    if (mode & REF_PRIVILEGED) {
+        return hv ? mmcr0(FCH) || mmcr2(pmc, FCNH)
+                  : mmcr0(FCS) || mmcr2(pmc, FCNS);
+    }
+    if (mmcr2(pmc, FCNP0) || (hv && mmcr2(pmc, FCNP1))) {
+        return true;
+    }
+    return mmcr0(FCPC) ? mmcr0(FCP) == hv : mmcr0(FCP);
+}
+
+static bool frozen_by_latch(unsigned pmc, const RefEvent *e)
+{
+    if (ref_state.run) {
+        return false;
+    }
+    return e->needs_run || mmcr2(pmc, FCNWAIT)
+           || (pmc >= 5 ? !mmcr0(CC56RUN)
+                        : mmcr0(FC14WAIT) && !e->runs_always);
+}
+
+static bool is_outside(unsigned pmc)
+{
+    return pmc >= 5 && pmcc() == 3;
+}
+
+static bool counts(unsigned pmc, unsigned mode)
+{
+    const RefEvent *e = find_event(pmc);
+
+    if (!e || is_denied(pmc, e)) {
+        return false;
+    }
+    if (is_outside(pmc)) {
+        return ref_state.run || mmcr0(CC56RUN);
+    }
+    return !mmcr0(FC) && !mmcr0(ref_state.pmm ? FCM1 : FCM0)
+           && !mmcr2(pmc, ref_state.pmm ? FCNM1 : FCNM0)
+           && !(pmc > 1 && mmcr0(TRIGGER))
+           && !mmcr0(pmc >= 5 ? FC56 : FC14)
+           && !frozen_by_latch(pmc, e) && !frozen_by_privilege(pmc, mode);
+}
+
+/*
+ * Alerts
+ */
+
+static uint64_t *pmc_value(unsigned pmc)
+{
+    return &regs.spr[REF_PMC1 + pmc - 1];
+}
+
+static bool is_enabled(unsigned pmc)
+{
+    return mmcr0(pmc == 1 ? PMC1CE : PMCJCE) && !is_outside(pmc);
+}
+
+/* The first counter that is negative, and whose condition is enabled. */
+static unsigned first_negative(void)
+{
+    for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
+        if (is_enabled(pmc) && *pmc_value(pmc) & NEGATIVE) {
+            return pmc;
+        }
+    }
+    return 0;
+}
+
+static void update_ebb(void)
+{
+    const uint64_t ge = REF_BIT(0), pme = REF_BIT(31), eeo = REF_BIT(62),
+                   pmeo = REF_BIT(63);
+
+    if (ref_state.bescr & pme && mmcr0(EBE) && mmcr0(PMAO)) {
+        ref_state.bescr ^= pme;
+        ref_state.bescr |= pmeo;
+    }
+    ref_state.ebb = ref_state.bescr & ge && ref_state.bescr & (pmeo | eeo);
+}
+
+static void update_interrupt(void)
+{
+    ref_state.perfm = mmcr0(PMAO) && !mmcr0(EBE);
+    update_ebb();
+}
+
+static void take_sample_206(void)
+{
+    const uint64_t sdsync = REF_BIT(20), sihv = REF_BIT(21),
+                   sipr = REF_BIT(22), siar = REF_BIT(35), sdar = REF_BIT(36);
+
+    regs.spr[REF_MMCRA] &= ~(sdsync | sihv | sipr | siar | sdar);
+    regs.spr[REF_MMCRA] |= siar
+                           | (ref_state.mode & REF_PRIVILEGED ? 0 : sipr)
+                           | (ref_state.mode & REF_HV ? sihv : 0);
+}
+
+/* Nothing is known of data in a CPU that executes nothing. */
+static void take_sample(void)
+{
+    PmuTallies type = tallies_of(first_negative());
+
+    regs.spr[REF_SIAR] = ref_state.nip;
+    regs.spr[REF_SDAR] = 0;
+    regs.spr[REF_SIER2] = 0;
+    regs.spr[REF_SIER3] = 0;
+    if (pmu->isa == 206) {
+        take_sample_206();
+        return;
+    }
+    regs.spr[REF_SIER] = REF_BIT(41)
+                         | (ref_state.mode & REF_PRIVILEGED ? 0 : REF_BIT(38))
+                         | (ref_state.mode & REF_HV ? REF_BIT(39) : 0)
+                         | (type == T(LOADS) ? REF_BIT(48) : 0)
+                         | (type == T(STORES) ? REF_BIT(47) : 0);
+}
+
+static void alert(void)
+{
+    take_sample();
+    regs.spr[REF_MMCR0] &= ~(REF_BIT(PMAE) | REF_BIT(PMAQ));
+    regs.spr[REF_MMCR0] |= REF_BIT(PMAO);
+    update_interrupt();
+}
+
+/* FCECE has no effect as long as counters wait for the trigger. */
+static void look(void)
+{
+    bool due = first_negative();
+
+    if (mmcr0(TRIGGER)) {
+        if (due || *pmc_value(1) & NEGATIVE) {
+            regs.spr[REF_MMCR0] &= ~REF_BIT(TRIGGER);
+        }
+    } else if (due && mmcr0(FCECE)) {
+        regs.spr[REF_MMCR0] |= REF_BIT(FC);
+    }
+    if (due && mmcr0(PMAE)) {
+        alert();
+    }
+}
+
+void ref_write_bescr(uint64_t val)
+{
+    ref_state.bescr = val;
+    update_ebb();
+}
+
+/*
+ * Events
+ */
+
+/* Returns whether it has become negative, and that matters. */
+static bool advance(unsigned pmc, PmuTallies events, unsigned mode,
+                    unsigned cycles)
+{
+    PmuTallies counted = tallies_of(pmc);
+    unsigned by = ctpop32(counted & events)
+                  + (counted & T(CYCLES) ? cycles : 0);
+    uint64_t *value = pmc_value(pmc), before = *value;
+
+    if (!by || !counts(pmc, mode)) {
+        return false;
+    }
+    *value = (uint32_t)(before + by);
+    return before < NEGATIVE && *value & NEGATIVE
+           && (is_enabled(pmc) || (pmc == 1 && mmcr0(TRIGGER)));
+}
+
+static unsigned cycles_of_next(unsigned mode)
+{
+    uint64_t before = regs.insns[mode]++ * pmu->cpi / 1000;
+
+    return regs.insns[mode] * pmu->cpi / 1000 - before;
+}
+
+void ref_happen(PmuTallies events, unsigned mode)
+{
+    bool negative = false;
+    unsigned cycles;
+
+    if (!pmu) {
+        return;
+    }
+    cycles = events & T(INSNS) ? cycles_of_next(mode) : 0;
+    for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
+        negative |= advance(pmc, events, mode, cycles);
+    }
+    if (negative) {
+        look();
+    }
+}
+
+void ref_begin_cycle(void)
+{
+    memset(regs.insns, 0, sizeof(regs.insns));
+}
+
+/*
+ * Registers
+ */
+
+static bool is_group_a(unsigned reg)
+{
+    return reg == REF_MMCR0 || reg == REF_MMCR2 || reg == REF_MMCRA
+           || (reg >= REF_PMC1 && reg <= REF_PMC6);
+}
+
+static unsigned privileged_number(unsigned spr)
+{
+    return spr | 16;
+}
+
+static bool is_problem_state(void)
+{
+    return !(ref_state.mode & REF_PRIVILEGED);
+}
+
+static bool may_be_seen(unsigned reg)
+{
+    switch (pmcc()) {
+    case 0:
+        return is_group_a(reg) || !mmcr0(PMCCEXT);
+    case 1:
+        return false;
+    case 2:
+        return true;
+    default:
+        return reg != REF_PMC1 + 4 && reg != REF_PMC6;
+    }
+}
+
+RefAccess ref_access(unsigned spr, bool write)
+{
+    unsigned reg = privileged_number(spr);
+
+    if (!is_problem_state()) {
+        return REF_ALLOWED;
+    }
+    if (!pmu) {
+        return REF_UNAVAILABLE;
+    }
+    if (write && pmcc() == 0) {
+        return REF_ILLEGAL;
+    }
+    if (!may_be_seen(reg)) {
+        return REF_UNAVAILABLE;
+    }
+    return write && !is_group_a(reg) ? REF_ILLEGAL : REF_ALLOWED;
+}
+
+static uint64_t bits_in_problem_state(unsigned reg)
+{
+    uint64_t bits = 0;
+
+    switch (reg) {
+    case REF_MMCR0:
+        return REF_BIT(FC) | REF_BIT(PMAE) | REF_BIT(PMAO);
+    case REF_MMCR2:
+        for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
+            bits |= REF_BIT(9 * (pmc - 1) + FCNP0);
+        }
+        return bits;
+    case REF_SIER:
+        return MAKE_64BIT_MASK(0, 23);
+    default:
+        return UINT64_MAX;
+    }
+}
+
+uint64_t ref_writable(unsigned spr)
+{
+    unsigned reg = privileged_number(spr);
+
+    if (reg >= REF_PMC1 && reg <= REF_PMC6) {
+        return UINT32_MAX;
+    }
+    return reg != REF_MMCR0 ? UINT64_MAX
+           : pmu->isa == 206 ? 0xffc0e0b3
+           : pmu->isa < 310 ? 0xfffcf9b3 : 0xfffcfbb3;
+}
+
+uint64_t ref_peek(unsigned spr)
+{
+    return regs.spr[privileged_number(spr)];
+}
+
+uint64_t ref_read(unsigned spr)
+{
+    uint64_t val = pmu ? ref_peek(spr) : 0;
+
+    return is_problem_state() ? val & bits_in_problem_state(spr | 16) : val;
+}
+
+void ref_write(unsigned spr, uint64_t val)
+{
+    unsigned reg = privileged_number(spr);
+    uint64_t bits = is_problem_state() ? bits_in_problem_state(reg)
+                                       : UINT64_MAX;
+
+    if (!pmu || (spr != reg && !is_group_a(reg))) {
+        return;
+    }
+    val = (val & bits) | (regs.spr[reg] & ~bits);
+    regs.spr[reg] = val & ref_writable(reg);
+    if (reg == REF_MMCR0) {
+        update_interrupt();
+    }
+    look();
+}
+
+void ref_init(const RefPpc *which)
+{
+    pmu = which;
+}
+
+void ref_reset(void)
+{
+    memset(regs.spr, 0, sizeof(regs.spr));
+    regs.spr[REF_MMCR0] = REF_BIT(FC);
+    ref_state.bescr = 0;
+    update_interrupt();
+}
+
+void ref_remember(void)
+{
+    remembered = regs;
+    remembered_state = ref_state;
+}
+
+void ref_recall(void)
+{
+    regs = remembered;
+    ref_state = remembered_state;
+}

@@ -1,0 +1,149 @@
+/*
+ * Fuzzer of the virtual PMU: what Power's registers must hold
+ *
+ * The registers by the architecture's words, bits numbered as there, and
+ * counters that take one event at a time.  Nothing is shared with the PMU but
+ * the numbers of tallies.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef VPMU_FUZZ_PPC_REFERENCE_H
+#define VPMU_FUZZ_PPC_REFERENCE_H
+
+#include "hw/pmu/pmu-engine.h"
+
+#define REF_BIT(n) (1ull << (63 - (n)))
+
+/* Modes: a sum of these. */
+#define REF_PRIVILEGED 1
+#define REF_HV         2
+
+/* Registers by their numbers; those for problem state are less by 16. */
+enum {
+    REF_SIER2 = 752, REF_SIER3, REF_MMCR3,
+    REF_SIER = 784, REF_MMCR2, REF_MMCRA, REF_PMC1,
+    REF_PMC6 = REF_PMC1 + 5,
+    REF_MMCR0 = 795, REF_SIAR, REF_SDAR, REF_MMCR1,
+    REF_NR_SPRS,
+};
+
+/**
+ * struct RefEvent - what a selector counts
+ * @pmc: on this counter; 0 is any
+ * @unit: the unit
+ * @sel: the selector
+ * @tallies: a set of PmuTally
+ * @needs_run: only with CTRL[RUN]
+ * @runs_always: whatever MMCR0[FC1-4WAIT] says
+ * @marked: what MMCRA says, not @tallies
+ */
+typedef struct RefEvent {
+    uint8_t pmc, unit, sel;
+    PmuTallies tallies;
+    bool needs_run, runs_always, marked;
+} RefEvent;
+
+/**
+ * struct RefPpc - a PMU
+ * @isa: 206, 207, 300 or 310: the architecture
+ * @hv: it has hypervisor mode
+ * @cpi: cycles of 1000 instructions
+ * @events: lists of events, ended by NULL; each ends with no tallies
+ * @denied: event codes as 0xPUxSS that are not counted, ended by 0; or NULL
+ */
+typedef struct RefPpc {
+    unsigned isa;
+    bool hv;
+    unsigned cpi;
+    const RefEvent *const *events;
+    const uint32_t *denied;
+} RefPpc;
+
+/**
+ * enum RefAccess - what becomes of an access; the numbers are PpcAccess's
+ */
+typedef enum RefAccess {
+    REF_ALLOWED,
+    REF_UNAVAILABLE,
+    REF_ILLEGAL,
+} RefAccess;
+
+/**
+ * struct RefPpcState - what the guest sees of it besides
+ * @mode: in which the CPU is, a sum of REF_*
+ * @pmm: MSR[PMM]
+ * @run: CTRL[RUN]
+ * @nip: where the CPU is
+ * @bescr: BESCR
+ * @perfm: the interrupt is pending
+ * @ebb: an event-based branch is pending
+ */
+typedef struct RefPpcState {
+    unsigned mode;
+    bool pmm, run;
+    uint64_t nip, bescr;
+    bool perfm, ebb;
+} RefPpcState;
+
+extern RefPpcState ref_state;
+
+/**
+ * ref_init - the reference is to be this PMU; NULL if there is none
+ */
+void ref_init(const RefPpc *pmu);
+
+/**
+ * ref_reset - what a reset does to the registers
+ */
+void ref_reset(void);
+
+/**
+ * ref_access - what an instruction is answered
+ */
+RefAccess ref_access(unsigned spr, bool write);
+
+/**
+ * ref_read - what it reads, if it may
+ */
+uint64_t ref_read(unsigned spr);
+
+/**
+ * ref_write - what it writes, if it may
+ */
+void ref_write(unsigned spr, uint64_t val);
+
+/**
+ * ref_peek - all of a register
+ */
+uint64_t ref_peek(unsigned spr);
+
+/**
+ * ref_write_bescr - BESCR has been written
+ */
+void ref_write_bescr(uint64_t val);
+
+/**
+ * ref_happen - let events happen, one of each, at the same time
+ *
+ * Instructions take their cycles along.
+ */
+void ref_happen(PmuTallies events, unsigned mode);
+
+/**
+ * ref_begin_cycle - no part of a cycle has gone by
+ */
+void ref_begin_cycle(void);
+
+/**
+ * ref_remember, ref_recall - take a copy of all that, and use it
+ */
+void ref_remember(void);
+void ref_recall(void);
+
+/**
+ * ref_writable - the bits that a register can hold
+ */
+uint64_t ref_writable(unsigned spr);
+
+#endif /* VPMU_FUZZ_PPC_REFERENCE_H */

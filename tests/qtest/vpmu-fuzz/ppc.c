@@ -1,0 +1,562 @@
+/*
+ * Fuzzer of the virtual PMU: Power's faces
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "cpu.h"
+#include "helper_regs.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "hw/ppc/ppc.h"
+#include "vpmu/internal.h"
+#include "fuzz.h"
+#include "ppc-reference.h"
+
+#define NR_MODES 4
+#define MAX_EVENTS 0xfff
+
+/* Where a CPU is that executes nothing. */
+#define NIP 0x1000
+
+#define T(name) BIT(PMU_TALLY_##name)
+
+#define TAKEN (T(COND_TAKEN) | T(JUMPS) | T(INDIRECT_JUMPS) | T(CALLS)    \
+               | T(INDIRECT_CALLS) | T(RETURNS) | T(FAR_BRANCHES))
+#define BRANCHES (TAKEN | T(COND_NOT_TAKEN))
+
+/*
+ * Faces
+ */
+
+#define NEEDS_RUN   .needs_run = true
+#define RUNS_ALWAYS .runs_always = true
+#define MARKED      .marked = true
+
+static const RefEvent common_events[] = {
+    { 0, 0, 0x02, T(INSNS) },
+    { 0, 0, 0x1e, T(CYCLES) },
+    { 1, 0, 0x68, BRANCHES },
+    { 0, 0, 0xf2, T(INSNS) },
+    { 1, 0, 0xfa, T(CYCLES), NEEDS_RUN },
+    { 2, 0, 0x0c, T(CYCLES), NEEDS_RUN },
+    { 2, 0, 0xf0, T(STORES) },
+    { 2, 0, 0xf4, T(CYCLES), NEEDS_RUN },
+    { 2, 0, 0xf8, T(INTERRUPTS) },
+    { 3, 0, 0xf4, T(INSNS), NEEDS_RUN },
+    { 3, 0, 0xfc, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
+    { 4, 0, 0xfa, T(INSNS), NEEDS_RUN },
+    { 4, 0, 0xfc, T(ITLB_MISSES) },
+    { }
+};
+
+static const RefEvent isa207_events[] = {
+    { 1, 0, 0xf0, T(CYCLES), RUNS_ALWAYS },
+    { 2, 0, 0xfa, TAKEN },
+    { 1, 0xe, 0x58, T(FAILED_STORES) },
+    { 1, 0, 0xe0, MARKED },
+    { 2, 0, 0x30, MARKED },
+    { 3, 0, 0x30, MARKED },
+    { 4, 0, 0xe0, MARKED },
+    { }
+};
+
+static const RefEvent power7_events[] = {
+    { 2, 0, 0x04, TAKEN },
+    { 0, 0xc, 0x80, T(LOADS) },
+    { }
+};
+
+static const RefEvent power8_events[] = {
+    { 1, 0, 0xee, T(LOADS) },
+    { 4, 0, 0x60, BRANCHES },
+    { }
+};
+
+static const RefEvent power9_events[] = {
+    { 1, 0, 0x12, BRANCHES },
+    { 1, 0, 0xfc, T(LOADS) },
+    { 4, 0, 0x3e, T(LOADS) },
+    { }
+};
+
+static const RefEvent power10_events[] = {
+    { 1, 0, 0xfc, T(LOADS) },
+    { 4, 0, 0x30, T(INSNS) },
+    { 4, 0, 0x3e, T(LOADS) },
+    { }
+};
+
+#define EVENTS(...) ((const RefEvent *const[]) { __VA_ARGS__, NULL })
+#define LISTS206 EVENTS(power7_events, common_events)
+#define LISTS207(own) EVENTS(own, isa207_events, common_events)
+
+static const uint32_t denied[] = { 0x02, 0x200f4, 0x600f4, 0 };
+
+#define RAW(code) "{\"format\":\"raw\",\"code\":" #code "}"
+#define DENY                                                              \
+    "-object '{\"qom-type\":\"kvm-pmu-filter\",\"id\":\"f\","               \
+    "\"action\":\"deny\",\"events\":["                                      \
+    RAW(2) "," RAW(131316) "," RAW(393460) "]}' "
+
+#define PSERIES "-accel tcg -machine pseries -cpu "
+#define POWERNV "-m 2G -accel tcg -machine powernv"
+#define PMU(level, lists, ...) \
+    &(const RefPpc) { .isa = level, .cpi = 1000, .events = lists, __VA_ARGS__ }
+
+static const FuzzFace faces[] = {
+    { "power7", PSERIES "POWER7", PMU(206, LISTS206) },
+    { "power8", PSERIES "POWER8", PMU(207, LISTS207(power8_events)) },
+    { "power9", PSERIES "POWER9", PMU(300, LISTS207(power9_events)) },
+    { "power10", PSERIES "POWER10", PMU(310, LISTS207(power10_events)) },
+    { "power9-cpi", PSERIES "POWER9,pmu-cpi=1500",
+      PMU(300, LISTS207(power9_events), .cpi = 1500) },
+    { "power9-deny", DENY "-accel tcg,pmu-filter=f -machine pseries "
+      "-cpu POWER9", PMU(300, LISTS207(power9_events), .denied = denied) },
+    { "powernv8", POWERNV "8",
+      PMU(207, LISTS207(power8_events), .hv = true) },
+    { "powernv9", POWERNV "9",
+      PMU(300, LISTS207(power9_events), .hv = true) },
+    { "powernv10", POWERNV "10",
+      PMU(310, LISTS207(power10_events), .hv = true) },
+    { "power9-off", PSERIES "POWER9,pmu=off", NULL },
+};
+
+static const RefPpc *pmu;
+
+static PowerPCCPU *cpu(void)
+{
+    return POWERPC_CPU(fuzz_cpu);
+}
+
+static CPUPPCState *env(void)
+{
+    return &cpu()->env;
+}
+
+/*
+ * Registers
+ */
+
+static const uint16_t registers[] = {
+    REF_MMCR0, REF_MMCR1, REF_MMCRA, REF_SIAR, REF_SDAR,
+    REF_PMC1, REF_PMC1 + 1, REF_PMC1 + 2, REF_PMC1 + 3, REF_PMC1 + 4, REF_PMC6,
+    /* since Power ISA 2.07 */
+    REF_MMCR2, REF_SIER,
+    /* since Power ISA 3.1 */
+    REF_MMCR3, REF_SIER2, REF_SIER3,
+};
+
+static unsigned nr_registers(void)
+{
+    unsigned isa = pmu ? pmu->isa : 300;
+
+    return isa == 206 ? 11 : isa < 310 ? 13 : 16;
+}
+
+static const char *name_of(const char *what, unsigned spr)
+{
+    static char name[40];
+
+    snprintf(name, sizeof(name), "%s %u", what, spr);
+    return name;
+}
+
+/* Other numbers are not for problem state, whatever the PMU says. */
+static unsigned number_for(uint64_t spr)
+{
+    spr %= REF_NR_SPRS;
+    return ref_state.mode & REF_PRIVILEGED ? spr : spr & ~16u;
+}
+
+/* Without a hypervisor to say otherwise. */
+static RefAccess access_to(unsigned spr, bool write)
+{
+    switch (ppc_vpmu_check_access(env(), spr, write)) {
+    case PPC_VPMU_ALLOWED:
+        return REF_ALLOWED;
+    case PPC_VPMU_UNAVAILABLE:
+        return REF_UNAVAILABLE;
+    case PPC_VPMU_ILLEGAL:
+        return REF_ILLEGAL;
+    default:
+        return -1;
+    }
+}
+
+static uint64_t mfspr(unsigned spr)
+{
+    uint64_t val = 0;
+
+    if (cpu()->vpmu) {
+        fuzz_begin_read();
+        pmu_tcg_before_insn(fuzz_cpu);
+        val = ppc_vpmu_read(cpu()->vpmu, spr);
+        pmu_tcg_after_insn(fuzz_cpu);
+        fuzz_end_read();
+    }
+    return val;
+}
+
+static void check_pending(void)
+{
+    uint32_t pending = env()->pending_interrupts;
+
+    fuzz_expect("pending PERFM", !!(pending & PPC_INTERRUPT_PERFM),
+                ref_state.perfm);
+    fuzz_expect("pending EBB", !!(pending & PPC_INTERRUPT_EBB),
+                ref_state.ebb);
+    fuzz_expect("BESCR", env()->spr[SPR_BESCR], ref_state.bescr);
+}
+
+static unsigned any_register(FuzzRandom *r)
+{
+    unsigned spr = registers[fuzz_below(r, nr_registers())];
+
+    return fuzz_chance(r, 6) ? spr - 16
+           : fuzz_chance(r, 4) ? REF_MMCR0 : spr;
+}
+
+static void make_mfspr(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = any_register(r);
+}
+
+static bool is_known(unsigned spr)
+{
+    for (unsigned i = 0; i < nr_registers(); i++) {
+        if (registers[i] == (spr | 16)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void run_mfspr(const uint64_t *arg)
+{
+    unsigned spr = number_for(arg[0]);
+    RefAccess access = ref_access(spr, false);
+
+    if (!is_known(spr)) {
+        return;
+    }
+    fuzz_expect(name_of("reading", spr), access_to(spr, false), access);
+    if (access == REF_ALLOWED) {
+        fuzz_expect(name_of("register", spr), mfspr(spr), ref_read(spr));
+    }
+}
+
+/* An event that the reference knows, for each counter. */
+static uint64_t any_mmcr1(FuzzRandom *r)
+{
+    uint64_t val = fuzz_chance(r, 20) ? fuzz_random(r) & 0x0000ffff00000000
+                                      : 0;
+
+    for (unsigned pmc = 1; pmc <= 4; pmc++) {
+        const RefEvent *e;
+        unsigned n = 0;
+
+        do {
+            const RefEvent *const *list = pmu->events;
+
+            list += fuzz_below(r, list[2] ? 3 : 2);
+            for (n = 0; (*list)[n].tallies || (*list)[n].marked;) {
+                n++;
+            }
+            e = *list + fuzz_below(r, n);
+        } while (e->pmc && e->pmc != pmc && !fuzz_chance(r, 10));
+        val |= (uint64_t)e->sel << 8 * (4 - pmc);
+        val |= (uint64_t)e->unit << (64 - 4 * pmc);
+    }
+    return val;
+}
+
+/* Mostly something counts. */
+static uint64_t any_mmcr0(FuzzRandom *r)
+{
+    uint64_t freeze = REF_BIT(32) | REF_BIT(33) | REF_BIT(34) | REF_BIT(35)
+                      | REF_BIT(36) | REF_BIT(58) | REF_BIT(59) | REF_BIT(62)
+                      | REF_BIT(63) | REF_BIT(51);
+    uint64_t val = fuzz_bits(r, 0xfffcfbb3);
+
+    if (!fuzz_chance(r, 4)) {
+        val &= ~(freeze & ~(fuzz_random(r) & fuzz_random(r) & fuzz_random(r)));
+    }
+    return val;
+}
+
+static void make_mtspr(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = any_register(r);
+    switch (arg[0] | 16) {
+    case REF_MMCR0:
+        arg[1] = any_mmcr0(r);
+        break;
+    case REF_MMCR1:
+        arg[1] = pmu ? any_mmcr1(r) : fuzz_number(r);
+        break;
+    case REF_MMCR2:
+        arg[1] = fuzz_random(r) & fuzz_random(r) & fuzz_random(r);
+        break;
+    case REF_PMC1 ... REF_PMC6:
+        arg[1] = fuzz_chance(r, 4) ? fuzz_number(r)
+                 : 0x80000000 - fuzz_below(r, 1 << fuzz_below(r, 9));
+        break;
+    default:
+        arg[1] = fuzz_number(r);
+    }
+}
+
+static void run_mtspr(const uint64_t *arg)
+{
+    unsigned spr = number_for(arg[0]);
+    RefAccess access = ref_access(spr, true);
+
+    if (!is_known(spr)) {
+        return;
+    }
+    fuzz_expect(name_of("writing", spr), access_to(spr, true), access);
+    if (access == REF_ALLOWED) {
+        ref_write(spr, arg[1]);
+        if (cpu()->vpmu) {
+            ppc_vpmu_write(cpu()->vpmu, spr, arg[1]);
+        }
+    }
+    check_pending();
+}
+
+/*
+ * What happens
+ */
+
+static void let_happen(PmuTallies events, unsigned mode, uint64_t n)
+{
+    const PmuTallies insns = T(INSNS);
+
+    for (; n > 0; n--) {
+        ref_happen((events & ~insns) | fuzz_counted(events & insns), mode);
+        fuzz_happen(events, mode);
+    }
+    check_pending();
+}
+
+static void make_insns(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_below(r, NR_MODES);
+    arg[1] = 1 + fuzz_below(r, 1 << fuzz_below(r, 8));
+}
+
+static void run_insns(const uint64_t *arg)
+{
+    let_happen(T(INSNS), arg[0] % NR_MODES, arg[1] & MAX_EVENTS);
+}
+
+static const PmuTally kinds[] = {
+    PMU_TALLY_COND_TAKEN, PMU_TALLY_COND_NOT_TAKEN, PMU_TALLY_JUMPS,
+    PMU_TALLY_INDIRECT_JUMPS, PMU_TALLY_CALLS, PMU_TALLY_RETURNS,
+    PMU_TALLY_LOADS, PMU_TALLY_STORES, PMU_TALLY_FAILED_STORES,
+};
+
+static void make_retire(FuzzRandom *r, uint64_t *arg)
+{
+    make_insns(r, arg);
+    arg[2] = fuzz_below(r, ARRAY_SIZE(kinds));
+}
+
+static void run_retire(const uint64_t *arg)
+{
+    let_happen(T(INSNS) | BIT(kinds[arg[2] % ARRAY_SIZE(kinds)]),
+               arg[0] % NR_MODES, arg[1] & MAX_EVENTS);
+}
+
+static const PmuTally others[] = {
+    PMU_TALLY_INTERRUPTS, PMU_TALLY_DTLB_LOAD_MISSES,
+    PMU_TALLY_DTLB_STORE_MISSES, PMU_TALLY_ITLB_MISSES,
+};
+
+static void make_other(FuzzRandom *r, uint64_t *arg)
+{
+    make_insns(r, arg);
+    arg[2] = fuzz_below(r, ARRAY_SIZE(others));
+}
+
+static void run_other(const uint64_t *arg)
+{
+    let_happen(BIT(others[arg[2] % ARRAY_SIZE(others)]), arg[0] % NR_MODES,
+               arg[1] & MAX_EVENTS);
+}
+
+static void set_msr(void)
+{
+    env()->msr = (ref_state.mode & REF_PRIVILEGED ? 0 : 1ull << MSR_PR)
+                 | (ref_state.mode & REF_HV ? 1ull << MSR_HV : 0)
+                 | (ref_state.pmm ? 1ull << MSR_PMM : 0);
+    hreg_compute_hflags(env());
+    ppc_vpmu_state_changed(env());
+}
+
+static void make_msr(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_chance(r, 2) ? REF_PRIVILEGED : fuzz_below(r, NR_MODES);
+    arg[1] = fuzz_chance(r, 4);
+}
+
+static void run_msr(const uint64_t *arg)
+{
+    ref_state.mode = arg[0] % NR_MODES & ~(pmu && pmu->hv ? 0 : REF_HV);
+    ref_state.pmm = arg[1] & 1;
+    set_msr();
+    check_pending();
+}
+
+/* Of a core with one thread. */
+static void set_run(bool run)
+{
+    env()->spr[SPR_CTRL] = run ? CTRL_ALONE : 0;
+    ppc_vpmu_state_changed(env());
+}
+
+static void make_run(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = !fuzz_chance(r, 3);
+}
+
+static void run_run(const uint64_t *arg)
+{
+    ref_state.run = arg[0] & 1;
+    set_run(ref_state.run);
+    check_pending();
+}
+
+static void make_bescr(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_random(r) & (REF_BIT(0) | REF_BIT(31) | REF_BIT(62)
+                               | REF_BIT(63));
+}
+
+static void run_bescr(const uint64_t *arg)
+{
+    if (pmu && pmu->isa > 206) {
+        env()->spr[SPR_BESCR] = arg[0];
+        ppc_vpmu_update_ebb(env());
+        ref_write_bescr(arg[0]);
+        check_pending();
+    }
+}
+
+static void run_bhrb(const uint64_t *arg)
+{
+    ppc_vpmu_bhrb_used(env());
+}
+
+/* All that a reset leaves as it is not the PMU's is set again. */
+static void run_reset(const uint64_t *arg)
+{
+    cpu_reset(fuzz_cpu);
+    fuzz_cpu->halted = 0;
+    env()->nip = NIP;
+    env()->spr[SPR_HFSCR] = UINT64_MAX;
+    env()->spr[SPR_BESCR] = 0;
+    ref_state = (RefPpcState) {
+        .mode = REF_PRIVILEGED, .run = true, .nip = NIP,
+    };
+    ref_reset();
+    set_msr();
+    set_run(true);
+}
+
+static const FuzzVerb verbs[] = {
+    { "mtspr", 2, 60, make_mtspr, run_mtspr },
+    { "mfspr", 1, 20, make_mfspr, run_mfspr },
+    { "insns", 2, 25, make_insns, run_insns },
+    { "retire", 3, 25, make_retire, run_retire },
+    { "other", 3, 15, make_other, run_other },
+    { "msr", 2, 12, make_msr, run_msr },
+    { "run", 1, 8, make_run, run_run },
+    { "bescr", 1, 6, make_bescr, run_bescr },
+    { "bhrb", 0, 2, NULL, run_bhrb },
+    { "reset", 0, 1, NULL, run_reset },
+    { }
+};
+
+/*
+ * The machine
+ */
+
+static void start(const FuzzFace *face)
+{
+    pmu = face->data;
+    ref_init(pmu);
+    g_assert(!pmu == !cpu()->vpmu);
+}
+
+static void align_cycles(void)
+{
+    ref_begin_cycle();
+    for (unsigned mode = 0; pmu && mode < NR_MODES; mode++) {
+        uint64_t insns = pmu_tcg_ops.tally(pmu_engine(fuzz_cpu->pmu),
+                                           PMU_TALLY_INSNS, mode);
+
+        *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, mode) -= insns & 1;
+    }
+}
+
+static void begin(void)
+{
+    run_reset(NULL);
+    align_cycles();
+}
+
+/* As a debugger sees it, nothing is noticed by that; then as the guest does. */
+static void check(void)
+{
+    for (unsigned i = 0; i < nr_registers() && pmu; i++) {
+        fuzz_expect(name_of("debugger's register", registers[i]),
+                    ppc_vpmu_debug_read(env(), registers[i]),
+                    ref_peek(registers[i]));
+    }
+    for (unsigned i = 0; i < nr_registers(); i++) {
+        run_mfspr(&(const uint64_t) { registers[i] });
+    }
+    check_pending();
+}
+
+static void check_legal(void)
+{
+    if (pmu && pmu->isa == 206 && env()->spr[SPR_POWER_MMCR2]) {
+        fprintf(stderr, "there is an MMCR2\n");
+        abort();
+    }
+    for (unsigned i = 0; i < nr_registers() && pmu; i++) {
+        uint64_t val = ppc_vpmu_peek(cpu()->vpmu, registers[i]);
+
+        if (val & ~ref_writable(registers[i])) {
+            fprintf(stderr, "register %u holds 0x%" PRIx64 "\n", registers[i],
+                    val);
+            abort();
+        }
+    }
+}
+
+static void moved(void)
+{
+}
+
+const FuzzTarget fuzz_target = {
+    .faces = faces,
+    .nr_faces = ARRAY_SIZE(faces),
+    .verbs = verbs,
+    .vmsd = &vmstate_ppc_cpu,
+    .sections = (const char *const[]) { "cpu/vpmu", "cpu/bhrb", NULL },
+    /* Unused, GPRs, CR, NIP; then SPRs */
+    .fixed_section = 8 + 32 * 8 + 8 * 4 + 8 + REF_SIER2 * 8,
+    .fixed_size = (SPR_BESCR + 1 - REF_SIER2) * 8,
+    .start = start,
+    .begin = begin,
+    .check = check,
+    .check_legal = check_legal,
+    .remember = ref_remember,
+    .recall = ref_recall,
+    .moved = moved,
+};

@@ -1,0 +1,615 @@
+/*
+ * Fuzzer of the virtual PMU: what x86's registers must hold
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "x86-reference.h"
+
+#define MAX_COUNTERS 12
+#define WIDTH 48
+
+static const RefX86 *pmu;
+RefX86State ref_state;
+
+static struct Registers {
+    uint64_t evtsel[8];
+    uint64_t value[MAX_COUNTERS];
+    uint64_t owed[MAX_COUNTERS];
+    uint64_t fixed_ctrl, global_ctrl, status, debugctl;
+    uint64_t insns[8];
+} regs, remembered;
+
+/*
+ * Selectors
+ */
+
+#define USR   BIT_ULL(16)
+#define OS    BIT_ULL(17)
+#define EDGE  BIT_ULL(18)
+#define INT   BIT_ULL(20)
+#define ANY   BIT_ULL(21)
+#define EN    BIT_ULL(22)
+#define INV   BIT_ULL(23)
+#define GUEST BIT_ULL(40)
+#define HOST  BIT_ULL(41)
+
+#define CTR_FRZ        BIT_ULL(59)
+#define FREEZE_ON_PMI  BIT_ULL(12)
+#define FREEZE_IN_SMM  BIT_ULL(14)
+
+static unsigned nr_counters(void)
+{
+    return pmu->nr_gp + pmu->nr_fixed;
+}
+
+static bool is_gp(unsigned i)
+{
+    return i < pmu->nr_gp;
+}
+
+/* The four bits of a fixed counter: OS, user, any thread, interrupt. */
+static unsigned fixed_field(unsigned i)
+{
+    return regs.fixed_ctrl >> 4 * (i - pmu->nr_gp) & 0xf;
+}
+
+static uint64_t status_bit(unsigned i)
+{
+    return is_gp(i) ? BIT_ULL(i) : BIT_ULL(32 + i - pmu->nr_gp);
+}
+
+static bool interrupts(unsigned i)
+{
+    return is_gp(i) ? regs.evtsel[i] & INT : fixed_field(i) & 8;
+}
+
+static bool runs(unsigned i)
+{
+    bool enabled = is_gp(i) ? regs.evtsel[i] & EN : fixed_field(i) & 3;
+
+    if (pmu->version >= 2) {
+        enabled = enabled && regs.global_ctrl & status_bit(i);
+    }
+    return enabled && !(!pmu->amd && regs.status & CTR_FRZ);
+}
+
+static bool is_denied(uint16_t code)
+{
+    for (const uint16_t *d = pmu->denied; d && *d; d++) {
+        if (*d == code) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static PmuTallies tallies_of(unsigned i)
+{
+    static const PmuTally fixed[] = {
+        PMU_TALLY_INSNS, PMU_TALLY_CYCLES, PMU_TALLY_REF_CYCLES,
+    };
+    uint16_t code = regs.evtsel[is_gp(i) ? i : 0];
+    unsigned ext = pmu->amd ? regs.evtsel[is_gp(i) ? i : 0] >> 32 & 0xf : 0;
+
+    if (!is_gp(i)) {
+        return pmu->fixed_denied >> (i - pmu->nr_gp) & 1
+               ? 0 : BIT(fixed[i - pmu->nr_gp]);
+    }
+    for (const RefEvent *e = pmu->events; e->tallies; e++) {
+        if (e->code == code && e->ext == ext && !is_denied(code)) {
+            return e->tallies;
+        }
+    }
+    return 0;
+}
+
+/* Modes: bit 0 is user, bit 1 an SVM guest, bit 2 SMM. */
+static bool counts_in(unsigned i, unsigned mode)
+{
+    uint64_t side = regs.evtsel[is_gp(i) ? i : 0] & (GUEST | HOST);
+    bool os = is_gp(i) ? regs.evtsel[i] & OS : fixed_field(i) & 1;
+    bool user = is_gp(i) ? regs.evtsel[i] & USR : fixed_field(i) & 2;
+
+    if (mode & 4 && regs.debugctl & FREEZE_IN_SMM) {
+        return false;
+    }
+    if (pmu->amd && side) {
+        if (!ref_state.svme || !(side & (mode & 2 ? GUEST : HOST))) {
+            return false;
+        }
+    }
+    return mode & 1 ? user : os;
+}
+
+/*
+ * How many a counter counts of one event, by threshold, inversion and edge.
+ * Cycles in which fewer events happen than the threshold says: those of the
+ * event itself are taken from the cycles that follow.
+ */
+
+static bool is_cycles(PmuTallies tallies)
+{
+    return tallies == BIT(PMU_TALLY_CYCLES)
+           || tallies == BIT(PMU_TALLY_REF_CYCLES);
+}
+
+/* No cycle has two events. */
+static bool counts_above_one(uint64_t sel, PmuTally tally)
+{
+    return sel & INV && tally == (sel & EDGE ? PMU_TALLY_WAKEUPS
+                                             : PMU_TALLY_CYCLES);
+}
+
+/* The events that are taken from cycles, for those in which there are none. */
+static PmuTallies quiet_events(unsigned i)
+{
+    uint64_t sel = is_gp(i) ? regs.evtsel[i] : 0;
+    PmuTallies events = tallies_of(i);
+
+    return (sel >> 24 & 0xff) == 1 && sel & INV && !(sel & EDGE)
+           && !is_cycles(events) ? events : 0;
+}
+
+static bool counts_quiet_cycle(unsigned i, PmuTally tally)
+{
+    if (tally != PMU_TALLY_CYCLES) {
+        regs.owed[i] += quiet_events(i) >> tally & 1;
+        return false;
+    }
+    if (regs.owed[i]) {
+        regs.owed[i]--;
+        return false;
+    }
+    return true;
+}
+
+static bool counts(unsigned i, PmuTally tally)
+{
+    PmuTallies events = tallies_of(i);
+    uint64_t sel = is_gp(i) ? regs.evtsel[i] : 0;
+    unsigned threshold = sel >> 24 & 0xff;
+
+    if (!events) {
+        return false;
+    }
+    if (threshold > 1) {
+        return counts_above_one(sel, tally);
+    }
+    if (quiet_events(i)) {
+        return counts_quiet_cycle(i, tally);
+    }
+    if (is_cycles(events) && threshold == 1 && sel & INV) {
+        return false;
+    }
+    if (is_cycles(events) && sel & EDGE) {
+        return tally == PMU_TALLY_WAKEUPS;
+    }
+    return events & BIT(tally);
+}
+
+/*
+ * Overflow
+ */
+
+static void raise_pmi(void)
+{
+    if (ref_state.lvtpc & REF_LVT_MASKED) {
+        return;
+    }
+    ref_state.nmi = true;
+    if (!pmu->amd) {
+        ref_state.lvtpc |= REF_LVT_MASKED;
+    }
+}
+
+static void freeze(void)
+{
+    if (pmu->version >= 4) {
+        regs.status |= CTR_FRZ;
+    } else {
+        regs.global_ctrl = 0;
+    }
+}
+
+static void overflow(uint64_t counters)
+{
+    bool pmi = false;
+
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        if (counters >> i & 1) {
+            pmi |= interrupts(i);
+            regs.status |= pmu->version >= 2 ? status_bit(i) : 0;
+        }
+    }
+    if (pmi) {
+        if (regs.debugctl & FREEZE_ON_PMI) {
+            freeze();
+        }
+        raise_pmi();
+    }
+}
+
+static bool advance(unsigned i, PmuTally tally, unsigned mode)
+{
+    if (!runs(i) || !counts_in(i, mode) || !counts(i, tally)) {
+        return false;
+    }
+    regs.value[i] = (regs.value[i] + 1) & MAKE_64BIT_MASK(0, WIDTH);
+    return regs.value[i] == 0;
+}
+
+static bool advance_by_all(unsigned i, PmuTallies events, unsigned mode)
+{
+    bool over = false;
+
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        over |= events >> t & 1 && advance(i, t, mode);
+    }
+    return over;
+}
+
+/* Events, and so many cycles, at the same time. */
+static void happen(PmuTallies events, unsigned mode, unsigned cycles)
+{
+    uint64_t overflowed = 0;
+
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        bool over = advance_by_all(i, events, mode);
+
+        for (unsigned n = 0; n < cycles; n++) {
+            over |= advance(i, PMU_TALLY_CYCLES, mode);
+            over |= advance(i, PMU_TALLY_REF_CYCLES, mode);
+        }
+        overflowed |= (uint64_t)over << i;
+    }
+    if (overflowed) {
+        overflow(overflowed);
+    }
+}
+
+/* Cycles are instructions times a factor, and whole. */
+static unsigned cycles_of_next(unsigned mode)
+{
+    uint64_t before = regs.insns[mode]++ * pmu->cpi / 1000;
+
+    return regs.insns[mode] * pmu->cpi / 1000 - before;
+}
+
+void ref_happen(PmuTallies events, unsigned mode)
+{
+    if (pmu) {
+        happen(events, mode, events & BIT(PMU_TALLY_INSNS)
+                             ? cycles_of_next(mode) : 0);
+    }
+}
+
+bool ref_is_used(void)
+{
+    uint64_t used = regs.fixed_ctrl | regs.status | regs.debugctl;
+
+    for (unsigned i = 0; pmu && i < pmu->nr_gp; i++) {
+        used |= regs.evtsel[i];
+    }
+    return used;
+}
+
+void ref_begin_cycle(void)
+{
+    memset(regs.insns, 0, sizeof(regs.insns));
+}
+
+/*
+ * Registers
+ */
+
+typedef enum Kind {
+    NONE, EVTSEL, COUNTER, COUNTER_LEGACY, FIXED, FIXED_CTRL, GLOBAL_CTRL,
+    STATUS, STATUS_CLEAR, STATUS_SET, INUSE, CAPABILITIES, DEBUGCTL,
+} Kind;
+
+/* A range of numbers; @version is the first that has these registers. */
+typedef struct Range {
+    uint32_t first;
+    unsigned numbers, step, version;
+    Kind kind;
+} Range;
+
+static const Range intel_ranges[] = {
+    { 0x0c1, 8, 1, 1, COUNTER_LEGACY },
+    { 0x186, 8, 1, 1, EVTSEL },
+    { 0x1d9, 1, 1, 1, DEBUGCTL },
+    { 0x309, 4, 1, 2, FIXED },
+    { 0x345, 1, 1, 1, CAPABILITIES },
+    { 0x38d, 1, 1, 2, FIXED_CTRL },
+    { 0x38e, 1, 1, 2, STATUS },
+    { 0x38f, 1, 1, 2, GLOBAL_CTRL },
+    { 0x390, 1, 1, 2, STATUS_CLEAR },
+    { 0x391, 1, 1, 4, STATUS_SET },
+    { 0x392, 1, 1, 4, INUSE },
+    { 0x4c1, 8, 1, 1, COUNTER },
+    { }
+};
+
+static const Range amd_ranges[] = {
+    { 0xc0010000, 4, 1, 1, EVTSEL },
+    { 0xc0010004, 4, 1, 1, COUNTER },
+    { 0xc0010200, 6, 2, 1, EVTSEL },
+    { 0xc0010201, 6, 2, 1, COUNTER },
+    { 0xc0000300, 1, 1, 2, STATUS },
+    { 0xc0000301, 1, 1, 2, GLOBAL_CTRL },
+    { 0xc0000302, 1, 1, 2, STATUS_CLEAR },
+    { 0xc0000303, 1, 1, 2, STATUS_SET },
+    { }
+};
+
+/* Returns: NONE if it is no register of a PMU. */
+static Kind kind_of(uint32_t msr, unsigned *i, bool *exists)
+{
+    const Range *r = pmu->amd ? amd_ranges : intel_ranges;
+
+    for (; r->kind; r++) {
+        *i = (msr - r->first) / r->step;
+        if (msr >= r->first && (msr - r->first) % r->step == 0
+            && *i < r->numbers) {
+            *exists = pmu->version >= r->version
+                      && (r->numbers == 1
+                          || *i < (r->kind == FIXED ? pmu->nr_fixed
+                                                    : pmu->nr_gp))
+                      && !(r->step == 2 && pmu->nr_gp < 6);
+            return r->kind;
+        }
+    }
+    return NONE;
+}
+
+static uint64_t all_fixed(uint64_t field)
+{
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; i < pmu->nr_fixed; i++) {
+        bits |= field << 4 * i;
+    }
+    return bits;
+}
+
+static uint64_t counter_bits(void)
+{
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        bits |= status_bit(i);
+    }
+    return bits;
+}
+
+static bool has_any_thread(void)
+{
+    return !pmu->amd && (pmu->version == 3 || pmu->version == 4);
+}
+
+static uint64_t evtsel_bits(void)
+{
+    uint64_t bits = MAKE_64BIT_MASK(0, 32) & ~ANY;
+
+    if (pmu->amd) {
+        return (bits & ~BIT_ULL(19))
+               | (pmu->select_ext ? 0xfull << 32 | GUEST | HOST : 0);
+    }
+    return bits | (has_any_thread() ? ANY : 0);
+}
+
+/* The bits beside those of counters; those that can only be cleared, too. */
+static uint64_t status_bits(bool clear)
+{
+    uint64_t v4 = BIT_ULL(58) | CTR_FRZ | BIT_ULL(61) | BIT_ULL(62);
+
+    if (pmu->amd) {
+        return 0;
+    }
+    return (pmu->version >= 4 ? v4 : 0)
+           | (clear ? BIT_ULL(62) | BIT_ULL(63)
+                      | (pmu->version >= 4 ? BIT_ULL(60) : 0) : 0);
+}
+
+static uint64_t bits_of(Kind kind)
+{
+    switch (kind) {
+    case EVTSEL:
+        return evtsel_bits();
+    case COUNTER_LEGACY:
+        return UINT64_MAX;
+    case COUNTER:
+    case FIXED:
+        return MAKE_64BIT_MASK(0, WIDTH);
+    case FIXED_CTRL:
+        return all_fixed(has_any_thread() ? 0xf : 0xb);
+    case GLOBAL_CTRL:
+        return counter_bits();
+    case STATUS_CLEAR:
+    case STATUS_SET:
+        return counter_bits() | status_bits(kind == STATUS_CLEAR);
+    case DEBUGCTL:
+        return 3 | (pmu->version >= 2 ? FREEZE_ON_PMI | FREEZE_IN_SMM : 0);
+    default:
+        return 0;
+    }
+}
+
+uint64_t ref_writable(uint32_t msr)
+{
+    unsigned i;
+    bool exists;
+
+    return pmu ? bits_of(kind_of(msr, &i, &exists)) : 0;
+}
+
+static uint64_t inuse(void)
+{
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        bool used = is_gp(i) ? regs.evtsel[i] & 0xff : fixed_field(i) & 3;
+
+        bits |= used ? status_bit(i) : 0;
+        bits |= interrupts(i) ? BIT_ULL(63) : 0;
+    }
+    return bits;
+}
+
+static uint64_t read_kind(Kind kind, unsigned i)
+{
+    switch (kind) {
+    case EVTSEL:
+        return regs.evtsel[i];
+    case COUNTER:
+    case COUNTER_LEGACY:
+        return regs.value[i];
+    case FIXED:
+        return regs.value[pmu->nr_gp + i];
+    case FIXED_CTRL:
+        return regs.fixed_ctrl;
+    case GLOBAL_CTRL:
+        return regs.global_ctrl;
+    case STATUS:
+        return regs.status;
+    case INUSE:
+        return inuse();
+    case CAPABILITIES:
+        return BIT_ULL(13) | (pmu->version >= 2 ? BIT_ULL(12) : 0);
+    case DEBUGCTL:
+        return regs.debugctl;
+    default:
+        return 0;
+    }
+}
+
+RefAccess ref_read(uint32_t msr, uint64_t *val)
+{
+    unsigned i;
+    bool exists;
+    Kind kind = pmu ? kind_of(msr, &i, &exists) : NONE;
+
+    if (!kind) {
+        return REF_NOT_MINE;
+    }
+    if (!exists) {
+        return REF_FAULT;
+    }
+    *val = read_kind(kind, i);
+    return REF_DONE;
+}
+
+static void write_counter(unsigned i, uint64_t val)
+{
+    regs.value[i] = val & MAKE_64BIT_MASK(0, WIDTH);
+    regs.owed[i] = 0;
+}
+
+/* An event that a cycle is still to be taken for belongs to its selection. */
+static void write_evtsel(unsigned i, uint64_t val)
+{
+    PmuTallies before = quiet_events(i);
+
+    regs.evtsel[i] = val;
+    if (quiet_events(i) != before) {
+        regs.owed[i] = 0;
+    }
+}
+
+static void write_kind(Kind kind, unsigned i, uint64_t val)
+{
+    switch (kind) {
+    case EVTSEL:
+        write_evtsel(i, val);
+        break;
+    case COUNTER_LEGACY:
+        write_counter(i, (int64_t)(int32_t)val);
+        break;
+    case COUNTER:
+        write_counter(i, val);
+        break;
+    case FIXED:
+        write_counter(pmu->nr_gp + i, val);
+        break;
+    case FIXED_CTRL:
+        regs.fixed_ctrl = val;
+        break;
+    case GLOBAL_CTRL:
+        regs.global_ctrl = val;
+        break;
+    case STATUS_CLEAR:
+        regs.status &= ~val;
+        break;
+    case STATUS_SET:
+        regs.status |= val;
+        break;
+    case DEBUGCTL:
+        regs.debugctl = val & ~3ull;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Intel's registers fault where AMD's ignore. */
+RefAccess ref_write(uint32_t msr, uint64_t val)
+{
+    unsigned i;
+    bool exists;
+    Kind kind = pmu ? kind_of(msr, &i, &exists) : NONE;
+    bool read_only = kind == STATUS || kind == INUSE || kind == CAPABILITIES;
+
+    if (!kind) {
+        return REF_NOT_MINE;
+    }
+    if (!exists
+        || (!pmu->amd && (read_only || val & ~bits_of(kind)))) {
+        return REF_FAULT;
+    }
+    if (!read_only) {
+        write_kind(kind, i, val & bits_of(kind));
+    }
+    return REF_DONE;
+}
+
+bool ref_rdpmc(uint32_t index, uint64_t *val)
+{
+    bool fixed = pmu && !pmu->amd && index >> 30 == 1;
+    uint32_t i = fixed ? index & ~BIT(30) : index;
+
+    if (!pmu || i >= (fixed ? pmu->nr_fixed : pmu->nr_gp)) {
+        return false;
+    }
+    *val = regs.value[fixed ? pmu->nr_gp + i : i];
+    return true;
+}
+
+void ref_init(const RefX86 *which)
+{
+    pmu = which;
+}
+
+void ref_reset(void)
+{
+    memset(&regs, 0, offsetof(struct Registers, insns));
+    if (pmu && (!pmu->amd || pmu->version >= 2)) {
+        regs.global_ctrl = MAKE_64BIT_MASK(0, pmu->nr_gp);
+    }
+}
+
+static RefX86State remembered_state;
+
+void ref_remember(void)
+{
+    remembered = regs;
+    remembered_state = ref_state;
+}
+
+void ref_recall(void)
+{
+    regs = remembered;
+    ref_state = remembered_state;
+}

@@ -1,0 +1,129 @@
+/*
+ * Fuzzer of the virtual PMU: what x86's registers must hold
+ *
+ * The registers by the manuals' words, and counters that take one event at a
+ * time.  Nothing is shared with the PMU but the numbers of tallies.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef VPMU_FUZZ_X86_REFERENCE_H
+#define VPMU_FUZZ_X86_REFERENCE_H
+
+#include "hw/pmu/pmu-engine.h"
+
+/**
+ * struct RefEvent - what a code counts
+ * @code: unit mask and event select, as in bits 15 to 0 of a selector
+ * @ext: bits 35 to 32
+ * @tallies: a set of PmuTally; 0 if it is not counted
+ */
+typedef struct RefEvent {
+    uint16_t code;
+    uint8_t ext;
+    PmuTallies tallies;
+} RefEvent;
+
+/**
+ * struct RefX86 - a PMU
+ * @amd: AMD's registers, otherwise Intel's
+ * @version: of the architecture; AMD's is 2 with the global registers
+ * @nr_gp: general-purpose counters
+ * @nr_fixed: fixed-function counters
+ * @select_ext: AMD's selectors have more than 32 bits
+ * @cpi: cycles of 1000 instructions
+ * @events: what codes count, ended by one that is 0
+ * @denied: what is not counted, likewise; NULL if everything is
+ * @fixed_denied: fixed counters that do not count
+ */
+typedef struct RefX86 {
+    bool amd;
+    unsigned version;
+    unsigned nr_gp, nr_fixed;
+    bool select_ext;
+    unsigned cpi;
+    const RefEvent *events;
+    const uint16_t *denied;
+    unsigned fixed_denied;
+} RefX86;
+
+/**
+ * enum RefAccess - what becomes of an access
+ */
+typedef enum RefAccess {
+    REF_NOT_MINE,
+    REF_DONE,
+    REF_FAULT,
+} RefAccess;
+
+/**
+ * struct RefX86State - what the guest sees of it besides
+ * @lvtpc: the local APIC's entry
+ * @nmi: an NMI is pending
+ * @svme: EFER.SVME
+ */
+typedef struct RefX86State {
+    uint32_t lvtpc;
+    bool nmi;
+    bool svme;
+} RefX86State;
+
+#define REF_LVT_NMI    0x400u
+#define REF_LVT_MASKED 0x10000u
+
+extern RefX86State ref_state;
+
+/**
+ * ref_init - the reference is to be this PMU; NULL if there is none
+ */
+void ref_init(const RefX86 *pmu);
+
+/**
+ * ref_reset - what RESET does to it
+ */
+void ref_reset(void);
+
+/**
+ * ref_read - what RDMSR does
+ */
+RefAccess ref_read(uint32_t msr, uint64_t *val);
+
+/**
+ * ref_write - what WRMSR does
+ */
+RefAccess ref_write(uint32_t msr, uint64_t val);
+
+/**
+ * ref_rdpmc - what RDPMC does; false if it faults
+ */
+bool ref_rdpmc(uint32_t index, uint64_t *val);
+
+/**
+ * ref_happen - let events happen, one of each, at the same time
+ *
+ * Instructions take their cycles along.
+ */
+void ref_happen(PmuTallies events, unsigned mode);
+
+/**
+ * ref_is_used - whether there is more in it than values that were left behind
+ */
+bool ref_is_used(void);
+
+/**
+ * ref_begin_cycle - no part of a cycle has gone by
+ */
+void ref_begin_cycle(void);
+
+/**
+ * ref_remember, ref_recall - take a copy of all that, and use it
+ */
+void ref_remember(void);
+void ref_recall(void);
+
+/**
+ * ref_writable - the bits that a register can hold
+ */
+uint64_t ref_writable(uint32_t msr);
+
+#endif /* VPMU_FUZZ_X86_REFERENCE_H */

@@ -1,0 +1,566 @@
+/*
+ * Fuzzer of the virtual PMU: x86's faces
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "cpu.h"
+#include "hw/i386/apic.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "vpmu/vpmu.h"
+#include "fuzz.h"
+#include "x86-reference.h"
+
+#define NR_MODES 8
+
+#define X2APIC_SVR   0x0f
+#define X2APIC_LVTPC 0x34
+#define SVR_ENABLE   0x100
+
+#define T(name) BIT(PMU_TALLY_##name)
+
+#define NEAR_TAKEN (T(COND_TAKEN) | T(JUMPS) | T(INDIRECT_JUMPS) | T(CALLS) \
+                    | T(INDIRECT_CALLS) | T(RETURNS))
+#define TAKEN (NEAR_TAKEN | T(FAR_BRANCHES))
+#define BRANCHES (TAKEN | T(COND_NOT_TAKEN))
+#define COND (T(COND_TAKEN) | T(COND_NOT_TAKEN))
+
+/*
+ * Faces
+ */
+
+/* What is not in here by intent: 0xfefe and codes without their unit mask. */
+static const RefEvent skylake_events[] = {
+    { 0x003c, 0, T(CYCLES) },
+    { 0x013c, 0, T(REF_CYCLES) },
+    { 0x00c0, 0, T(INSNS) },
+    { 0x00c4, 0, BRANCHES },
+    { 0x01c4, 0, COND },
+    { 0x02c4, 0, T(CALLS) | T(INDIRECT_CALLS) },
+    { 0x08c4, 0, T(RETURNS) },
+    { 0x10c4, 0, T(COND_NOT_TAKEN) },
+    { 0x20c4, 0, NEAR_TAKEN },
+    { 0x81d0, 0, T(LOADS) },
+    { 0x82d0, 0, T(STORES) },
+    { 0x0108, 0, T(DTLB_LOAD_MISSES) },
+    { 0x0185, 0, T(ITLB_MISSES) },
+    { 0x01cb, 0, T(INTERRUPTS) },
+    { }
+};
+
+#define K7_EVENTS                             \
+    { 0x0040, 0, T(LOADS) | T(STORES) },      \
+    { 0x0076, 0, T(CYCLES) },                 \
+    { 0x00c0, 0, T(INSNS) },                  \
+    { 0x00c2, 0, BRANCHES },                  \
+    { 0x00c4, 0, TAKEN },                     \
+    { 0x00c6, 0, T(FAR_BRANCHES) }
+
+static const RefEvent k7_events[] = {
+    K7_EVENTS,
+    { 0x0046, 0, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
+    { 0x00cf, 0, T(INTERRUPTS) },
+    { }
+};
+
+static const RefEvent zen_events[] = {
+    K7_EVENTS,
+    { 0x00c8, 0, T(RETURNS) },
+    { 0x0129, 0, T(LOADS) },
+    { 0x00d1, 0, COND },
+    { 0x0785, 0, T(ITLB_MISSES) },
+    { }
+};
+
+static const RefEvent zen4_events[] = {
+    K7_EVENTS,
+    { 0x0229, 0, T(STORES) },
+    { 0x002c, 0, T(INTERRUPTS) },
+    { 0x00cc, 0, T(INDIRECT_JUMPS) | T(INDIRECT_CALLS) },
+    { 0x0120, 1, T(REF_CYCLES) },
+    { }
+};
+
+static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
+
+/* What it takes to allow the others of Skylake's, and nothing else. */
+#define RAW(code) "{\"format\":\"raw\",\"code\":" #code "}"
+#define DENY                                                              \
+    "-object '{\"qom-type\":\"kvm-pmu-filter\",\"id\":\"f\","               \
+    "\"action\":\"deny\",\"x86-fixed-counter\":2,\"events\":["              \
+    RAW(192) "," RAW(8388) "," RAW(708) "," RAW(459) "]}' "
+#define ALLOW                                                             \
+    "-object '{\"qom-type\":\"kvm-pmu-filter\",\"id\":\"f\","               \
+    "\"action\":\"allow\",\"x86-fixed-counter\":5,\"events\":["             \
+    RAW(60) "," RAW(316) ","                                              \
+    "{\"format\":\"x86-masked-entry\",\"select\":196,\"match\":0,"          \
+    "\"mask\":0,\"exclude\":false},"                                        \
+    "{\"format\":\"x86-masked-entry\",\"select\":196,\"match\":32,"         \
+    "\"mask\":255,\"exclude\":true},"                                       \
+    "{\"format\":\"x86-masked-entry\",\"select\":196,\"match\":2,"          \
+    "\"mask\":255,\"exclude\":true},"                                       \
+    "{\"format\":\"x86-select-umask\",\"select\":208,\"umask\":129},"       \
+    RAW(33488) "," RAW(264) "," RAW(389) "]}' "
+
+#define MACHINE "-machine q35 -global apic-common.vapic=off " \
+                "-global x86_64-cpu.x2apic=on "
+#define TCG MACHINE "-accel tcg -cpu "
+#define INTEL(v) TCG "Skylake-Server,pmu=on,pmu-version=" #v
+
+#define INTEL_PMU(v, gp, ...)                                             \
+    &(const RefX86) { .version = v, .nr_gp = gp, .nr_fixed = v > 1 ? 3 : 0, \
+                      .cpi = 1000, .events = skylake_events, __VA_ARGS__ }
+#define AMD_PMU(v, gp, ext, list)                                         \
+    &(const RefX86) { .amd = true, .version = v, .nr_gp = gp,               \
+                      .select_ext = ext, .cpi = 1000, .events = list }
+
+static const FuzzFace faces[] = {
+    { "intel-1", INTEL(1), INTEL_PMU(1, 4) },
+    { "intel-2", INTEL(2), INTEL_PMU(2, 4) },
+    { "intel-3", INTEL(3) ",pmu-gp-counters=8", INTEL_PMU(3, 8) },
+    { "intel-4", INTEL(4), INTEL_PMU(4, 4) },
+    { "intel-5", INTEL(5) ",pmu-gp-counters=8", INTEL_PMU(5, 8) },
+    { "intel-cpi", INTEL(2) ",pmu-cpi=1500", INTEL_PMU(2, 4, .cpi = 1500) },
+    { "intel-deny", DENY MACHINE "-accel tcg,pmu-filter=f -cpu "
+      "Skylake-Server,pmu=on,pmu-version=4",
+      INTEL_PMU(4, 4, .denied = denied, .fixed_denied = 2) },
+    { "intel-allow", ALLOW MACHINE "-accel tcg,pmu-filter=f -cpu "
+      "Skylake-Server,pmu=on,pmu-version=4",
+      INTEL_PMU(4, 4, .denied = denied, .fixed_denied = 2) },
+    { "amd-k7", TCG "athlon,pmu=on", AMD_PMU(1, 4, false, k7_events) },
+    { "amd-zen", TCG "EPYC,pmu=on", AMD_PMU(1, 6, true, zen_events) },
+    { "amd-zen4", TCG "EPYC-Genoa,pmu=on", AMD_PMU(2, 6, true, zen4_events) },
+    { "hygon", TCG "Dhyana,pmu=on", AMD_PMU(1, 6, true, zen_events) },
+    { "zhaoxin", TCG "YongFeng,pmu=on", NULL },
+    { "intel-off", TCG "Skylake-Server,pmu=off", NULL },
+};
+
+static const RefX86 *pmu;
+
+static X86CPU *cpu(void)
+{
+    return X86_CPU(fuzz_cpu);
+}
+
+/*
+ * The local APIC and what it delivers; it is not part of the CPU's state.
+ */
+
+static void set_lvtpc(uint32_t val)
+{
+    ref_state.lvtpc = val;
+    g_assert(apic_msr_write(X2APIC_LVTPC, val) == 0);
+}
+
+static void set_nmi(bool nmi)
+{
+    ref_state.nmi = nmi;
+    if (nmi) {
+        fuzz_cpu->interrupt_request |= CPU_INTERRUPT_NMI;
+    } else {
+        fuzz_cpu->interrupt_request &= ~CPU_INTERRUPT_NMI;
+    }
+}
+
+static void prepare_apic(uint32_t lvtpc, bool nmi)
+{
+    g_assert(cpu_set_apic_base(cpu()->apic_state,
+                               APIC_DEFAULT_ADDRESS | MSR_IA32_APICBASE_ENABLE
+                               | MSR_IA32_APICBASE_EXTD) == 0);
+    g_assert(apic_msr_write(X2APIC_SVR, SVR_ENABLE) == 0);
+    set_lvtpc(lvtpc);
+    set_nmi(nmi);
+}
+
+static void check_interrupts(void)
+{
+    uint64_t lvtpc;
+
+    g_assert(apic_msr_read(X2APIC_LVTPC, &lvtpc) == 0);
+    fuzz_expect("LVTPC", lvtpc, ref_state.lvtpc);
+    fuzz_expect("a pending NMI",
+                !!(fuzz_cpu->interrupt_request & CPU_INTERRUPT_NMI),
+                ref_state.nmi);
+}
+
+/*
+ * Registers
+ */
+
+static const struct {
+    uint32_t first;
+    unsigned nr;
+} registers[] = {
+    { 0x0c1, 9 }, { 0x186, 9 }, { 0x1d9, 1 }, { 0x309, 5 }, { 0x345, 1 },
+    { 0x38d, 6 }, { 0x4c1, 9 }, { 0xc0010000, 8 }, { 0xc0010200, 12 },
+    { 0xc0000300, 4 },
+};
+
+/* A register of this vendor, mostly. */
+static uint32_t any_register(FuzzRandom *r)
+{
+    bool amd = pmu && pmu->amd;
+    unsigned n;
+
+    do {
+        n = fuzz_below(r, ARRAY_SIZE(registers));
+    } while (amd != (registers[n].first >> 31) && !fuzz_chance(r, 8));
+    return registers[n].first + fuzz_below(r, registers[n].nr);
+}
+
+static const char *name_of(const char *what, uint32_t msr)
+{
+    static char name[40];
+
+    snprintf(name, sizeof(name), "%s 0x%x", what, msr);
+    return name;
+}
+
+static X86VPmuAccess rdmsr(uint32_t msr, uint64_t *val)
+{
+    X86VPmuAccess result;
+
+    fuzz_begin_read();
+    result = x86_vpmu_rdmsr(cpu(), msr, val);
+    fuzz_end_read();
+    return result;
+}
+
+static bool rdpmc(uint32_t index, uint64_t *val)
+{
+    bool valid;
+
+    fuzz_begin_read();
+    valid = x86_vpmu_rdpmc(cpu(), index, val);
+    fuzz_end_read();
+    return valid;
+}
+
+static void read_register(uint32_t msr)
+{
+    uint64_t val = 0, ref = 0;
+    X86VPmuAccess got = rdmsr(msr, &val);
+    RefAccess wanted = ref_read(msr, &ref);
+
+    fuzz_expect(name_of("access to", msr), got, (X86VPmuAccess)wanted);
+    fuzz_expect(name_of("register", msr), val, ref);
+}
+
+static void make_rdmsr(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = any_register(r);
+}
+
+static void run_rdmsr(const uint64_t *arg)
+{
+    read_register(arg[0]);
+}
+
+/* Flags of a selector, with an event that the reference knows. */
+static uint64_t any_selector(FuzzRandom *r)
+{
+    const RefEvent *e = pmu->events;
+    uint64_t flags = fuzz_random(r) & 0x70000 /* USR, OS, EDGE */;
+    unsigned n = 0;
+
+    while (e[n].tallies) {
+        n++;
+    }
+    e += fuzz_below(r, n);
+    flags |= fuzz_random(r) & (BIT_ULL(20) | BIT_ULL(22) | BIT_ULL(23));
+    flags |= fuzz_chance(r, 4) ? 0 : BIT_ULL(22) | BIT_ULL(17) | BIT_ULL(16);
+    flags |= fuzz_chance(r, 2) ? 0 : BIT_ULL(20);
+    flags &= fuzz_chance(r, 2) ? ~0ull : ~BIT_ULL(18);
+    flags |= fuzz_chance(r, 3) ? fuzz_below(r, 4) << 24 : 0;
+    flags |= fuzz_chance(r, 4) ? fuzz_below(r, 4) << 40 : 0;
+    flags |= fuzz_chance(r, 20) ? fuzz_number(r) & ~0xf0000ffffull : 0;
+    return flags | (fuzz_chance(r, 12) ? 0xfefe
+                                       : (uint64_t)e->ext << 32 | e->code);
+}
+
+static uint64_t any_count(FuzzRandom *r)
+{
+    return fuzz_chance(r, 5) ? fuzz_number(r)
+           : (-(fuzz_below(r, 1 << fuzz_below(r, 10)) + 1))
+             & MAKE_64BIT_MASK(0, 48);
+}
+
+/* Counters of 32 bits are extended by their sign: these overflow, too. */
+static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
+{
+    uint64_t bits;
+
+    arg[0] = any_register(r);
+    bits = ref_writable(arg[0]);
+    if (pmu && bits >> 22 & 1 && bits >> 16 & 1 && !(bits >> 47 & 1)) {
+        arg[1] = any_selector(r);
+    } else if (bits >> 47 & 1) {
+        arg[1] = any_count(r);
+    } else {
+        arg[1] = fuzz_bits(r, bits);
+    }
+}
+
+static void run_wrmsr(const uint64_t *arg)
+{
+    X86VPmuAccess got = x86_vpmu_wrmsr(cpu(), arg[0], arg[1]);
+
+    fuzz_expect(name_of("writing", arg[0]), got,
+                (X86VPmuAccess)ref_write(arg[0], arg[1]));
+    check_interrupts();
+}
+
+static void make_rdpmc(FuzzRandom *r, uint64_t *arg)
+{
+    static const uint32_t kinds[] = { 0, 0, 0x40000000, 0x20000000, 1u << 31 };
+
+    arg[0] = fuzz_pick(r, kinds) | fuzz_below(r, 10);
+}
+
+static void run_rdpmc(const uint64_t *arg)
+{
+    uint64_t val = 0, ref = 0;
+    bool valid = rdpmc(arg[0], &val);
+
+    fuzz_expect("validity of RDPMC", valid, ref_rdpmc(arg[0], &ref));
+    fuzz_expect("RDPMC", val, ref);
+}
+
+/*
+ * What happens
+ */
+
+/* Instructions that nobody counts do not even begin a cycle. */
+static void let_happen(PmuTallies events, unsigned mode, uint64_t n)
+{
+    const PmuTallies insns = T(INSNS);
+
+    for (; n > 0; n--) {
+        ref_happen((events & ~insns) | fuzz_counted(events & insns), mode);
+        fuzz_happen(events, mode);
+    }
+    check_interrupts();
+}
+
+#define MAX_EVENTS 0xfff
+
+static uint64_t any_number_of_events(FuzzRandom *r)
+{
+    return 1 + fuzz_below(r, 1 << fuzz_below(r, 8));
+}
+
+static void make_insns(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_below(r, NR_MODES);
+    arg[1] = any_number_of_events(r);
+}
+
+static void run_insns(const uint64_t *arg)
+{
+    let_happen(T(INSNS), arg[0] % NR_MODES, arg[1] & MAX_EVENTS);
+}
+
+static const PmuTally kinds[] = {
+    PMU_TALLY_COND_TAKEN, PMU_TALLY_COND_NOT_TAKEN, PMU_TALLY_JUMPS,
+    PMU_TALLY_INDIRECT_JUMPS, PMU_TALLY_CALLS, PMU_TALLY_INDIRECT_CALLS,
+    PMU_TALLY_RETURNS, PMU_TALLY_FAR_BRANCHES, PMU_TALLY_LOADS,
+    PMU_TALLY_STORES,
+};
+
+static void make_retire(FuzzRandom *r, uint64_t *arg)
+{
+    make_insns(r, arg);
+    arg[2] = fuzz_below(r, ARRAY_SIZE(kinds));
+}
+
+static void run_retire(const uint64_t *arg)
+{
+    let_happen(T(INSNS) | BIT(kinds[arg[2] % ARRAY_SIZE(kinds)]),
+               arg[0] % NR_MODES, arg[1] & MAX_EVENTS);
+}
+
+static const PmuTally others[] = {
+    PMU_TALLY_INTERRUPTS, PMU_TALLY_EXCEPTIONS, PMU_TALLY_DTLB_LOAD_MISSES,
+    PMU_TALLY_DTLB_STORE_MISSES, PMU_TALLY_ITLB_MISSES, PMU_TALLY_WAKEUPS,
+};
+
+static void make_other(FuzzRandom *r, uint64_t *arg)
+{
+    make_insns(r, arg);
+    arg[2] = fuzz_below(r, ARRAY_SIZE(others));
+}
+
+static void run_other(const uint64_t *arg)
+{
+    let_happen(BIT(others[arg[2] % ARRAY_SIZE(others)]), arg[0] % NR_MODES,
+               arg[1] & MAX_EVENTS);
+}
+
+static void make_svme(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_below(r, 2);
+}
+
+static void run_svme(const uint64_t *arg)
+{
+    ref_state.svme = arg[0] & 1;
+    cpu_load_efer(&cpu()->env, ref_state.svme ? MSR_EFER_SVME : 0);
+}
+
+static void make_lvtpc(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_chance(r, 4);
+}
+
+static void run_lvtpc(const uint64_t *arg)
+{
+    set_lvtpc(REF_LVT_NMI | (arg[0] & 1 ? REF_LVT_MASKED : 0));
+}
+
+static void run_nmi(const uint64_t *arg)
+{
+    check_interrupts();
+    set_nmi(false);
+}
+
+static void run_reset(const uint64_t *arg)
+{
+    cpu_reset(fuzz_cpu);
+    x86_vpmu_reset(cpu());
+    ref_reset();
+    ref_state.svme = false;
+    set_nmi(false);
+}
+
+/* INIT leaves the PMU as it is, but for what SVM has to say. */
+static void run_init(const uint64_t *arg)
+{
+    do_cpu_init(cpu());
+    ref_state.svme = false;
+    prepare_apic(REF_LVT_NMI, false);
+}
+
+static const FuzzVerb verbs[] = {
+    { "wrmsr", 2, 60, make_wrmsr, run_wrmsr },
+    { "rdmsr", 1, 20, make_rdmsr, run_rdmsr },
+    { "rdpmc", 1, 5, make_rdpmc, run_rdpmc },
+    { "insns", 2, 25, make_insns, run_insns },
+    { "retire", 3, 25, make_retire, run_retire },
+    { "other", 3, 20, make_other, run_other },
+    { "svme", 1, 3, make_svme, run_svme },
+    { "lvtpc", 1, 8, make_lvtpc, run_lvtpc },
+    { "nmi", 0, 5, NULL, run_nmi },
+    { "reset", 0, 1, NULL, run_reset },
+    { "init", 0, 1, NULL, run_init },
+    { }
+};
+
+/*
+ * The machine
+ */
+
+static void start(const FuzzFace *face)
+{
+    pmu = face->data;
+    ref_init(pmu);
+    g_assert(!pmu == !cpu()->vpmu);
+}
+
+/* Whole cycles have gone by, by whatever programs before. */
+static void align_cycles(void)
+{
+    ref_begin_cycle();
+    for (unsigned mode = 0; pmu && mode < NR_MODES; mode++) {
+        uint64_t insns = pmu_tcg_ops.tally(pmu_engine(fuzz_cpu->pmu),
+                                           PMU_TALLY_INSNS, mode);
+
+        *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, mode) -= insns & 1;
+    }
+}
+
+static void begin(void)
+{
+    run_reset(NULL);
+    prepare_apic(REF_LVT_NMI, false);
+    align_cycles();
+}
+
+static void for_each_register(void (*look)(uint32_t msr))
+{
+    for (unsigned n = 0; n < ARRAY_SIZE(registers); n++) {
+        for (unsigned i = 0; i < registers[n].nr; i++) {
+            look(registers[n].first + i);
+        }
+    }
+}
+
+static void check(void)
+{
+    for_each_register(read_register);
+    check_interrupts();
+}
+
+/* What a register holds can be written, and is read again, but for signs. */
+static void check_legal_register(uint32_t msr)
+{
+    uint64_t val, again;
+    uint64_t bits = ref_writable(msr);
+
+    if (rdmsr(msr, &val) != X86_VPMU_DONE || !bits || bits == UINT64_MAX) {
+        return;
+    }
+    if (x86_vpmu_wrmsr(cpu(), msr, val) != X86_VPMU_DONE
+        || rdmsr(msr, &again) != X86_VPMU_DONE
+        || val != again || val & ~bits) {
+        fprintf(stderr, "register 0x%x holds 0x%" PRIx64 "\n", msr, val);
+        abort();
+    }
+}
+
+static void check_legal_status(void)
+{
+    bool amd = pmu->amd;
+    uint32_t status = amd ? 0xc0000300 : 0x38e;
+    uint64_t bits = ref_writable(amd ? 0xc0000302 : 0x390), val;
+
+    if (rdmsr(status, &val) == X86_VPMU_DONE && val & ~bits) {
+        fprintf(stderr, "status is 0x%" PRIx64 "\n", val);
+        abort();
+    }
+}
+
+static void check_legal(void)
+{
+    if (pmu) {
+        check_legal_status();
+        for_each_register(check_legal_register);
+    }
+}
+
+/* Fractions of cycles come along only with a PMU that is used. */
+static void moved(void)
+{
+    if (!ref_is_used()) {
+        align_cycles();
+    }
+    prepare_apic(ref_state.lvtpc, ref_state.nmi);
+}
+
+const FuzzTarget fuzz_target = {
+    .faces = faces,
+    .nr_faces = ARRAY_SIZE(faces),
+    .verbs = verbs,
+    .vmsd = &vmstate_x86_cpu,
+    .sections = (const char *const[]) {
+        "cpu/vpmu/registers", "cpu/vpmu", "cpu/msr_architectural_pmu", NULL
+    },
+    .start = start,
+    .begin = begin,
+    .check = check,
+    .check_legal = check_legal,
+    .remember = ref_remember,
+    .recall = ref_recall,
+    .moved = moved,
+};

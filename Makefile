@@ -10,8 +10,14 @@ help:
 	@echo 'make run          boot Linux and show the PMU at work'
 	@echo 'make shell        boot the same guest, and give you its shell'
 	@echo 'make check        run all tests; the last line has the total'
+	@echo 'make check-sanitized'
+	@echo '                  run tests in QEMU built for sanitizers'
+	@echo 'make soak         run for hours what fails rarely'
+	@echo 'make check-hosts  run tests with QEMUs for other machines, emulated'
+	@echo 'make check-builds run tests with QEMUs that are built in other ways'
 	@echo 'make bench        measure what counting costs; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
+	@echo 'make mutants      look whether the tests notice faults; takes hours'
 	@echo 'make build        only build QEMU and the guest'
 	@echo 'make clean        remove what was built; keep what was downloaded'
 	@echo 'make distclean    remove all that was made and downloaded'
@@ -46,6 +52,21 @@ shell: build
 check: packages
 	@scripts/check
 
+check-sanitized: packages
+	@STAGE_SECONDS=10800 scripts/check sanitized \
+	    sanitized-qtest sanitized-bare sanitized-linux \
+	    sanitized-qtest-ppc sanitized-bare-ppc sanitized-linux-ppc \
+	    threads-bare threads-linux threads-bare-ppc threads-linux-ppc
+
+soak: packages
+	@STAGE_SECONDS=86400 scripts/check soak soak-ppc
+check-hosts: packages
+	@STAGE_SECONDS=14400 scripts/check host-arm64 host-s390x host-armhf host-i386
+
+check-builds: packages
+	@STAGE_SECONDS=14400 scripts/check \
+	    build-no-tcg build-least build-interpreter build-sanitized
+
 bench:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
@@ -57,16 +78,22 @@ conformance:
 	@scripts/build-qemu tests/qtest/vpmu-test
 	@scripts/conformance --write
 
+mutants:
+	@$(MAKE) --no-print-directory build ARCH=x86_64
+	@$(MAKE) --no-print-directory build ARCH=ppc64
+	@scripts/mutants
+
 # What is only half unpacked is nothing to keep.
 clean:
 	@mkdir -p $(BUILD)
-	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-src* qemu-stage qemu-ppc64el* \
-	    tests unit* guest-* nested-* patches logs *.part download/*.part
+	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
+	    tests unit* guest-* nested-* mutants patches logs *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
 	cd $(BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine*
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
-.PHONY: help packages source qemu guest build run shell check bench conformance clean \
+.PHONY: help packages source qemu guest build run shell check check-hosts \
+        check-builds check-sanitized soak bench conformance mutants clean \
         distclean

@@ -3,9 +3,8 @@
  *
  * An engine supplies tallies (so many of this happened in that mode) and is
  * given deadlines (tell me before this grows by more than that).  It knows
- * neither counters nor registers.  Three exist: translated code
- * (hw/pmu/pmu-tcg.h), host perf events, and one that is driven by hand
- * (hw/pmu/pmu-manual.h) for tests.
+ * neither counters nor registers.  Two exist: translated code
+ * (hw/pmu/pmu-tcg.h), and one that is driven by hand (hw/pmu/pmu-manual.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -99,7 +98,6 @@ typedef uint64_t PmuBudgets[PMU_TALLY__MAX][PMU_MAX_MODES];
  *
  * All are called in the thread that runs the Pmu's function (hw/pmu/pmu.h).
  *
- * @name: for traces and monitors
  * @sync: take the time: called once before a series of calls of @tally that
  *        are to agree with each other.  May be NULL.
  * @tally: the events of kind @tally that have happened in @mode.  Never
@@ -116,7 +114,6 @@ typedef uint64_t PmuBudgets[PMU_TALLY__MAX][PMU_MAX_MODES];
  *        it has done so, and at that boundary.  Calling earlier is allowed.
  */
 typedef struct PmuEngineOps {
-    const char *name;
     void (*sync)(void *engine);
     uint64_t (*tally)(void *engine, PmuTally tally, unsigned mode);
     PmuTallies (*timed)(void *engine);

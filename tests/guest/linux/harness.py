@@ -77,11 +77,16 @@ PROGRAMS = GUEST.programs
 # An address anywhere in the kernel.
 KERNEL = -1
 
+# How many times as slow the QEMU is as ours; Linux is not to complain of that.
+SLOWNESS = int(os.environ.get('SLOWNESS', '1'))
+PATIENCE = 'nowatchdog' if SLOWNESS > 1 else ''
+
 # What one script may take, the kernel and the leaving of a guest, and all that
 # a scenario does with one.
-SCRIPT_SECONDS = 90
-BOOT_SECONDS = 60
-SCENARIO_SECONDS = 240
+SCRIPT_SECONDS = 90 * SLOWNESS
+BOOT_SECONDS = 60 * SLOWNESS
+TEST_SECONDS = 15 * SLOWNESS
+SCENARIO_SECONDS = 240 * SLOWNESS
 
 
 class Skip(Exception):
@@ -196,7 +201,7 @@ class Guest:
         command = [ROOT / 'scripts' / 'guest-run', '--arch', ARCH,
                    '--timeout', str(seconds), '--smp', str(machine.smp),
                    '--accel', machine.accel,
-                   '--append', f'{GUEST.append} {machine.append}']
+                   '--append', f'{GUEST.append} {PATIENCE} {machine.append}']
         for option, value in (('--machine', machine.machine),
                               ('--cpu', machine.cpu), ('--qemu', qemu)):
             command += [option, value] if value else []
@@ -448,7 +453,8 @@ def run_tests(directory, machine, tests, programs, results):
         adds.append((path, f'/tests/{path.name}'))
     guest = Guest(directory, machine, job_of(machine), programs, adds,
                   monitored=bool(machine.monitor),
-                  seconds=machine.slowness * (BOOT_SECONDS + 15 * len(tests)))
+                  seconds=machine.slowness * (
+                      BOOT_SECONDS + TEST_SECONDS * len(tests)))
     try:
         if machine.monitor:
             guest.lines_until('@@@ ready')

@@ -3,9 +3,9 @@
 
 from harness import (HERE, SKYLAKE, expectations, only, require,
                      require_equal, scenario, scenario_of, symbols)
-from machines import GENOA, OF_LONG, POWER8, POWER10_BOTH, REPLAYED, UP
+from machines import GENOA, OF_LONG, POWER8, POWER10_BOTH, REPLAYED, SMP, UP
 from test_counting import check_counts, perf_event
-from test_sampling import addresses, check_samples
+from test_sampling import RECORD, addresses, check_samples
 
 
 def events_of_long(machine):
@@ -151,6 +151,36 @@ def snapshot(start, directory):
     require(not counted(guest.log), 'the program had ended too early')
     monitor.job('snapshot-load', **where)
     check_counts(UP, 'long', counted(guest.lines_until('@@@ samples')))
+    samples = guest.lines_until('@@@ complaints')[:-1]
+    check_samples(addresses('\n'.join(samples)), PERIOD,
+                  expectations('long')['instructions'], long_address)
+    complaints = ''.join(guest.rest())
+    require(not complaints, complaints)
+
+
+RECORD_ON_CPU_1 = f'''
+. /tests/guest.sh
+guest_setup
+announce 1 long
+taskset 2 {RECORD} -e instructions:u -c {PERIOD} long
+echo @@@ samples
+perf script -i /tmp/data -F ip
+echo @@@ complaints
+complaints
+'''
+
+
+@scenario_of(SMP)
+def snapshot_of_cpus(start, directory, machine):
+    """On each CPU of a machine that goes back, the PMU still interrupts."""
+    guest = start(machine, RECORD_ON_CPU_1, ['long'], adds(), monitored=True)
+    guest.lines_until('@@@ begin')
+    monitor = guest.monitor
+    make_image(monitor, directory / 'image')
+    where = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
+    monitor.job('snapshot-save', **where)
+    monitor.job('snapshot-load', **where)
+    guest.lines_until('@@@ samples')
     samples = guest.lines_until('@@@ complaints')[:-1]
     check_samples(addresses('\n'.join(samples)), PERIOD,
                   expectations('long')['instructions'], long_address)

@@ -109,9 +109,43 @@ MESSAGES = {
         ['entry 2', '0x1c0', '0xff']),
     'kernel_that_cannot_disable_its_pmu': (
         'old', f'{KVM},pmu=off', ['Linux 5.18']),
+    'fewer_fixed_counters': (
+        'pmu:2,4,3', f'{KVM},pmu=on,pmu-fixed-counters=2',
+        ['pmu-fixed-counters=2', 'Allowed: 3']),
+    'newer_version_of_pmu': (
+        'pmu:2,4,3', f'{KVM},pmu=on,pmu-version=4',
+        ['pmu-version=4', 'up to 2']),
     'filter_that_makes_no_sense': (
         None, '-accel kvm -cpu host ' + filter_of(
             {**masked(1), 'match': 2}), ['gives 0x2', 'set in mask']),
+}
+# What QEMU writes to other PMUs, and what it does not; by its version and how
+# many counters it has.
+WROTE = 'other host: wrote'
+HIDES = 'hides'
+PMUS = {
+    'pmu': ('2,4,3', f'{KVM},pmu=on', ['0xc4', '0x189', '0x30b', '0x38f'],
+            ['0xc5', '0x18a', '0x30c']),
+    # QEMU's state has room for three fixed counters.
+    'pmu_with_more_fixed_counters': (
+        '2,4,4', f'{KVM},pmu=on', ['0x30b', '0x38f'], ['0x30c']),
+    'pmu_without_fixed_counters': (
+        '2,4,0', f'{KVM},pmu=on', ['0xc4', '0x38f'], ['0x309']),
+    'pmu_of_version_1': (
+        '1,2,0', f'{KVM},pmu=on', ['0xc2', '0x187'],
+        ['0xc3', '0x309', '0x38d', '0x38f']),
+    # Which version 1 has not, whatever CPUID says there.
+    'fixed_counters_of_version_1': (
+        '1,2,3', f'{KVM},pmu=on', ['0xc2'], ['0x309', '0x38f']),
+    'older_version_of_pmu': (
+        '4,8,3', f'{KVM},pmu=on,pmu-version=1', ['0xc8'],
+        ['0x309', '0x38d', '0x38f']),
+    'no_number_of_fixed_counters': (
+        '4,8,3', f'{KVM},pmu=on,pmu-fixed-counters=0', ['0x30b'], []),
+    # CPUs that are too old for the leaf of CPUID; they start, with AMD's.
+    **{f'no_registers_of_{cpu}': (
+        '2,4,3', f'-accel kvm -cpu {cpu},pmu=on', [], ['0x186', '0x38f'])
+       for cpu in ('kvm32', 'qemu32', 'pentium3')},
 }
 # The same where KVM has no PMU for guests.
 MESSAGES_WITHOUT_PMU = {
@@ -138,6 +172,11 @@ def build_programs():
 def messages(table):
     for name, (host, options, _) in table.items():
         yield f'on {host} {name} {options}' if host else f'say {name} {options}'
+
+
+def other_pmus():
+    for name, (shape, options, *_) in PMUS.items():
+        yield f'on pmu:{shape} {name} {options}'
 
 
 def contention(name):
@@ -167,6 +206,7 @@ def script():
     yield from contention('running')
     yield 'kill $(jobs -p); wait'
     yield from messages(MESSAGES)
+    yield from other_pmus()
     yield 'rmmod kvm-amd kvm'
     yield ("sed 's/kvm.ko/& enable_pmu=0/' /modules/load > /tmp/load; "
            'sh /tmp/load')
@@ -204,6 +244,17 @@ class Host:
             text = '\n'.join(said[name])
             yield f'kvm/says/{name}', None if all(
                 part in text for part in parts) else f'it said: {text!r}'
+
+        for name, (_, _, written, others) in PMUS.items():
+            yield f'kvm/writes/{name}', self.wrong_registers(
+                '\n'.join(said[name]), written, others)
+
+    def wrong_registers(self, text, written, others):
+        """CPUID and the registers agree; QEMU says so where they do not."""
+        writes = [line.split()[-1] for line in text.splitlines()
+                  if line.startswith(WROTE)]
+        return None if HIDES not in text and set(written) <= set(writes) \
+            and not set(others) & set(writes) else f'it said: {text!r}'
 
     def results_of_runs(self, printed):
         for name in RUNS:

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Machines of other architectures, on which QEMU is to run: how to compile for
+# them, and how to run that here, by Debian's QEMU in user mode.  Sourced by
+# bash, after lib.sh.
+
+# describe_host HOST: set what an architecture, of Debian's name, is called by
+# the compiler, by meson, and by QEMU; and where its libraries are.
+describe_host()
+{
+    ENDIAN=little
+    case $1 in
+    arm64) TRIPLET=aarch64-linux-gnu FAMILY=aarch64 EMULATOR=aarch64 ;;
+    armhf) TRIPLET=arm-linux-gnueabihf FAMILY=arm EMULATOR=arm ;;
+    i386) TRIPLET=i686-linux-gnu FAMILY=x86 EMULATOR=i386 ;;
+    ppc64el) TRIPLET=powerpc64le-linux-gnu FAMILY=ppc64 EMULATOR=ppc64le ;;
+    s390x)
+        TRIPLET=s390x-linux-gnu FAMILY=s390x EMULATOR=s390x
+        ENDIAN=big ;;
+    *) die "there is no host $1" "see describe_host in scripts/hosts.sh" ;;
+    esac
+    LIBRARIES=$BUILD/download/libraries-$1
+}
+
+# Links that begin at the root are to begin at the tree's.
+make_links_relative()
+{
+    local tree=$1 link
+
+    find "$tree/lib" "$tree/usr/lib" -type l -lname '/*' |
+    while read -r link; do
+        ln -sfnr "$tree$(readlink "$link")" "$link"
+    done
+}
+
+# fetch_libraries HOST: of that architecture, which dpkg is not told of: they
+# are only unpacked.
+fetch_libraries()
+{
+    local packages=libc6-dev,libglib2.0-dev,libfdt-dev,zlib1g-dev
+
+    up_to_date "$LIBRARIES/packages" "$packages" && return
+    say "fetching Debian's libraries for $1 (30 MB)"
+    logged "$BUILD/logs/libraries.log" extract_debs "$LIBRARIES" "$1" \
+        "$packages" ||
+        die "the libraries for $1 cannot be fetched from $MIRROR" \
+            "check the network, or name another mirror in DEBIAN_MIRROR"
+    make_links_relative "$LIBRARIES"
+    echo "$packages" > "$LIBRARIES/packages"
+}
+
+# Where pkg-config finds them.
+library_files()
+{
+    echo "$LIBRARIES"/usr/lib/*-linux-gnu*/pkgconfig
+}
+
+# What meson has to know to compile for the host.
+cross_file()
+{
+    cat <<END
+[binaries]
+c = '$TRIPLET-gcc'
+ar = '$TRIPLET-ar'
+strip = '$TRIPLET-strip'
+pkgconfig = 'pkg-config'
+[properties]
+sys_root = '$LIBRARIES'
+pkg_config_libdir = '$(library_files)'
+[built-in options]
+c_args = ['--sysroot=$LIBRARIES']
+c_link_args = ['--sysroot=$LIBRARIES']
+[host_machine]
+system = 'linux'
+cpu_family = '$FAMILY'
+cpu = '$EMULATOR'
+endian = '$ENDIAN'
+END
+}
+
+# make_runner PROGRAM: a program of this machine that runs one of the host's,
+# beside it, in a directory "here".
+make_runner()
+{
+    local path=${1%/*}/here/${1##*/}
+
+    mkdir -p "${path%/*}"
+    cat > "$path" <<END
+#!/bin/sh
+exec qemu-$EMULATOR-static -L $LIBRARIES $1 "\$@"
+END
+    chmod +x "$path"
+    echo "$path"
+}

@@ -1,0 +1,273 @@
+/*
+ * Guest of 32 bits: counts of programs whose length is known
+ *
+ * It is for QEMUs on hosts of 32 bits, which have no other guests.  Everything
+ * is counted on Intel's and on AMD's PMU by the same code.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "layout.h"
+
+#define USER (1 << 16)
+#define KERNEL (1 << 17)
+#define INTERRUPT (1 << 20)
+#define ENABLE (1 << 22)
+
+#define APIC_BASE_MSR 0x1b
+#define APIC_ENABLED (1 << 11)
+#define APIC 0xfee00000
+#define APIC_EOI 0xb0
+#define APIC_SPURIOUS 0xf0
+#define APIC_LVT_PMI 0x340
+
+/*
+ * struct Pmu - what differs between vendors
+ * @control: the register of all counters, before it their status, behind it
+ *           what clears that
+ * @select, @counter: those of the first
+ * @stride: from one counter's to the next one's
+ * @branches: the event
+ * @accesses: whether there are events of loads and of stores
+ */
+typedef struct Pmu {
+    uint32_t control;
+    uint32_t select, counter, stride;
+    uint32_t branches;
+    bool accesses;
+} Pmu;
+
+static const Pmu intel = { 0x38f, 0x186, 0x4c1, 1, 0x00c4, true };
+static const Pmu amd = { 0xc0000301, 0xc0010200, 0xc0010201, 2, 0x00c2, false };
+
+#define COUNTER_MASK 0xffffffffffffull
+
+#define INSTRUCTIONS 0x00c0
+#define LOADS 0x81d0
+#define STORES 0x82d0
+
+typedef struct Gate {
+    uint16_t low, selector, type, high;
+} Gate;
+
+extern const uint64_t gdt_in_rom[6];
+
+void main(void);
+void pmi(uint32_t address);
+void run(uint32_t control, uint64_t mask, void (*fn)(void));
+void run_user(uint32_t control, uint64_t mask, void (*fn)(void));
+void on_ud(void), on_pmi(void), on_leave(void);
+void nops(void), loop_of_100(void), string(void), undefined(void);
+void accesses(void), user_nops(void);
+
+uint8_t buffer[128];
+uint32_t task[26];
+
+static const Pmu *pmu;
+static uint64_t gdt[6];
+static Gate idt[256];
+static uint32_t interrupted;
+static bool failed;
+
+static uint64_t rdmsr(uint32_t number)
+{
+    uint64_t value;
+
+    asm volatile("rdmsr" : "=A"(value) : "c"(number));
+    return value;
+}
+
+static void wrmsr(uint32_t number, uint64_t value)
+{
+    asm volatile("wrmsr" : : "A"(value), "c"(number) : "memory");
+}
+
+static void outb(uint16_t port, uint8_t value)
+{
+    asm volatile("outb %0, %1" : : "a"(value), "Nd"(port));
+}
+
+static void apic_write(uint32_t offset, uint32_t value)
+{
+    *(volatile uint32_t *)(APIC + offset) = value;
+}
+
+static void print(const char *text)
+{
+    while (*text) {
+        outb(0x3f8, *text++);
+    }
+}
+
+static void print_number(uint32_t number)
+{
+    if (number >= 10) {
+        print_number(number / 10);
+    }
+    outb(0x3f8, '0' + number % 10);
+}
+
+/* One case; the values say what was wrong. */
+static void check(const char *name, uint32_t got, uint32_t want)
+{
+    failed |= got != want;
+    print(got == want ? "ok " : "not ok ");
+    print(name);
+    if (got != want) {
+        print(" # ");
+        print_number(got);
+        print(" but ");
+        print_number(want);
+    }
+    print("\n");
+}
+
+static void set_gate(int vector, void (*handler)(void), int privilege)
+{
+    uint32_t address = (uint32_t)handler;
+
+    idt[vector] = (Gate) {
+        .low = address,
+        .selector = KERNEL_CS,
+        .type = 0x8e00 | privilege << 13,
+        .high = address >> 16,
+    };
+}
+
+/* Interrupts of the user's find the stack on which run_user() waits. */
+static void set_up_task(void)
+{
+    uint32_t address = (uint32_t)task;
+
+    for (int i = 0; i < 6; i++) {
+        gdt[i] = gdt_in_rom[i];
+    }
+    gdt[TASK / 8] = (uint64_t)(address >> 24) << 56 | 0x89ull << 40
+                    | (uint64_t)(address & 0xffffff) << 16 | (sizeof(task) - 1);
+    task[2] = KERNEL_DS;
+}
+
+static void set_up_traps(void)
+{
+    struct {
+        uint16_t limit;
+        uint32_t base;
+    } __attribute__((packed)) gdt_at = { sizeof(gdt) - 1, (uint32_t)gdt },
+                              idt_at = { sizeof(idt) - 1, (uint32_t)idt };
+
+    set_up_task();
+    set_gate(VECTOR_UD, on_ud, 0);
+    set_gate(VECTOR_PMI, on_pmi, 0);
+    set_gate(VECTOR_LEAVE, on_leave, 3);
+    asm volatile("lgdt %0; lidt %1; ltr %w2"
+                 : : "m"(gdt_at), "m"(idt_at), "r"(TASK) : "memory");
+    wrmsr(APIC_BASE_MSR, rdmsr(APIC_BASE_MSR) | APIC_ENABLED);
+    apic_write(APIC_SPURIOUS, 0x1ff);
+    asm volatile("sti");
+}
+
+static void set_up_pmu(void)
+{
+    uint32_t eax = 0, ebx, ecx, edx;
+
+    asm volatile("cpuid" : "+a"(eax), "=b"(ebx), "=c"(ecx), "=d"(edx));
+    pmu = ecx == 0x444d4163 ? &amd : &intel;
+    /* Intel's resets to what lets all counters count. */
+    wrmsr(pmu->control, 0);
+}
+
+static void start(unsigned counter, uint32_t event, uint64_t value)
+{
+    wrmsr(pmu->counter + counter * pmu->stride, value & COUNTER_MASK);
+    wrmsr(pmu->select + counter * pmu->stride, event | ENABLE);
+}
+
+static uint64_t value_of(unsigned counter)
+{
+    return rdmsr(pmu->counter + counter * pmu->stride);
+}
+
+/* Everything is counted twice: a carry from the lower half changes nothing. */
+static void count(const char *name, uint32_t event, void (*fn)(void),
+                  uint32_t want)
+{
+    uint64_t before = 0xfffffff0;
+
+    start(0, event | USER | KERNEL, 0);
+    start(1, event | USER | KERNEL, before);
+    run(pmu->control, 3, fn);
+    check(name, value_of(0) == want ? value_of(1) - before : value_of(0), want);
+}
+
+static void test_counts(void)
+{
+    count("count/nops", INSTRUCTIONS, nops, OVERHEAD + NR_NOPS + 1);
+    count("count/loop", INSTRUCTIONS, loop_of_100, OVERHEAD + 1 + 200 + 1);
+    count("count/string", INSTRUCTIONS, string, OVERHEAD + 4);
+    count("count/undefined", INSTRUCTIONS, undefined,
+          OVERHEAD + OVERHEAD_OF_UD + 2);
+    /* CALL, each JNZ and RET. */
+    count("branch/loop", pmu->branches, loop_of_100, 1 + 100 + 1);
+    if (pmu->accesses) {
+        /* RET loads, CALL stores. */
+        count("memory/loads", LOADS, accesses, 10 + 1);
+        count("memory/stores", STORES, accesses, 7 + 1);
+    }
+}
+
+static void test_modes(void)
+{
+    start(0, INSTRUCTIONS | USER, 0);
+    start(1, INSTRUCTIONS | KERNEL, 0);
+    start(2, INSTRUCTIONS | USER | KERNEL, 0);
+    run_user(pmu->control, 7, user_nops);
+    check("mode/user", value_of(0), OVERHEAD_OF_USER + NR_NOPS);
+    check("mode/kernel", value_of(1), OVERHEAD_OF_KERNEL);
+    check("mode/both", value_of(2),
+          OVERHEAD_OF_USER + NR_NOPS + OVERHEAD_OF_KERNEL);
+}
+
+void pmi(uint32_t address)
+{
+    interrupted = address;
+    wrmsr(pmu->control, 0);
+    wrmsr(pmu->control + 1, rdmsr(pmu->control - 1));
+    apic_write(APIC_EOI, 0);
+}
+
+/* Where the interrupt of a counter came that wraps after @period. */
+static uint32_t interrupt_after(uint32_t period)
+{
+    interrupted = 0;
+    apic_write(APIC_LVT_PMI, VECTOR_PMI);
+    start(0, INSTRUCTIONS | KERNEL | INTERRUPT, -(uint64_t)period);
+    run(pmu->control, 1, nops);
+    return interrupted - (uint32_t)nops;
+}
+
+/* CALL is the first instruction of a period; NOPs have one byte. */
+static void test_periods(void)
+{
+    uint32_t period = 1;
+
+    while (period < NR_NOPS && interrupt_after(period) == period - 1) {
+        period++;
+    }
+    check("overflow/periods", interrupt_after(period), period - 1);
+}
+
+void main(void)
+{
+    set_up_pmu();
+    set_up_traps();
+    test_counts();
+    test_modes();
+    test_periods();
+    print("end\n");
+    outb(0xf4, failed);
+    for (;;) {
+        asm volatile("hlt");
+    }
+}

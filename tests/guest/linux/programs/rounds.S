@@ -1,0 +1,50 @@
+/*
+ * A loop that goes on until there is a file /tmp/stop
+ *
+ * For what is to happen in its middle however long that takes.  It writes how
+ * many rounds it has made, 4 bytes; counts are those of a round, so many times,
+ * and of what is around them.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "program.inc"
+
+#define N 1000000
+#define SYS_write       1
+#define SYS_access      21
+
+_start:
+        xor %ebx, %ebx
+round:
+        step mov $N, %ecx
+again:
+        step nop
+        step dec %ecx
+        step jnz again
+        step inc %ebx
+        step mov $stop, %edi
+        step xor %esi, %esi
+        step mov $SYS_access, %eax
+        step syscall
+        step test %eax, %eax
+        step jnz round
+
+        push %rbx
+        mov $1, %edi
+        mov %rsp, %rsi
+        mov $4, %edx
+        call_kernel SYS_write
+        quit
+
+        .section .rodata
+stop:   .asciz "/tmp/stop"
+
+        expect loop_rounds, N
+        expect loop_steps, 3
+        expect steps, next_step
+        expect before, 1
+        expect round_instructions, 3 * (N - 1) + next_step
+        expect round_branches, N + 2
+        expect around_instructions, 1 + 4 + 2 + QUIT
+        expect around_branches, 2

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The parts of the soak: each a scenario, see harness.py, and its length."""
+
+import functools
+import re
+import time
+
+from harness import HERE, expectations, require, require_equal, symbols
+from machines import SMP
+from test_counting import parse, perf_event
+from test_lifecycle import make_image, record_replay
+from test_sampling import (ADDRESSES, PINNED, RECORD, addresses, check_loop,
+                           check_samples)
+
+# A day, in which each part has come to an end or never will.
+SECONDS = 24 * 3600
+
+# How long a guest runs on between two snapshots.  Nothing depends on it.
+MOMENT = 0.03
+
+
+class Part:
+    """A scenario of some length, of which it has a default."""
+
+    def __init__(self, function, length, unit):
+        self.name = function.__name__
+        self.function = function
+        self.length = length
+        self.unit = unit
+
+    def bind(self, length):
+        return functools.partial(self.function, length=length)
+
+
+PARTS = {}
+
+
+def part(length, unit):
+    def register(function):
+        PARTS[function.__name__] = Part(function, length, unit)
+        return function
+    return register
+
+
+def counted(length):
+    """So many turns, with a word now and then of how many it were."""
+    for number in range(length):
+        if number and number % 50 == 0:
+            print(f'# {number} of {length}', flush=True)
+        yield number
+
+
+def adds():
+    """What the scripts need in the guest."""
+    return [(HERE / 'guest.sh', '/tests/guest.sh')]
+
+
+def start_soaking(start, machine, job, programs, **more):
+    return start(machine, f'. /tests/guest.sh\nguest_setup\n{job}\n'
+                 'echo @@@ complaints\ncomplaints\n', programs, adds(),
+                 monitored=True, seconds=SECONDS, **more)
+
+
+def require_quiet(guest):
+    """The kernel has nothing to complain of in the end."""
+    complaints = list(filter(None, guest.rest()))
+    require(not complaints, '; '.join(complaints))
+
+
+#
+# The whole machine goes back to its past, in the middle of counting
+#
+
+class Rounds:
+    """What `rounds` counts, which depends on when it was told to end."""
+
+    def __init__(self, rounds):
+        self.stated = expectations('rounds')
+        self.rounds = rounds
+        names = symbols('rounds')
+        self.steps = [names[f'step_{number}']
+                      for number in range(self.stated['steps'])]
+
+    def total(self, event):
+        return (self.stated[f'around_{event}']
+                + self.rounds * self.stated[f'round_{event}'])
+
+    def address(self, nth):
+        """Where it is behind so many instructions."""
+        stated = self.stated
+        step = (nth - stated['before']) % stated['round_instructions']
+        loop = stated['loop_steps']
+        if step > 0:
+            # The loop's steps come again; what is behind it follows once.
+            again = (stated['loop_rounds'] - 1) * loop
+            step = (step - again if step > again + loop
+                    else (step - 1) % loop + 1)
+        return self.steps[step]
+
+
+EVENTS = ['instructions', 'branches']
+SNAPSHOT_PERIOD = 10000019
+
+SNAPSHOTS = f'''
+{PINNED} -e instructions:u -c {SNAPSHOT_PERIOD} rounds > /tmp/sampled &
+sampler=$!
+until pidof rounds > /dev/null; do
+    sleep 0.1
+done
+count {','.join(perf_event(SMP, event) for event in EVENTS)} \\
+    rounds > /tmp/counted &
+counter=$!
+noise
+announce 2 rounds
+wait_for_test
+touch /tmp/stop
+hush
+wait $sampler $counter
+for file in /tmp/sampled /tmp/counted; do
+    hexdump -n 4 -e '1/4 "%u\\n"' $file
+done
+tail -c +5 /tmp/counted
+echo @@@ samples
+{ADDRESSES}
+'''
+
+
+def check_rounds(lines):
+    sampled, counted = (Rounds(int(line)) for line in lines[:2])
+    counts = parse('\n'.join(lines[2:]))
+    for event in EVENTS:
+        require_equal(counts[perf_event(SMP, event)], [counted.total(event)],
+                      event)
+    return sampled
+
+
+@part(500, 'saved and loaded')
+def snapshots(start, directory, length):
+    guest = start_soaking(start, SMP, SNAPSHOTS, ['rounds'],
+                          extra=['-m', '512'])
+    guest.lines_until('@@@ ready')
+    guest.lines_until('@@@ begin')
+    make_image(guest.monitor, directory / 'image')
+    for _ in counted(length):
+        guest.monitor.human('savevm past')
+        time.sleep(MOMENT)
+        guest.monitor.human('loadvm past')
+        time.sleep(MOMENT)
+    guest.go()
+    sampled = check_rounds(guest.lines_until('@@@ samples')[:-1])
+    samples = guest.lines_until('@@@ complaints')[:-1]
+    check_samples(addresses('\n'.join(samples)), SNAPSHOT_PERIOD,
+                  sampled.total('instructions'), sampled.address)
+    require_quiet(guest)
+
+
+#
+# Recordings while CPUs are wanted by others
+#
+
+RECORDING_PERIOD = 50021
+CPUS = 4
+# So many at the same time, two on a CPU: each is the others' load.
+RECORDERS = 2 * CPUS
+
+
+def recorder(number, length):
+    """A script that makes its share of the recordings, one after the other."""
+    data = f'/tmp/{number}'
+    # What so many buffers may have of the guest's memory.
+    record = RECORD.replace('/tmp/data', data).replace('16M', '1M')
+    return f'''
+for turn in $(seq {number} {RECORDERS} {length - 1}); do
+    taskset {1 << number % CPUS:x} {record} -e instructions:u \\
+        -c {RECORDING_PERIOD} loop
+    {ADDRESSES.replace('/tmp/data', data)} > {data}.samples
+    echo @@@ recorded >> {data}.samples
+    until mkdir /tmp/printing 2> /dev/null; do
+        sleep 0.05
+    done
+    cat {data}.samples
+    rmdir /tmp/printing
+done &'''
+
+
+@part(1000, 'recordings')
+def recordings(start, directory, length):
+    """None of them is a sample short, or has one in a wrong place."""
+    job = '\n'.join(recorder(number, length) for number in range(RECORDERS))
+    guest = start_soaking(start, SMP.variant('four', smp=CPUS),
+                          f'{job}\nwait', ['loop'])
+    wrong = []
+    for _ in counted(length):
+        lines = guest.lines_until('@@@ recorded')[:-1]
+        try:
+            check_loop('\n'.join(lines), RECORDING_PERIOD)
+        except AssertionError as why:
+            wrong.append(str(why))
+    require(not wrong, f'{len(wrong)} of {length}: {"; ".join(wrong)}')
+    guest.lines_until('@@@ complaints')
+    require_quiet(guest)
+
+
+#
+# CPUs that go and come
+#
+
+HOTPLUG_PERIOD = 100003
+
+# Who records all CPUs opens an event on each that was there a moment ago, and
+# ends without a recording if one has gone since.
+HOTPLUG = f'''
+over()
+{{
+    [ -e /tmp/over ]
+}}
+
+switch_cpus()
+{{
+    local state file
+
+    until over; do
+        for state in 0 1; do
+            for file in /sys/devices/system/cpu/cpu[1-9]*/online; do
+                echo $state > $file
+            done 2> /dev/null
+        done
+        echo switched
+    done
+}}
+
+record_all()
+{{
+    until over; do
+        if {RECORD.replace('16M', '1M')} -a -e instructions:u \\
+            -c {HOTPLUG_PERIOD} taskset 1 loop 2> /dev/null; then
+            echo samples $(perf script -i /tmp/data -F comm,cpu |
+                           grep -c '^ *loop *\\[000\\]')
+        fi
+    done
+}}
+
+count_one()
+{{
+    until over; do
+        count instructions:u loop
+    done
+}}
+
+switch_cpus & switcher=$!
+record_all & recorder=$!
+count_one & counter=$!
+wait_for_test
+touch /tmp/over
+wait $switcher $recorder $counter
+'''
+
+
+# QEMU has a translator's context for so many threads of CPUs, and gets none
+# back from those that end (tcg_register_thread(), also without our patches).
+STAY = 6
+MORE = 2
+MOST = 126
+
+
+def plug(monitor, turn):
+    """Plug in some CPUs, and out again when the guest lets them go."""
+    def absent():
+        return [cpu for cpu in monitor.command('query-hotpluggable-cpus')
+                if 'qom-path' not in cpu]
+
+    before = absent()
+    for number, cpu in enumerate(before[:MORE]):
+        monitor.command('device_add', driver=cpu['type'],
+                        id=f'more{turn}-{number}', **cpu['props'])
+    for number in range(MORE):
+        monitor.command('device_del', id=f'more{turn}-{number}')
+    monitor.wait('unplugging', lambda: len(absent()) == len(before))
+
+
+@part(600, 'seconds')
+def cpus(start, directory, length):
+    """Eight, of which only the first stays: what is counted there is exact."""
+    machine = SMP.variant('eight',
+                          smp=f'{STAY},sockets={MOST},maxcpus={MOST}')
+    guest = start_soaking(start, machine, HOTPLUG, ['loop'])
+    guest.lines_until('@@@ ready')
+    turns = (MOST - STAY) // MORE
+    begin = time.monotonic()
+    for turn in range(turns):
+        plug(guest.monitor, turn)
+        while time.monotonic() < begin + length * (turn + 1) / turns:
+            time.sleep(MOMENT)
+    guest.go()
+    guest.lines_until('@@@ complaints')
+    lines = '\n'.join(guest.log)
+    total = expectations('loop')['instructions']
+    counts = parse(lines).get('instructions:u')
+    samples = [int(n) for n in re.findall(r'^samples (\d+)$', lines, re.M)]
+    switched = lines.count('switched')
+    require(counts and switched and samples, 'not all of it has happened')
+    print(f'# {turns * MORE} CPUs plugged in and out, {switched} times all '
+          f'switched off and on, {len(counts)} counts, {len(samples)} '
+          'recordings', flush=True)
+    require_equal(set(counts), {total}, 'counts')
+    # The counter was somewhere in its period when the program began.
+    few = total // HOTPLUG_PERIOD
+    require(set(samples) <= {few, few + 1}, f'samples: {set(samples)}')
+    require_quiet(guest)
+
+
+#
+# Replays
+#
+
+@part(10, 'recordings replayed')
+def replays(start, directory, length):
+    """Each prints what its recording did."""
+    for number in counted(length):
+        path = directory / str(number)
+        path.mkdir()
+        record_replay(start, path)

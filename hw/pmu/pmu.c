@@ -140,9 +140,9 @@ static uint64_t growth(const Pmu *pmu, PmuTallies tallies, PmuModes modes)
 }
 
 /*
- * How much the counter has grown since the fold, of which its debt is taken:
- * events that are not in a cycle of their own have to wait for one.  In a
- * transaction, a tally that nobody read until now has no past.
+ * How much the counter has grown since the fold, less what it owes: events that
+ * are not in a cycle of their own have to wait for one.  For a tally that is
+ * first wanted in this transaction, @last of the Pmu is not valid.
  */
 static uint64_t take_growth(const Pmu *pmu, PmuCounter *c)
 {
@@ -379,7 +379,7 @@ void pmu_commit(Pmu *pmu)
     }
     pmu->ops->plan(pmu->engine, pmu->wanted, pmu->budgets);
 
-    /* Tallies that nobody read until now may have stood still until now. */
+    /* Until the engine planned, tallies that are new may have stood still. */
     take_snapshot(pmu, pmu->wanted & ~before);
 }
 

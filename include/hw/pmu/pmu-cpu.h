@@ -5,10 +5,10 @@
  * engine follows the accelerator, the counters are brought up to date whenever
  * the machine stops, and the engine's tallies migrate.
  *
- * Translated code drives the counters under TCG.  Elsewhere it is the engine
- * that is driven by hand: under qtest tests do so, and under KVM nobody does.
- * There the kernel counts, and counters that stand still hold what was last
- * read from it.
+ * Under TCG, translated code drives the counters.  Under all other accelerators
+ * the engine is the one that is driven by hand.  Under qtest, tests drive it.
+ * Under KVM nobody does: the kernel counts, and the counters hold what was last
+ * read from it, and stand still.
  *
  * For code that is compiled per target.
  *

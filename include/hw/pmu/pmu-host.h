@@ -13,7 +13,7 @@
  * guest has executed anything in between is taken from its account, not from
  * the time for which its vCPU's thread has run: looking takes time, too.
  *
- * Threads: any that holds the big lock, but for what says otherwise.
+ * Threads: any that holds the big lock, unless a function says otherwise.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -80,8 +80,8 @@ typedef bool PmuHostSyncFn(CPUState *cpu);
  * @cpu: its vCPU
  * @errp: why the host does not let us, and what would help
  *
- * Takes two perf events, and as many file descriptors, for each scope.  Once a
- * second of the host's time they are traced.  The vCPU's own thread.
+ * Takes two perf events, and as many file descriptors, for each scope, and
+ * traces them once a second of the host's time.  Called in the vCPU's thread.
  *
  * Returns: NULL with @errp set if there are none; the vCPU can run without.
  */

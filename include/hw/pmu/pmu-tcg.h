@@ -3,12 +3,12 @@
  *
  * One inline subtraction per translation block counts its instructions in a
  * cell chosen by the mode in which the block runs, so filter and freeze bits
- * never touch translated code.  What a block did not finish is given back
- * where its state is unwound.  Cells count down: a block that would reach the
- * deadline is not entered; what comes before the last instruction is run as a
- * shorter block, and the last one alone, after which the model folds.  An
- * overflow is therefore seen at the very boundary, whatever ends the
- * instruction.
+ * never touch translated code.  When a block is left early, the instructions
+ * that it did not finish are given back.  Cells count down: a block that would
+ * reach the deadline is not entered.  Instead, the instructions before the one
+ * that reaches it run as a shorter block, and then that one alone; then the
+ * model folds.  So an overflow is seen right after its instruction, whatever
+ * that does.
  *
  * Branches are counted where they leave their block, reads and writes of
  * memory at the end of their instruction, which then is the last of its
@@ -16,8 +16,8 @@
  *
  * For code that is compiled per target.
  *
- * Threads: everything here is called in the vCPU's own thread, but for
- * creation and release.  A vCPU may fold only between instructions: at the
+ * Threads: everything here is called in the vCPU's own thread, except creation
+ * and release.  A vCPU may fold only between instructions: at the
  * end of the last instruction of a block, or outside translated code.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -215,7 +215,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb);
  * @cpu: the vCPU, outside its loop
  * @tb: the block of that one instruction, uninterrupted
  *
- * Sees to it that what overflows is noticed behind it, before any interrupt.
+ * An overflow is then noticed behind it, before any interrupt.
  */
 void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb);
 

@@ -23,8 +23,9 @@
  * vCPU's own thread, or from any thread that holds the big lock while the
  * vCPU is stopped (reset, migration, monitor commands that stop it).
  *
- * What a contract asks for (a transaction, a counter that there is) is
- * asserted: faces check what a guest gives them before they come here.
+ * These functions assert their contracts: a counter that is named exists, and
+ * is changed in a transaction only.  A face checks what the guest gives it
+ * before it calls them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

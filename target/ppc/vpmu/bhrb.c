@@ -31,9 +31,10 @@ void ppc_vpmu_bhrb_update(PpcVPmu *v)
 }
 
 /*
- * Linux clears the buffer before it uses it, and reads it at each alert.
- * Where the first entry goes is nobody's concern: that somebody is interested
- * is told by an offset other than that of reset, and so migrated.
+ * Linux clears the buffer before it uses it, and reads it at each alert.  The
+ * architecture does not say where the first entry goes: an offset other than
+ * the one after a reset says that the guest uses the buffer; as the offset is
+ * migrated, this is, too.
  */
 void ppc_vpmu_bhrb_used(CPUPPCState *env)
 {

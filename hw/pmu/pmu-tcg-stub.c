@@ -35,7 +35,11 @@ void pmu_tcg_running(CPUState *cpu)
 {
 }
 
-void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
+void pmu_gen_insns(DisasContextBase *db)
+{
+}
+
+void pmu_gen_folds(DisasContextBase *db)
 {
 }
 

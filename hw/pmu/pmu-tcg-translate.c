@@ -25,25 +25,24 @@ static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
 {
     tcg_target_long row = tally == PMU_TALLY_INSNS
                           ? ENV_OFFSET(pmu_insns)
-                          : ENV_OFFSET(pmu.left) + tally * sizeof(PmuTcgRow);
+                          : ENV_OFFSET(pmu.left)
+                            + pmu_tcg_row(tally) * sizeof(PmuTcgRow);
 
     return row + block_mode(db) * sizeof(int64_t);
 }
 
-static TCGv_i64 gen_load_cell(DisasContextBase *db, PmuTally tally)
+/* Count whatever is left. */
+static void gen_adjust_insns(DisasContextBase *db, int by)
 {
+    tcg_target_long offset = cell_offset(db, PMU_TALLY_INSNS);
     TCGv_i64 left = tcg_temp_ebb_new_i64();
 
-    tcg_gen_ld_i64(left, tcg_env, cell_offset(db, tally));
-    return left;
+    tcg_gen_ld_i64(left, tcg_env, offset);
+    tcg_gen_addi_i64(left, left, by);
+    tcg_gen_st_i64(left, tcg_env, offset);
 }
 
-static void gen_store_cell(DisasContextBase *db, PmuTally tally, TCGv_i64 left)
-{
-    tcg_gen_st_i64(left, tcg_env, cell_offset(db, tally));
-}
-
-/* Remember the current instruction as the one that overflowed. */
+/* Remember the last instruction as the one that overflowed. */
 static void gen_note_site(DisasContextBase *db)
 {
     if (tb_cflags(db->tb) & CF_PCREL) {
@@ -68,32 +67,62 @@ static void gen_request_fold(DisasContextBase *db)
                      ENV_OFFSET(icount_decr.u16.high));
 }
 
-static void gen_count_one(DisasContextBase *db, PmuTally tally)
-{
-    TCGLabel *go_on = gen_new_label();
-    TCGv_i64 left = gen_load_cell(db, tally);
+/*
+ * What a block does where it has used up a cell, which is rare: its code lies
+ * behind the block, out of the way of what is executed.
+ */
+typedef struct PmuFold {
+    TCGLabel *begin;
+    TCGLabel *end;
+    struct PmuFold *next;
+} PmuFold;
 
-    tcg_gen_subi_i64(left, left, 1);
-    gen_store_cell(db, tally, left);
-    tcg_gen_brcondi_i64(TCG_COND_GT, left, 0, go_on);
-    gen_request_fold(db);
-    gen_set_label(go_on);
+static PmuFold *new_fold(DisasContextBase *db)
+{
+    PmuFold *fold = tcg_malloc(sizeof(PmuFold));
+
+    fold->begin = gen_new_label();
+    fold->end = gen_new_label();
+    fold->next = db->pmu_folds;
+    db->pmu_folds = fold;
+    return fold;
 }
 
-void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
+static void gen_count_one(DisasContextBase *db, PmuTally tally)
 {
-    TCGv_i64 left;
+    PmuFold *fold = new_fold(db);
 
+    tcg_gen_countdown_i64(tcg_env, cell_offset(db, tally), 1, fold->begin);
+    gen_set_label(fold->end);
+}
+
+void pmu_gen_folds(DisasContextBase *db)
+{
+    PmuFold *fold;
+
+    for (fold = db->pmu_folds; fold; fold = fold->next) {
+        if (QSIMPLEQ_EMPTY(&fold->begin->branches)) {
+            /* The front end has taken the instruction back. */
+            continue;
+        }
+        gen_set_label(fold->begin);
+        gen_request_fold(db);
+        tcg_gen_br(fold->end);
+    }
+}
+
+void pmu_gen_insns(DisasContextBase *db)
+{
     if (!(tb_cflags(db->tb) & CF_PMU_INSNS)) {
         return;
     }
-    tcg_ctx->emit_before_op = before;
-    left = gen_load_cell(db, PMU_TALLY_INSNS);
-    tcg_gen_subi_i64(left, left, db->num_insns);
+    tcg_ctx->emit_before_op = QTAILQ_FIRST(&tcg_ctx->ops);
     if (tcg_ctx->exitreq_label) {
-        tcg_gen_brcondi_i64(TCG_COND_LE, left, 0, tcg_ctx->exitreq_label);
+        tcg_gen_countdown_i64(tcg_env, cell_offset(db, PMU_TALLY_INSNS),
+                              db->num_insns, tcg_ctx->exitreq_label);
+    } else {
+        gen_adjust_insns(db, -db->num_insns);
     }
-    gen_store_cell(db, PMU_TALLY_INSNS, left);
     tcg_ctx->emit_before_op = NULL;
 }
 
@@ -152,11 +181,7 @@ void pmu_gen_failed_store(DisasContextBase *db)
 
 void pmu_gen_repeat(DisasContextBase *db)
 {
-    TCGv_i64 left;
-
     if (tb_cflags(db->tb) & CF_PMU_INSNS) {
-        left = gen_load_cell(db, PMU_TALLY_INSNS);
-        tcg_gen_addi_i64(left, left, 1);
-        gen_store_cell(db, PMU_TALLY_INSNS, left);
+        gen_adjust_insns(db, 1);
     }
 }

@@ -625,7 +625,7 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
     e->model = *model;
     e->linger = timer_new_ms(QEMU_CLOCK_REALTIME, linger_over, e);
     e->deadline = timer_new_ns(QEMU_CLOCK_VIRTUAL, clock_deadline, e);
-    for (t = 0; t < PMU_TALLY__MAX; t++) {
+    for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             e->loaded[t][m] = INT64_MAX;
             *pmu_tcg_cell(cpu, t, m) = INT64_MAX;
@@ -660,7 +660,7 @@ static int pmu_tcg_pre_save(void *opaque)
     unsigned t, m;
 
     tcg_sync(e);
-    for (t = 0; t < PMU_TALLY__MAX; t++) {
+    for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             load_cells(e, t, m, *pmu_tcg_cell(e->cpu, t, m));
         }

@@ -34,9 +34,31 @@ typedef struct PmuTcgAccess {
 typedef int64_t PmuTcgRow[PMU_MAX_MODES];
 
 /**
+ * PMU_TCG_FIRST - the first tally that has cells
+ *
+ * Cycles have none: they follow the instructions, or the clock.
+ */
+#define PMU_TCG_FIRST PMU_TALLY_INSNS
+
+/**
+ * PMU_TCG_ROWS - how many tallies follow those of instructions
+ */
+#define PMU_TCG_ROWS (PMU_TALLY__MAX - PMU_TCG_FIRST - 1)
+
+/**
+ * pmu_tcg_row - the row of a tally in PmuTcgCells.left
+ * @tally: one that follows PMU_TALLY_INSNS
+ */
+static inline unsigned pmu_tcg_row(PmuTally tally)
+{
+    return tally - PMU_TCG_FIRST - 1;
+}
+
+/**
  * struct PmuTcgCells - the part of a vCPU that translated code counts in
- * @left: the cells of each tally.  Those of instructions, which each block
- *        uses, are not among them: they are CPUNegativeOffsetState.pmu_insns.
+ * @left: the cells of each tally that has some, by pmu_tcg_row().  Those of
+ *        instructions, which each block uses, are not among them: they are
+ *        CPUNegativeOffsetState.pmu_insns.
  * @site_pc: address of the instruction for which @fold_pending was set
  * @site_mode: and the mode it was executed in
  * @site_known: whether it was an instruction at all
@@ -49,7 +71,7 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
  * the vCPU's thread.
  */
 typedef struct PmuTcgCells {
-    PmuTcgRow left[PMU_TALLY__MAX];
+    PmuTcgRow left[PMU_TCG_ROWS];
     uint64_t site_pc;
     PmuTcgAccess access;
     uint8_t site_mode;

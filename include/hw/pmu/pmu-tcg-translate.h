@@ -18,7 +18,11 @@
 
 /* User-mode emulation has no PMU. */
 
-static inline void pmu_gen_insns(DisasContextBase *db, TCGOp *before)
+static inline void pmu_gen_insns(DisasContextBase *db)
+{
+}
+
+static inline void pmu_gen_folds(DisasContextBase *db)
 {
 }
 
@@ -45,15 +49,21 @@ static inline void pmu_gen_repeat(DisasContextBase *db)
 #else
 
 /**
- * pmu_gen_insns - count the instructions of a block, at its start
- * @db: the block, complete but for this
- * @before: the operation before which the count goes: behind the test for
- *          pending interrupts and ahead of anything with an effect
+ * pmu_gen_insns - count the instructions of a block, ahead of all it does
+ * @db: the block, complete but for what the PMU needs
  *
- * Emits a test that leaves the block untouched if it would reach the
- * deadline, unless the block cannot be interrupted (CF_NOIRQ).
+ * Emits a test that leaves the block by its exit label if it would reach the
+ * deadline, unless the block cannot be interrupted (CF_NOIRQ).  Whatever makes
+ * it leave there, what has been counted has to be given back
+ * (pmu_tcg_give_back()): nothing has been executed.
  */
-void pmu_gen_insns(DisasContextBase *db, TCGOp *before);
+void pmu_gen_insns(DisasContextBase *db);
+
+/**
+ * pmu_gen_folds - emit what is to be executed where cells are used up
+ * @db: the block, complete
+ */
+void pmu_gen_folds(DisasContextBase *db);
 
 /**
  * pmu_gen_branch - count a branch

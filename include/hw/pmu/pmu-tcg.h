@@ -172,20 +172,23 @@ void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
 /**
  * pmu_tcg_cell - where events of a kind are counted down
  * @cpu: the vCPU
- * @tally: the kind
+ * @tally: the kind, not before PMU_TCG_FIRST
  * @mode: the mode in which they happen
  */
 static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
                                     unsigned mode)
 {
-    return tally == PMU_TALLY_INSNS ? &cpu->neg.pmu_insns[mode]
-                                    : &cpu->neg.pmu.left[tally][mode];
+    int64_t *row = tally == PMU_TALLY_INSNS
+                   ? cpu->neg.pmu_insns
+                   : cpu->neg.pmu.left[pmu_tcg_row(tally)];
+
+    return &row[mode];
 }
 
 /**
  * pmu_tcg_give_back - take back instructions that a block did not finish
  * @cpu: the vCPU
- * @tb: the block, which was left in its middle
+ * @tb: the block, which was left in its middle, or where it begins
  * @insns: how many, with the one that was left
  */
 static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,

@@ -1020,6 +1020,8 @@ static void test_ended_trigger_and_state(void)
     set_mode(&m, MODE_PROBLEM, true);
     set_run(&m, false);
     set_run(&m, true);
+    /* In problem state MMCR0 would not be read. */
+    set_mode(&m, MODE_PRIVILEGED, false);
     assert_spr(&m, SPR_MMCR0, after_trigger);
     stop(&m);
 }

@@ -70,7 +70,9 @@ PmuTallies fuzz_counted(PmuTallies events)
     PmuTallies counted = 0;
 
     for (unsigned t = 0; fuzz_cpu->pmu && t < PMU_TALLY__MAX; t++) {
-        counted |= events >> t & 1 && is_counted(t) ? 1u << t : 0;
+        if ((events >> t & 1) && is_counted(t)) {
+            counted |= 1u << t;
+        }
     }
     return counted;
 }

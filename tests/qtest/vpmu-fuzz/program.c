@@ -142,7 +142,9 @@ GArray *fuzz_make_program(uint64_t seed, unsigned length)
 /* The verbs of streams are in the order in which they are used. */
 GArray *fuzz_make_stream(uint64_t seed, unsigned length)
 {
-    const FuzzVerb *save = fuzz_stream_verbs, *poke = save + 1, *load = save + 2;
+    const FuzzVerb *save = fuzz_stream_verbs;
+    const FuzzVerb *poke = save + 1;
+    const FuzzVerb *load = save + 2;
     GArray *program = new_program();
     FuzzRandom r = fuzz_seed(~seed);
     unsigned changes = 1 + fuzz_below(&r, 1 << fuzz_below(&r, 4));

@@ -688,7 +688,7 @@ static void begin_cells(PmuTcg *e)
 {
     unsigned t, m;
 
-    for (t = 0; t < PMU_TALLY__MAX; t++) {
+    for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             e->loaded[t][m] = *pmu_tcg_cell(e->cpu, t, m);
         }

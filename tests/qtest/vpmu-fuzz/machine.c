@@ -83,7 +83,7 @@ void fuzz_happen(PmuTallies events, unsigned mode)
     PmuTallies counted = fuzz_counted(events);
     bool used_up = false;
 
-    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+    for (unsigned t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
         if (counted >> t & 1) {
             used_up |= --*pmu_tcg_cell(fuzz_cpu, t, mode) <= 0;
         }

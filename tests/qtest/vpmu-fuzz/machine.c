@@ -77,7 +77,7 @@ PmuTallies fuzz_counted(PmuTallies events)
     return counted;
 }
 
-/* A cell that is used up has the execution loop fold, behind the instruction. */
+/* A cell that is used up has the execution loop fold behind the instruction. */
 void fuzz_happen(PmuTallies events, unsigned mode)
 {
     PmuTallies counted = fuzz_counted(events);

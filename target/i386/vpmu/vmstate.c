@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
+#include "qemu/error-report.h"
 #include "qapi/error.h"
 #include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"

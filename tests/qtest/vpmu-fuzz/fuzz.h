@@ -166,6 +166,14 @@ typedef struct FuzzFace {
  * @fixed_section: where in a state registers of the PMU lie besides, and
  * @fixed_size: how long that is; 0 if there are none
  * @start: QEMU has been started with such a PMU
+ * @nr_modes: how many privilege states its PMUs tell apart
+ * @retired: events that an instruction can be, besides being one, and
+ * @nr_retired: how many; each is once in the list
+ * @other: events that are no instruction's, and
+ * @nr_other: how many
+ * @happen: let events happen in the reference, one of each, at the same time
+ * @begin_cycle: no part of a cycle has gone by in the reference
+ * @check_interrupts: compare what interrupts are pending
  * @begin: the CPU is to be as after a reset, and so is the reference
  * @check: compare all registers
  * @check_legal: see that all registers hold what they can hold
@@ -180,7 +188,13 @@ typedef struct FuzzTarget {
     const VMStateDescription *vmsd;
     const char *const *sections;
     size_t fixed_section, fixed_size;
+    unsigned nr_modes;
+    const PmuTally *retired, *other;
+    unsigned nr_retired, nr_other;
     void (*start)(const FuzzFace *face);
+    void (*happen)(PmuTallies events, unsigned mode);
+    void (*begin_cycle)(void);
+    void (*check_interrupts)(void);
     void (*begin)(void);
     void (*check)(void);
     void (*check_legal)(void);
@@ -212,16 +226,23 @@ void fuzz_machine_start(void);
 void fuzz_machine_begin(void);
 
 /**
- * fuzz_happen - let events happen, one of each, at the same time
+ * fuzz_align_cycles - let no part of a cycle have gone by
  *
- * As translated code and helpers tell of them; cycles follow instructions.
+ * Whole cycles have, by whatever programs before.
  */
-void fuzz_happen(PmuTallies events, unsigned mode);
+void fuzz_align_cycles(void);
 
-/**
- * fuzz_counted - those of them that translated code and helpers tell of now
+/*
+ * Verbs of events, with a mode and a number: instructions; instructions that
+ * are something else, too; and what is no instruction.  Translated code and
+ * helpers tell of them; cycles follow instructions.
  */
-PmuTallies fuzz_counted(PmuTallies events);
+void fuzz_make_insns(FuzzRandom *r, uint64_t *arg);
+void fuzz_run_insns(const uint64_t *arg);
+void fuzz_make_retire(FuzzRandom *r, uint64_t *arg);
+void fuzz_run_retire(const uint64_t *arg);
+void fuzz_make_other(FuzzRandom *r, uint64_t *arg);
+void fuzz_run_other(const uint64_t *arg);
 
 /**
  * fuzz_begin_read, fuzz_end_read - around the access of an instruction that

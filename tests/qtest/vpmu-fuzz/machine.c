@@ -11,6 +11,9 @@
 #include "migration/vmstate.h"
 #include "fuzz.h"
 
+/* So often does something happen at the most. */
+#define MAX_EVENTS 0xfff
+
 CPUState *fuzz_cpu;
 
 static CPUState *cpus[2];
@@ -65,7 +68,7 @@ static bool is_counted(PmuTally tally)
     }
 }
 
-PmuTallies fuzz_counted(PmuTallies events)
+static PmuTallies counted_of(PmuTallies events)
 {
     PmuTallies counted = 0;
 
@@ -78,9 +81,8 @@ PmuTallies fuzz_counted(PmuTallies events)
 }
 
 /* A cell that is used up has the execution loop fold behind the instruction. */
-void fuzz_happen(PmuTallies events, unsigned mode)
+static void happen(PmuTallies counted, unsigned mode)
 {
-    PmuTallies counted = fuzz_counted(events);
     bool used_up = false;
 
     for (unsigned t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
@@ -90,6 +92,67 @@ void fuzz_happen(PmuTallies events, unsigned mode)
     }
     if (used_up) {
         pmu_fold(fuzz_cpu->pmu);
+    }
+}
+
+/* Instructions that nobody counts do not even begin a cycle. */
+static void let_happen(PmuTallies events, const uint64_t *arg)
+{
+    const PmuTallies insns = BIT(PMU_TALLY_INSNS);
+    unsigned mode = arg[0] % fuzz_target.nr_modes;
+
+    for (uint64_t n = arg[1] & MAX_EVENTS; n > 0; n--) {
+        PmuTallies counted = counted_of(events);
+
+        fuzz_target.happen((events & ~insns) | (counted & insns), mode);
+        happen(counted, mode);
+    }
+    fuzz_target.check_interrupts();
+}
+
+void fuzz_make_insns(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_below(r, fuzz_target.nr_modes);
+    arg[1] = 1 + fuzz_below(r, 1 << fuzz_below(r, 8));
+}
+
+void fuzz_run_insns(const uint64_t *arg)
+{
+    let_happen(BIT(PMU_TALLY_INSNS), arg);
+}
+
+void fuzz_make_retire(FuzzRandom *r, uint64_t *arg)
+{
+    fuzz_make_insns(r, arg);
+    arg[2] = fuzz_below(r, fuzz_target.nr_retired);
+}
+
+void fuzz_run_retire(const uint64_t *arg)
+{
+    PmuTally kind = fuzz_target.retired[arg[2] % fuzz_target.nr_retired];
+
+    let_happen(BIT(PMU_TALLY_INSNS) | BIT(kind), arg);
+}
+
+void fuzz_make_other(FuzzRandom *r, uint64_t *arg)
+{
+    fuzz_make_insns(r, arg);
+    arg[2] = fuzz_below(r, fuzz_target.nr_other);
+}
+
+void fuzz_run_other(const uint64_t *arg)
+{
+    let_happen(BIT(fuzz_target.other[arg[2] % fuzz_target.nr_other]), arg);
+}
+
+void fuzz_align_cycles(void)
+{
+    fuzz_target.begin_cycle();
+    for (unsigned m = 0; fuzz_cpu->pmu && m < fuzz_target.nr_modes; m++) {
+        uint64_t insns = pmu_tcg_ops.tally(pmu_engine(fuzz_cpu->pmu),
+                                           PMU_TALLY_INSNS, m);
+
+        *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, m) -= insns & 1;
     }
 }
 
@@ -108,7 +171,6 @@ void fuzz_end_read(void)
 /*
  * State
  */
-
 
 /* In a stream, something follows: it is looked for subsections. */
 static const uint8_t what_follows[512];

@@ -15,7 +15,6 @@
 #include "ppc-reference.h"
 
 #define NR_MODES 4
-#define MAX_EVENTS 0xfff
 
 /* Where a CPU is that executes nothing. */
 #define NIP 0x1000
@@ -330,62 +329,16 @@ static void run_mtspr(const uint64_t *arg)
  * What happens
  */
 
-static void let_happen(PmuTallies events, unsigned mode, uint64_t n)
-{
-    const PmuTallies insns = T(INSNS);
-
-    for (; n > 0; n--) {
-        ref_happen((events & ~insns) | fuzz_counted(events & insns), mode);
-        fuzz_happen(events, mode);
-    }
-    check_pending();
-}
-
-static void make_insns(FuzzRandom *r, uint64_t *arg)
-{
-    arg[0] = fuzz_below(r, NR_MODES);
-    arg[1] = 1 + fuzz_below(r, 1 << fuzz_below(r, 8));
-}
-
-static void run_insns(const uint64_t *arg)
-{
-    let_happen(T(INSNS), arg[0] % NR_MODES, arg[1] & MAX_EVENTS);
-}
-
-static const PmuTally kinds[] = {
+static const PmuTally retired[] = {
     PMU_TALLY_COND_TAKEN, PMU_TALLY_COND_NOT_TAKEN, PMU_TALLY_JUMPS,
     PMU_TALLY_INDIRECT_JUMPS, PMU_TALLY_CALLS, PMU_TALLY_RETURNS,
     PMU_TALLY_LOADS, PMU_TALLY_STORES, PMU_TALLY_FAILED_STORES,
 };
 
-static void make_retire(FuzzRandom *r, uint64_t *arg)
-{
-    make_insns(r, arg);
-    arg[2] = fuzz_below(r, ARRAY_SIZE(kinds));
-}
-
-static void run_retire(const uint64_t *arg)
-{
-    let_happen(T(INSNS) | BIT(kinds[arg[2] % ARRAY_SIZE(kinds)]),
-               arg[0] % NR_MODES, arg[1] & MAX_EVENTS);
-}
-
-static const PmuTally others[] = {
+static const PmuTally other[] = {
     PMU_TALLY_INTERRUPTS, PMU_TALLY_DTLB_LOAD_MISSES,
     PMU_TALLY_DTLB_STORE_MISSES, PMU_TALLY_ITLB_MISSES,
 };
-
-static void make_other(FuzzRandom *r, uint64_t *arg)
-{
-    make_insns(r, arg);
-    arg[2] = fuzz_below(r, ARRAY_SIZE(others));
-}
-
-static void run_other(const uint64_t *arg)
-{
-    let_happen(BIT(others[arg[2] % ARRAY_SIZE(others)]), arg[0] % NR_MODES,
-               arg[1] & MAX_EVENTS);
-}
 
 static void set_msr(void)
 {
@@ -469,9 +422,9 @@ static void run_reset(const uint64_t *arg)
 static const FuzzVerb verbs[] = {
     { "mtspr", 2, 60, make_mtspr, run_mtspr },
     { "mfspr", 1, 20, make_mfspr, run_mfspr },
-    { "insns", 2, 25, make_insns, run_insns },
-    { "retire", 3, 25, make_retire, run_retire },
-    { "other", 3, 15, make_other, run_other },
+    { "insns", 2, 25, fuzz_make_insns, fuzz_run_insns },
+    { "retire", 3, 25, fuzz_make_retire, fuzz_run_retire },
+    { "other", 3, 15, fuzz_make_other, fuzz_run_other },
     { "msr", 2, 12, make_msr, run_msr },
     { "run", 1, 8, make_run, run_run },
     { "bescr", 1, 6, make_bescr, run_bescr },
@@ -491,21 +444,10 @@ static void start(const FuzzFace *face)
     g_assert(!pmu == !cpu()->vpmu);
 }
 
-static void align_cycles(void)
-{
-    ref_begin_cycle();
-    for (unsigned mode = 0; pmu && mode < NR_MODES; mode++) {
-        uint64_t insns = pmu_tcg_ops.tally(pmu_engine(fuzz_cpu->pmu),
-                                           PMU_TALLY_INSNS, mode);
-
-        *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, mode) -= insns & 1;
-    }
-}
-
 static void begin(void)
 {
     run_reset(NULL);
-    align_cycles();
+    fuzz_align_cycles();
 }
 
 /* As a debugger sees it, nothing is noticed by that; then as the guest does. */
@@ -552,7 +494,15 @@ const FuzzTarget fuzz_target = {
     /* Unused, GPRs, CR, NIP; then SPRs */
     .fixed_section = 8 + 32 * 8 + 8 * 4 + 8 + REF_SIER2 * 8,
     .fixed_size = (SPR_BESCR + 1 - REF_SIER2) * 8,
+    .nr_modes = NR_MODES,
+    .retired = retired,
+    .nr_retired = ARRAY_SIZE(retired),
+    .other = other,
+    .nr_other = ARRAY_SIZE(other),
     .start = start,
+    .happen = ref_happen,
+    .begin_cycle = ref_begin_cycle,
+    .check_interrupts = check_pending,
     .begin = begin,
     .check = check,
     .check_legal = check_legal,

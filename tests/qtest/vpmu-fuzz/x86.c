@@ -332,71 +332,17 @@ static void run_rdpmc(const uint64_t *arg)
  * What happens
  */
 
-/* Instructions that nobody counts do not even begin a cycle. */
-static void let_happen(PmuTallies events, unsigned mode, uint64_t n)
-{
-    const PmuTallies insns = T(INSNS);
-
-    for (; n > 0; n--) {
-        ref_happen((events & ~insns) | fuzz_counted(events & insns), mode);
-        fuzz_happen(events, mode);
-    }
-    check_interrupts();
-}
-
-#define MAX_EVENTS 0xfff
-
-static uint64_t any_number_of_events(FuzzRandom *r)
-{
-    return 1 + fuzz_below(r, 1 << fuzz_below(r, 8));
-}
-
-static void make_insns(FuzzRandom *r, uint64_t *arg)
-{
-    arg[0] = fuzz_below(r, NR_MODES);
-    arg[1] = any_number_of_events(r);
-}
-
-static void run_insns(const uint64_t *arg)
-{
-    let_happen(T(INSNS), arg[0] % NR_MODES, arg[1] & MAX_EVENTS);
-}
-
-static const PmuTally kinds[] = {
+static const PmuTally retired[] = {
     PMU_TALLY_COND_TAKEN, PMU_TALLY_COND_NOT_TAKEN, PMU_TALLY_JUMPS,
     PMU_TALLY_INDIRECT_JUMPS, PMU_TALLY_CALLS, PMU_TALLY_INDIRECT_CALLS,
     PMU_TALLY_RETURNS, PMU_TALLY_FAR_BRANCHES, PMU_TALLY_LOADS,
     PMU_TALLY_STORES,
 };
 
-static void make_retire(FuzzRandom *r, uint64_t *arg)
-{
-    make_insns(r, arg);
-    arg[2] = fuzz_below(r, ARRAY_SIZE(kinds));
-}
-
-static void run_retire(const uint64_t *arg)
-{
-    let_happen(T(INSNS) | BIT(kinds[arg[2] % ARRAY_SIZE(kinds)]),
-               arg[0] % NR_MODES, arg[1] & MAX_EVENTS);
-}
-
-static const PmuTally others[] = {
+static const PmuTally other[] = {
     PMU_TALLY_INTERRUPTS, PMU_TALLY_EXCEPTIONS, PMU_TALLY_DTLB_LOAD_MISSES,
     PMU_TALLY_DTLB_STORE_MISSES, PMU_TALLY_ITLB_MISSES, PMU_TALLY_WAKEUPS,
 };
-
-static void make_other(FuzzRandom *r, uint64_t *arg)
-{
-    make_insns(r, arg);
-    arg[2] = fuzz_below(r, ARRAY_SIZE(others));
-}
-
-static void run_other(const uint64_t *arg)
-{
-    let_happen(BIT(others[arg[2] % ARRAY_SIZE(others)]), arg[0] % NR_MODES,
-               arg[1] & MAX_EVENTS);
-}
 
 static void make_svme(FuzzRandom *r, uint64_t *arg)
 {
@@ -446,9 +392,9 @@ static const FuzzVerb verbs[] = {
     { "wrmsr", 2, 60, make_wrmsr, run_wrmsr },
     { "rdmsr", 1, 20, make_rdmsr, run_rdmsr },
     { "rdpmc", 1, 5, make_rdpmc, run_rdpmc },
-    { "insns", 2, 25, make_insns, run_insns },
-    { "retire", 3, 25, make_retire, run_retire },
-    { "other", 3, 20, make_other, run_other },
+    { "insns", 2, 25, fuzz_make_insns, fuzz_run_insns },
+    { "retire", 3, 25, fuzz_make_retire, fuzz_run_retire },
+    { "other", 3, 20, fuzz_make_other, fuzz_run_other },
     { "svme", 1, 3, make_svme, run_svme },
     { "lvtpc", 1, 8, make_lvtpc, run_lvtpc },
     { "nmi", 0, 5, NULL, run_nmi },
@@ -468,23 +414,11 @@ static void start(const FuzzFace *face)
     g_assert(!pmu == !cpu()->vpmu);
 }
 
-/* Whole cycles have gone by, by whatever programs before. */
-static void align_cycles(void)
-{
-    ref_begin_cycle();
-    for (unsigned mode = 0; pmu && mode < NR_MODES; mode++) {
-        uint64_t insns = pmu_tcg_ops.tally(pmu_engine(fuzz_cpu->pmu),
-                                           PMU_TALLY_INSNS, mode);
-
-        *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, mode) -= insns & 1;
-    }
-}
-
 static void begin(void)
 {
     run_reset(NULL);
     prepare_apic(REF_LVT_NMI, false);
-    align_cycles();
+    fuzz_align_cycles();
 }
 
 static void for_each_register(void (*look)(uint32_t msr))
@@ -543,7 +477,7 @@ static void check_legal(void)
 static void moved(void)
 {
     if (!ref_is_used()) {
-        align_cycles();
+        fuzz_align_cycles();
     }
     prepare_apic(ref_state.lvtpc, ref_state.nmi);
 }
@@ -556,7 +490,15 @@ const FuzzTarget fuzz_target = {
     .sections = (const char *const[]) {
         "cpu/vpmu/registers", "cpu/vpmu", "cpu/msr_architectural_pmu", NULL
     },
+    .nr_modes = NR_MODES,
+    .retired = retired,
+    .nr_retired = ARRAY_SIZE(retired),
+    .other = other,
+    .nr_other = ARRAY_SIZE(other),
     .start = start,
+    .happen = ref_happen,
+    .begin_cycle = ref_begin_cycle,
+    .check_interrupts = check_interrupts,
     .begin = begin,
     .check = check,
     .check_legal = check_legal,

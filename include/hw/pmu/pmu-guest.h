@@ -1,0 +1,48 @@
+/*
+ * Performance monitoring unit: what an architecture tells of a guest
+ *
+ * Whoever looks at a guest from outside (the monitor, a profile) wants names
+ * for its modes, what tells its address spaces apart, and who called what.
+ * These are the operations of a CPU's class, reached by pmu_guest_ops(); they
+ * hold for every CPU of an architecture, with a PMU or without.
+ *
+ * What is read from a guest is data: it is read with bounds, cannot fault, has
+ * no effect on the guest, and can at worst make what is said of it wrong.
+ *
+ * Threads: the vCPU's own, or any that holds the big lock while the vCPU is
+ * stopped, unless a function says otherwise.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_GUEST_H
+#define HW_PMU_PMU_GUEST_H
+
+#include "hw/core/cpu.h"
+#include "hw/pmu/pmu-engine.h"
+
+/**
+ * struct PmuGuestOps - what an architecture tells of a guest
+ * @nr_modes: how many modes it tells apart, 1 to PMU_MAX_MODES
+ * @mode_names: their names, as the architecture's users know them
+ * @user_modes: those in which users' programs run
+ * @nested_modes: those in which the guest's own guests run
+ */
+typedef struct PmuGuestOps {
+    unsigned nr_modes;
+    const char *const *mode_names;
+    PmuModes user_modes;
+    PmuModes nested_modes;
+} PmuGuestOps;
+
+/**
+ * pmu_guest_ops - those of a vCPU's architecture
+ * @cpu: the vCPU
+ *
+ * In any thread.
+ *
+ * Returns: NULL for architectures whose guests cannot be looked at.
+ */
+const PmuGuestOps *pmu_guest_ops(const CPUState *cpu);
+
+#endif /* HW_PMU_PMU_GUEST_H */

@@ -1,0 +1,375 @@
+/*
+ * Performance monitoring unit: a profile in the format of perf's pipes
+ *
+ * Records and their fields are named as in the documentation of perf
+ * (perf.data-file-format.txt), and of perf_event_open().
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu-stream.h"
+
+#define PIPE_MAGIC       0x32454c4946524550ull
+#define PIPE_HEADER_SIZE 16
+
+enum {
+    RECORD_MMAP = 1,
+    RECORD_LOST = 2,
+    RECORD_COMM = 3,
+    RECORD_SAMPLE = 9,
+    RECORD_ATTR = 64,
+    RECORD_BUILD_ID = 67,
+    RECORD_FINISHED_ROUND = 68,
+    RECORD_EVENT_UPDATE = 78,
+    RECORD_FEATURE = 80,
+};
+
+/* Of a record's header */
+#define MISC_KERNEL        1
+#define MISC_USER          2
+#define MISC_HYPERVISOR    3
+#define MISC_EXACT_IP      (1 << 14) /* of samples */
+#define MISC_BUILD_ID_SIZE (1 << 15) /* of build ids */
+
+/* The fields of samples; all but the first and the last are in other records */
+#define SAMPLE_IP        (1u << 0)
+#define SAMPLE_TID       (1u << 1)
+#define SAMPLE_TIME      (1u << 2)
+#define SAMPLE_CALLCHAIN (1u << 5)
+#define SAMPLE_CPU       (1u << 7)
+#define SAMPLE_PERIOD    (1u << 8)
+
+/* Of the version of perf_event_attr that is written: up to sig_data */
+#define ATTR_SIZE 136
+
+#define ATTR_EXCLUDE_USER   (1u << 4)
+#define ATTR_EXCLUDE_KERNEL (1u << 5)
+#define ATTR_MMAP           (1u << 8)
+#define ATTR_COMM           (1u << 9)
+#define ATTR_FREQ           (1u << 10)
+#define ATTR_PRECISE_IP     (2u << 15)
+#define ATTR_SAMPLE_ID_ALL  (1u << 18)
+
+#define EVENT_UPDATE_NAME 2
+
+#define FEATURE_OSRELEASE 4
+#define FEATURE_ARCH      6
+
+/* The event's, which perf takes for granted where there is but one. */
+#define EVENT_ID 1
+
+#define KERNEL_NAME "[kernel.kallsyms]"
+#define NO_PID      UINT32_MAX
+
+/* In callchains: the mode of the addresses that follow */
+#define CONTEXT_HYPERVISOR ((uint64_t)-32)
+#define CONTEXT_KERNEL     ((uint64_t)-128)
+#define CONTEXT_USER       ((uint64_t)-512)
+#define CONTEXT_MAX        ((uint64_t)-4095) /* from here on: no addresses */
+
+#define MAX_NAME 255
+
+static void put8(PmuStream *s, uint8_t val)
+{
+    g_byte_array_append(s->out, &val, sizeof(val));
+}
+
+static void put16(PmuStream *s, uint16_t val)
+{
+    g_byte_array_append(s->out, (const uint8_t *)&val, sizeof(val));
+}
+
+static void put32(PmuStream *s, uint32_t val)
+{
+    g_byte_array_append(s->out, (const uint8_t *)&val, sizeof(val));
+}
+
+static void put64(PmuStream *s, uint64_t val)
+{
+    g_byte_array_append(s->out, (const uint8_t *)&val, sizeof(val));
+}
+
+static void put_zeroes(PmuStream *s, unsigned count)
+{
+    while (count--) {
+        put8(s, 0);
+    }
+}
+
+/* Names may be the guest's: nothing in them must reach a terminal as it is. */
+static unsigned put_printable(PmuStream *s, const char *text)
+{
+    unsigned i;
+
+    for (i = 0; i < MAX_NAME && text[i]; i++) {
+        put8(s, g_ascii_isprint(text[i]) ? text[i] : '?');
+    }
+    return i;
+}
+
+/* A string as in all records of the kernel's: up to a multiple of 8 bytes */
+static void put_string(PmuStream *s, const char *text)
+{
+    put_zeroes(s, 8 - put_printable(s, text) % 8);
+}
+
+/* Returns: where the record begins, for end_record() */
+static unsigned begin_record(PmuStream *s, uint32_t type, uint16_t misc)
+{
+    unsigned start = s->out->len;
+
+    put32(s, type);
+    put16(s, misc);
+    put16(s, 0);
+    return start;
+}
+
+/* perf takes records of any length, but reads their fields where they are. */
+static void end_record(PmuStream *s, unsigned start)
+{
+    uint16_t size;
+
+    put_zeroes(s, -(s->out->len - start) % 8);
+    size = s->out->len - start;
+    memcpy(s->out->data + start + 6, &size, sizeof(size));
+}
+
+/* What ends each record but samples, so that they are sorted by time, too */
+static void put_sample_id(PmuStream *s, uint32_t pid, uint32_t tid,
+                          uint64_t time_ns, uint32_t cpu)
+{
+    put32(s, pid);
+    put32(s, tid);
+    put64(s, time_ns);
+    put32(s, cpu);
+    put32(s, 0);
+}
+
+static uint64_t attr_sample_type(const PmuStreamEvent *e)
+{
+    return SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_PERIOD
+           | (e->callchain ? SAMPLE_CALLCHAIN : 0);
+}
+
+static uint64_t attr_flags(const PmuStreamEvent *e)
+{
+    return ATTR_MMAP | ATTR_COMM | ATTR_SAMPLE_ID_ALL
+           | (e->exclude_user ? ATTR_EXCLUDE_USER : 0)
+           | (e->exclude_kernel ? ATTR_EXCLUDE_KERNEL : 0)
+           | (e->frequency ? ATTR_FREQ : 0)
+           | (e->exact ? ATTR_PRECISE_IP : 0);
+}
+
+static void put_attr(PmuStream *s, const PmuStreamEvent *e)
+{
+    unsigned start = begin_record(s, RECORD_ATTR, 0);
+    unsigned attr = s->out->len;
+
+    put32(s, e->type);
+    put32(s, ATTR_SIZE);
+    put64(s, e->config);
+    put64(s, e->period);
+    put64(s, attr_sample_type(e));
+    put64(s, 0); /* read_format */
+    put64(s, attr_flags(e));
+    put_zeroes(s, attr + ATTR_SIZE - s->out->len);
+    put64(s, EVENT_ID);
+    end_record(s, start);
+}
+
+static void put_event_name(PmuStream *s, const char *name)
+{
+    unsigned start = begin_record(s, RECORD_EVENT_UPDATE, 0);
+
+    put64(s, EVENT_UPDATE_NAME);
+    put64(s, EVENT_ID);
+    put_string(s, name);
+    end_record(s, start);
+}
+
+/* Strings of features have their length, with the NULs, in front. */
+static void put_feature(PmuStream *s, uint64_t feature, const char *text)
+{
+    unsigned start = begin_record(s, RECORD_FEATURE, 0);
+    unsigned length_at;
+    uint32_t length;
+
+    put64(s, feature);
+    length_at = s->out->len;
+    put32(s, 0);
+    put_string(s, text);
+    length = s->out->len - length_at - sizeof(length);
+    memcpy(s->out->data + length_at, &length, sizeof(length));
+    end_record(s, start);
+}
+
+void pmu_stream_begin(PmuStream *s, GByteArray *out,
+                      const PmuStreamEvent *event, const char *machine)
+{
+    *s = (PmuStream) {
+        .out = out,
+        .exact = event->exact,
+        .callchain = event->callchain,
+    };
+    put64(s, PIPE_MAGIC);
+    put64(s, PIPE_HEADER_SIZE);
+    put_attr(s, event);
+    put_event_name(s, event->name);
+    put_feature(s, FEATURE_ARCH, machine);
+}
+
+/*
+ * @first: the address that @offset names, where the name ends with a symbol
+ */
+static void put_mmap(PmuStream *s, uint16_t misc, uint32_t pid, uint64_t first,
+                     uint64_t offset, const char *name, uint64_t time_ns)
+{
+    unsigned start = begin_record(s, RECORD_MMAP, misc);
+
+    put32(s, pid);
+    put32(s, pid == NO_PID ? 0 : pid);
+    put64(s, first);
+    put64(s, UINT64_MAX - first);
+    put64(s, offset);
+    put_string(s, name);
+    put_sample_id(s, pid, pid == NO_PID ? 0 : pid, time_ns, 0);
+    end_record(s, start);
+}
+
+static void put_build_id(PmuStream *s, const uint8_t *id, unsigned size)
+{
+    unsigned start = begin_record(s, RECORD_BUILD_ID,
+                                  MISC_KERNEL | MISC_BUILD_ID_SIZE);
+
+    put32(s, NO_PID);
+    g_byte_array_append(s->out, id, size);
+    put_zeroes(s, PMU_KERNEL_MAX_BUILD_ID - size);
+    put32(s, 0);
+    s->out->data[s->out->len - 4] = size;
+    put_string(s, KERNEL_NAME);
+    end_record(s, start);
+}
+
+static void put_kernel_build_id(PmuStream *s, const PmuGuestKernel *kernel)
+{
+    uint8_t nobodys[PMU_KERNEL_MAX_BUILD_ID];
+
+    if (kernel->build_id_size) {
+        put_build_id(s, kernel->build_id, kernel->build_id_size);
+    } else {
+        memset(nobodys, 0xff, sizeof(nobodys));
+        put_build_id(s, nobodys, sizeof(nobodys));
+    }
+}
+
+void pmu_stream_kernel(PmuStream *s, const PmuGuestKernel *kernel,
+                       uint64_t time_ns)
+{
+    assert(!s->has_kernel);
+    s->has_kernel = true;
+    put_kernel_build_id(s, kernel);
+    put_mmap(s, MISC_KERNEL, NO_PID, kernel->text, kernel->text,
+             KERNEL_NAME "_stext", time_ns);
+    if (kernel->release[0]) {
+        put_feature(s, FEATURE_OSRELEASE, kernel->release);
+    }
+}
+
+void pmu_stream_comm(PmuStream *s, uint32_t pid, uint32_t tid,
+                     const char *name, uint64_t time_ns)
+{
+    unsigned start = begin_record(s, RECORD_COMM, 0);
+
+    put32(s, pid);
+    put32(s, tid);
+    put_string(s, name);
+    put_sample_id(s, pid, tid, time_ns, 0);
+    end_record(s, start);
+}
+
+void pmu_stream_nested(PmuStream *s, uint32_t pid, uint64_t time_ns)
+{
+    put_mmap(s, MISC_USER, pid, 0, 0, "[nested guest]", time_ns);
+}
+
+/* All of a nested guest is what a process of the guest's would be. */
+static uint16_t sample_mode(const PmuStream *s, const PmuStreamSample *sample)
+{
+    if (sample->user || sample->nested) {
+        return MISC_USER;
+    }
+    return s->has_kernel ? MISC_KERNEL : MISC_HYPERVISOR;
+}
+
+static uint64_t context(uint16_t mode)
+{
+    switch (mode) {
+    case MISC_USER:
+        return CONTEXT_USER;
+    case MISC_KERNEL:
+        return CONTEXT_KERNEL;
+    default:
+        return CONTEXT_HYPERVISOR;
+    }
+}
+
+/* Those that perf takes for addresses */
+static unsigned count_callers(const PmuStreamSample *sample)
+{
+    unsigned max = MIN(sample->nr_callers, PMU_STREAM_MAX_CALLCHAIN);
+    unsigned n = 0;
+
+    while (n < max && sample->callers[n] < CONTEXT_MAX) {
+        n++;
+    }
+    return n;
+}
+
+static void put_callchain(PmuStream *s, const PmuStreamSample *sample)
+{
+    unsigned n = count_callers(sample);
+    unsigned i;
+
+    put64(s, n + 2);
+    put64(s, context(sample_mode(s, sample)));
+    put64(s, sample->ip);
+    for (i = 0; i < n; i++) {
+        put64(s, sample->callers[i]);
+    }
+}
+
+void pmu_stream_sample(PmuStream *s, const PmuStreamSample *sample)
+{
+    unsigned start = begin_record(s, RECORD_SAMPLE,
+                                  sample_mode(s, sample)
+                                  | (s->exact ? MISC_EXACT_IP : 0));
+
+    put64(s, sample->ip);
+    put32(s, sample->pid);
+    put32(s, sample->tid);
+    put64(s, sample->time_ns);
+    put32(s, sample->cpu);
+    put32(s, 0);
+    put64(s, sample->period);
+    if (s->callchain) {
+        put_callchain(s, sample);
+    }
+    end_record(s, start);
+}
+
+void pmu_stream_lost(PmuStream *s, uint32_t cpu, uint64_t count,
+                     uint64_t time_ns)
+{
+    unsigned start = begin_record(s, RECORD_LOST, 0);
+
+    put64(s, EVENT_ID);
+    put64(s, count);
+    put_sample_id(s, 0, 0, time_ns, cpu);
+    end_record(s, start);
+}
+
+void pmu_stream_round(PmuStream *s)
+{
+    end_record(s, begin_record(s, RECORD_FINISHED_ROUND, 0));
+}

@@ -1,0 +1,42 @@
+/*
+ * Performance monitoring unit: which kernel a guest says that it runs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "exec/address-spaces.h"
+#include "exec/memory.h"
+#include "hw/misc/vmcoreinfo.h"
+#include "hw/pmu/pmu-guest-kernel.h"
+
+/* Linux has a page for it, of at most 64 KiB, and the note's header. */
+#define MAX_NOTE (68 * 1024)
+
+/* Nothing but RAM: to read from a device could have an effect. */
+static const MemTxAttrs from_ram = { .memory = 1 };
+
+static bool is_offered(const VMCoreInfoState *s)
+{
+    return s && s->has_vmcoreinfo
+           && le16_to_cpu(s->vmcoreinfo.guest_format)
+              == FW_CFG_VMCOREINFO_FORMAT_ELF;
+}
+
+bool pmu_guest_kernel_find(PmuGuestKernel *kernel)
+{
+    const VMCoreInfoState *s = vmcoreinfo_find();
+    g_autofree char *note = NULL;
+    uint32_t size;
+
+    if (!is_offered(s)) {
+        return false;
+    }
+    size = MIN(le32_to_cpu(s->vmcoreinfo.size), MAX_NOTE);
+    note = g_malloc(size);
+    return address_space_read(&address_space_memory,
+                              le64_to_cpu(s->vmcoreinfo.paddr), from_ram, note,
+                              size) == MEMTX_OK
+           && pmu_guest_kernel_parse(kernel, note, size);
+}

@@ -1,0 +1,496 @@
+/*
+ * Performance monitoring unit: profiles in the format of perf's pipes
+ *
+ * The numbers are those of perf_event_open(), and of perf's own documentation,
+ * perf.data-file-format.txt.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu-stream.h"
+
+#define KERNEL_TEXT 0xffffffff9a000000ull
+
+/* A stream, and how far it has been read */
+typedef struct Tape {
+    PmuStream stream;
+    GByteArray *out;
+    size_t at;
+    size_t end;
+} Tape;
+
+static const PmuStreamEvent instructions = {
+    .name = "instructions",
+    .type = 4,
+    .config = 0x1c0,
+    .period = 100003,
+};
+
+static const PmuStreamEvent with_callchain = {
+    .name = "instructions",
+    .type = 4,
+    .config = 0x1c0,
+    .period = 4000,
+    .frequency = true,
+    .exact = true,
+    .callchain = true,
+    .exclude_user = true,
+};
+
+static const PmuGuestKernel known = {
+    .release = "6.1.0-test",
+    .text = KERNEL_TEXT,
+    .build_id = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
+    .build_id_size = 16,
+};
+
+static void take(Tape *tape, void *val, size_t size)
+{
+    g_assert_cmpuint(tape->at + size, <=, tape->out->len);
+    memcpy(val, tape->out->data + tape->at, size);
+    tape->at += size;
+}
+
+static uint64_t take8(Tape *tape)
+{
+    uint8_t val;
+
+    take(tape, &val, sizeof(val));
+    return val;
+}
+
+static uint64_t take16(Tape *tape)
+{
+    uint16_t val;
+
+    take(tape, &val, sizeof(val));
+    return val;
+}
+
+static uint64_t take32(Tape *tape)
+{
+    uint32_t val;
+
+    take(tape, &val, sizeof(val));
+    return val;
+}
+
+static uint64_t take64(Tape *tape)
+{
+    uint64_t val;
+
+    take(tape, &val, sizeof(val));
+    return val;
+}
+
+static void assert_zeroes(Tape *tape, unsigned count)
+{
+    while (count--) {
+        g_assert_cmpuint(take8(tape), ==, 0);
+    }
+}
+
+/* The text, and the NULs up to a multiple of 8 bytes, which are 1 to 8 */
+static void assert_string(Tape *tape, const char *text)
+{
+    size_t length = strlen(text);
+    g_autofree char *read = g_malloc0(length + 1);
+
+    take(tape, read, length);
+    g_assert_cmpstr(read, ==, text);
+    assert_zeroes(tape, 8 - length % 8);
+}
+
+static void assert_begins(Tape *tape, uint32_t type, uint16_t misc)
+{
+    size_t start = tape->at;
+
+    g_assert_cmpuint(start % 8, ==, 0);
+    g_assert_cmpuint(take32(tape), ==, type);
+    g_assert_cmphex(take16(tape), ==, misc);
+    tape->end = start + take16(tape);
+    g_assert_cmpuint(tape->end, <=, tape->out->len);
+}
+
+static void assert_ends(Tape *tape)
+{
+    g_assert_cmpuint(tape->at, ==, tape->end);
+}
+
+/* To be followed by the end of all; a test reads all that it has written. */
+static void assert_all_read(Tape *tape)
+{
+    g_assert_cmpuint(tape->at, ==, tape->out->len);
+}
+
+static void skip_record(Tape *tape)
+{
+    take32(tape);
+    take16(tape);
+    tape->at += take16(tape) - 8;
+}
+
+/* The magic number, the event, its name, and the architecture */
+static void skip_beginning(Tape *tape)
+{
+    tape->at = 16;
+    skip_record(tape);
+    skip_record(tape);
+    skip_record(tape);
+}
+
+static void assert_sample_id(Tape *tape, uint32_t pid, uint32_t tid,
+                             uint64_t time_ns, uint32_t cpu)
+{
+    g_assert_cmphex(take32(tape), ==, pid);
+    g_assert_cmphex(take32(tape), ==, tid);
+    g_assert_cmpuint(take64(tape), ==, time_ns);
+    g_assert_cmpuint(take32(tape), ==, cpu);
+    g_assert_cmpuint(take32(tape), ==, 0);
+    assert_ends(tape);
+}
+
+static void assert_attr(Tape *tape, const PmuStreamEvent *event,
+                        uint64_t sample_type, uint64_t flags)
+{
+    assert_begins(tape, 64, 0);
+    g_assert_cmpuint(take32(tape), ==, event->type);
+    g_assert_cmpuint(take32(tape), ==, 136);
+    g_assert_cmphex(take64(tape), ==, event->config);
+    g_assert_cmpuint(take64(tape), ==, event->period);
+    g_assert_cmphex(take64(tape), ==, sample_type);
+    g_assert_cmphex(take64(tape), ==, 0);
+    g_assert_cmphex(take64(tape), ==, flags);
+    assert_zeroes(tape, 136 - 48);
+    g_assert_cmpuint(take64(tape), ==, 1);
+    assert_ends(tape);
+}
+
+static void assert_feature(Tape *tape, uint64_t feature, const char *text)
+{
+    size_t length;
+
+    assert_begins(tape, 80, 0);
+    g_assert_cmpuint(take64(tape), ==, feature);
+    length = take32(tape);
+    g_assert_cmpuint(length, >, strlen(text));
+    g_assert_cmpuint(tape->at + length, <=, tape->end);
+    g_assert_cmpstr((char *)tape->out->data + tape->at, ==, text);
+    tape->at = tape->end;
+}
+
+static void assert_beginning(Tape *tape, const PmuStreamEvent *event,
+                             uint64_t sample_type, uint64_t flags)
+{
+    g_assert_cmphex(take64(tape), ==, 0x32454c4946524550);
+    g_assert_cmpuint(take64(tape), ==, 16);
+    assert_attr(tape, event, sample_type, flags);
+    assert_begins(tape, 78, 0);
+    g_assert_cmpuint(take64(tape), ==, 2);
+    g_assert_cmpuint(take64(tape), ==, 1);
+    assert_string(tape, event->name);
+    assert_ends(tape);
+    assert_feature(tape, 6, "x86_64");
+}
+
+/* What is always said: there are names, and maps, and all has a time. */
+#define FLAGS (1 << 8 | 1 << 9 | 1 << 18)
+
+static void test_begin(Tape *tape)
+{
+    PmuStreamEvent event = instructions;
+
+    assert_beginning(tape, &event, 0x187, FLAGS);
+    assert_all_read(tape);
+
+    event.exclude_kernel = true;
+    tape->at = tape->out->len;
+    pmu_stream_begin(&tape->stream, tape->out, &event, "x86_64");
+    assert_beginning(tape, &event, 0x187, FLAGS | 1 << 5);
+
+    tape->at = tape->out->len;
+    pmu_stream_begin(&tape->stream, tape->out, &with_callchain, "x86_64");
+    assert_beginning(tape, &with_callchain, 0x1a7,
+                     FLAGS | 1 << 4 | 1 << 10 | 2 << 15);
+    assert_all_read(tape);
+}
+
+static void assert_mmap(Tape *tape, uint16_t misc, uint32_t pid, uint32_t tid,
+                        uint64_t start, const char *name, uint64_t time_ns)
+{
+    assert_begins(tape, 1, misc);
+    g_assert_cmphex(take32(tape), ==, pid);
+    g_assert_cmphex(take32(tape), ==, tid);
+    g_assert_cmphex(take64(tape), ==, start);
+    g_assert_cmphex(take64(tape), ==, UINT64_MAX - start);
+    g_assert_cmphex(take64(tape), ==, start);
+    assert_string(tape, name);
+    assert_sample_id(tape, pid, tid, time_ns, 0);
+}
+
+static void assert_build_id(Tape *tape, const uint8_t id[20], unsigned size)
+{
+    uint8_t read[20];
+
+    assert_begins(tape, 67, 1 | 1 << 15);
+    g_assert_cmphex(take32(tape), ==, 0xffffffff);
+    take(tape, read, sizeof(read));
+    g_assert_cmpmem(read, sizeof(read), id, 20);
+    g_assert_cmpuint(take8(tape), ==, size);
+    assert_zeroes(tape, 3);
+    assert_string(tape, "[kernel.kallsyms]");
+    assert_zeroes(tape, 4);
+    assert_ends(tape);
+}
+
+static void test_kernel(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_kernel(&tape->stream, &known, 77);
+    assert_build_id(tape, known.build_id, 16);
+    assert_mmap(tape, 1, 0xffffffff, 0, KERNEL_TEXT,
+                "[kernel.kallsyms]_stext", 77);
+    assert_feature(tape, 4, "6.1.0-test");
+    assert_all_read(tape);
+}
+
+/* A build id must be there, or perf takes the symbols of its own machine. */
+static void test_unknown_kernel(Tape *tape)
+{
+    static const PmuGuestKernel unknown = {};
+    uint8_t nobodys[20];
+
+    memset(nobodys, 0xff, sizeof(nobodys));
+    skip_beginning(tape);
+    pmu_stream_kernel(&tape->stream, &unknown, 0);
+    assert_build_id(tape, nobodys, 20);
+    assert_mmap(tape, 1, 0xffffffff, 0, 0, "[kernel.kallsyms]_stext", 0);
+    assert_all_read(tape);
+}
+
+static void test_comm(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_comm(&tape->stream, 3, 4, "cr3 0x10", 5);
+    assert_begins(tape, 3, 0);
+    g_assert_cmpuint(take32(tape), ==, 3);
+    g_assert_cmpuint(take32(tape), ==, 4);
+    assert_string(tape, "cr3 0x10");
+    assert_sample_id(tape, 3, 4, 5, 0);
+    assert_all_read(tape);
+}
+
+/* What a guest may call its tasks must not reach a terminal. */
+static void test_names_are_printable(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_comm(&tape->stream, 3, 3, "a\033[2J\n\377", 5);
+    assert_begins(tape, 3, 0);
+    take64(tape);
+    assert_string(tape, "a?[2J??");
+}
+
+static void test_names_are_bounded(Tape *tape)
+{
+    g_autofree char *name = g_strnfill(100000, 'x');
+
+    skip_beginning(tape);
+    pmu_stream_comm(&tape->stream, 3, 3, name, 5);
+    assert_begins(tape, 3, 0);
+    take64(tape);
+    name[255] = '\0';
+    assert_string(tape, name);
+    assert_sample_id(tape, 3, 3, 5, 0);
+}
+
+static void test_nested(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_nested(&tape->stream, 9, 5);
+    assert_mmap(tape, 2, 9, 9, 0, "[nested guest]", 5);
+    assert_all_read(tape);
+}
+
+static void assert_sample(Tape *tape, const PmuStreamSample *sample,
+                          uint16_t misc)
+{
+    assert_begins(tape, 9, misc);
+    g_assert_cmphex(take64(tape), ==, sample->ip);
+    g_assert_cmpuint(take32(tape), ==, sample->pid);
+    g_assert_cmpuint(take32(tape), ==, sample->tid);
+    g_assert_cmpuint(take64(tape), ==, sample->time_ns);
+    g_assert_cmpuint(take32(tape), ==, sample->cpu);
+    g_assert_cmpuint(take32(tape), ==, 0);
+    g_assert_cmpuint(take64(tape), ==, sample->period);
+}
+
+static const uint64_t callers[2000] = { 0x401000, 0x402000, 0x403000 };
+
+static PmuStreamSample a_sample(void)
+{
+    return (PmuStreamSample) {
+        .ip = 0x400123,
+        .pid = 2,
+        .tid = 3,
+        .cpu = 4,
+        .time_ns = 5000000000,
+        .period = 100003,
+        .callers = callers,
+        .nr_callers = 3,
+    };
+}
+
+/* Before the kernel is known, after that, in user programs, and nested */
+static void test_sample(Tape *tape)
+{
+    PmuStreamSample sample = a_sample();
+
+    skip_beginning(tape);
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_sample(tape, &sample, 3);
+    assert_ends(tape);
+
+    pmu_stream_kernel(&tape->stream, &known, 0);
+    tape->at = tape->out->len;
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_sample(tape, &sample, 1);
+
+    sample.user = true;
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_sample(tape, &sample, 2);
+
+    sample.user = false;
+    sample.nested = true;
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_sample(tape, &sample, 2);
+    assert_all_read(tape);
+}
+
+static void begin_with_callchain(Tape *tape)
+{
+    tape->at = tape->out->len;
+    pmu_stream_begin(&tape->stream, tape->out, &with_callchain, "x86_64");
+    tape->at = tape->out->len;
+}
+
+static void assert_chain(Tape *tape, const PmuStreamSample *sample,
+                         uint16_t misc, int64_t context, unsigned nr_callers)
+{
+    unsigned i;
+
+    assert_sample(tape, sample, misc | 1 << 14);
+    g_assert_cmpuint(take64(tape), ==, nr_callers + 2);
+    g_assert_cmpint(take64(tape), ==, context);
+    g_assert_cmphex(take64(tape), ==, sample->ip);
+    for (i = 0; i < nr_callers; i++) {
+        g_assert_cmphex(take64(tape), ==, sample->callers[i]);
+    }
+    assert_ends(tape);
+}
+
+static void test_callchain(Tape *tape)
+{
+    PmuStreamSample sample = a_sample();
+
+    begin_with_callchain(tape);
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_chain(tape, &sample, 3, -32, 3);
+
+    pmu_stream_kernel(&tape->stream, &known, 0);
+    tape->at = tape->out->len;
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_chain(tape, &sample, 1, -128, 3);
+
+    sample.user = true;
+    sample.nr_callers = 0;
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_chain(tape, &sample, 2, -512, 0);
+
+    sample.nr_callers = G_N_ELEMENTS(callers);
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_chain(tape, &sample, 2, -512, 1024);
+    assert_all_read(tape);
+}
+
+/* perf would take such an address for a mode, and refuse those it has not. */
+static void test_callers_are_no_contexts(Tape *tape)
+{
+    static const uint64_t not_all_callers[] = {
+        0x401000, (uint64_t)-4096, (uint64_t)-4095, 0x402000,
+    };
+    PmuStreamSample sample = a_sample();
+
+    begin_with_callchain(tape);
+    sample.user = true;
+    sample.callers = not_all_callers;
+    sample.nr_callers = G_N_ELEMENTS(not_all_callers);
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_chain(tape, &sample, 2, -512, 2);
+}
+
+static void test_lost(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_lost(&tape->stream, 3, 12345, 99);
+    assert_begins(tape, 2, 0);
+    g_assert_cmpuint(take64(tape), ==, 1);
+    g_assert_cmpuint(take64(tape), ==, 12345);
+    assert_sample_id(tape, 0, 0, 99, 3);
+    assert_all_read(tape);
+}
+
+static void test_round(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_round(&tape->stream);
+    assert_begins(tape, 68, 0);
+    assert_ends(tape);
+    assert_all_read(tape);
+}
+
+/* What has been written may be taken away at any time between two calls. */
+static void test_is_taken_away(Tape *tape)
+{
+    PmuStreamSample sample = a_sample();
+
+    g_byte_array_set_size(tape->out, 0);
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_sample(tape, &sample, 3);
+    assert_ends(tape);
+    assert_all_read(tape);
+}
+
+static void run(gconstpointer data)
+{
+    void (*test)(Tape *tape) = data;
+    Tape tape = { .out = g_byte_array_new() };
+
+    pmu_stream_begin(&tape.stream, tape.out, &instructions, "x86_64");
+    test(&tape);
+    g_byte_array_unref(tape.out);
+}
+
+static void add(const char *path, void (*test)(Tape *tape))
+{
+    g_test_add_data_func(path, test, run);
+}
+
+int main(int argc, char *argv[])
+{
+    g_test_init(&argc, &argv, NULL);
+    add("/pmu/stream/begin", test_begin);
+    add("/pmu/stream/kernel", test_kernel);
+    add("/pmu/stream/unknown-kernel", test_unknown_kernel);
+    add("/pmu/stream/comm", test_comm);
+    add("/pmu/stream/names-are-printable", test_names_are_printable);
+    add("/pmu/stream/names-are-bounded", test_names_are_bounded);
+    add("/pmu/stream/nested", test_nested);
+    add("/pmu/stream/sample", test_sample);
+    add("/pmu/stream/callchain", test_callchain);
+    add("/pmu/stream/callers-are-no-contexts", test_callers_are_no_contexts);
+    add("/pmu/stream/lost", test_lost);
+    add("/pmu/stream/round", test_round);
+    add("/pmu/stream/is-taken-away", test_is_taken_away);
+    return g_test_run();
+}

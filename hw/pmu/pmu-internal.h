@@ -19,6 +19,7 @@
  * @minus: tallies that are subtracted (inverted thresholds)
  * @owed: events of @minus that have had no cycle yet, and take one to come
  * @value: the value at the last fold, below 2^width
+ * @overflows: how often it had overflowed by then
  * @running: counts now
  * @alert: its overflow must be noticed at once, not at the next fold
  * @busiest_tally: what grew most of @plus when it last grew, and
@@ -31,6 +32,7 @@ typedef struct PmuCounter {
     PmuTallies minus;
     uint64_t owed;
     uint64_t value;
+    uint64_t overflows;
     bool running;
     bool alert;
     uint8_t busiest_tally;
@@ -51,6 +53,7 @@ typedef struct PmuCounter {
  * @last: what the tallies were at the last fold
  * @wanted: tallies that some running counter reads
  * @budgets: how far they may grow, as last told to the engine
+ * @folds: how many there have been
  * @depth: nesting of pmu_begin()
  */
 struct Pmu {
@@ -66,6 +69,7 @@ struct Pmu {
     uint64_t last[PMU_TALLY__MAX][PMU_MAX_MODES];
     PmuTallies wanted;
     PmuBudgets budgets;
+    uint64_t folds;
     unsigned depth;
 };
 

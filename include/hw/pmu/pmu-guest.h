@@ -27,12 +27,20 @@
  * @mode_names: their names, as the architecture's users know them
  * @user_modes: those in which users' programs run
  * @nested_modes: those in which the guest's own guests run
+ * @counter_name: the register that is a counter of the CPU's Pmu, as the
+ *                architecture's manual calls it; in any thread
+ * @describe: fill in what the CPU has of a PMU, what that does, and what the
+ *            host says of it; the guest does not notice.  In the vCPU's thread,
+ *            or while that does not run.  False with @errp set if it cannot be
+ *            read.
  */
 typedef struct PmuGuestOps {
     unsigned nr_modes;
     const char *const *mode_names;
     PmuModes user_modes;
     PmuModes nested_modes;
+    const char *(*counter_name)(const CPUState *cpu, unsigned counter);
+    bool (*describe)(CPUState *cpu, struct PmuCpuInfo *info, Error **errp);
 } PmuGuestOps;
 
 /**
@@ -44,5 +52,17 @@ typedef struct PmuGuestOps {
  * Returns: NULL for architectures whose guests cannot be looked at.
  */
 const PmuGuestOps *pmu_guest_ops(const CPUState *cpu);
+
+/**
+ * pmu_guest_run - do something on a vCPU between two instructions, and wait
+ * @cpu: the vCPU, which may be stopped
+ * @fn: what to do, with the big lock held
+ * @opaque: the pointer that it is given
+ *
+ * As run_on_cpu(), also in commands of the monitor while a machine is recorded
+ * or replayed.  In any thread that holds the big lock, which is given up
+ * meanwhile.
+ */
+void pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque);
 
 #endif /* HW_PMU_PMU_GUEST_H */

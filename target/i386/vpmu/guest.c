@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "guest.h"
 #include "internal.h"
+#include "monitor.h"
 
 static const char *const mode_names[X86_VPMU_NR_MODES] = {
     "kernel", "user", "guest-kernel", "guest-user",
@@ -18,4 +19,6 @@ const PmuGuestOps x86_pmu_guest_ops = {
     .mode_names = mode_names,
     .user_modes = X86_VPMU_MODES_USER,
     .nested_modes = X86_VPMU_MODES_GUEST,
+    .counter_name = x86_vpmu_counter_name,
+    .describe = x86_vpmu_describe,
 };

@@ -85,12 +85,16 @@ typedef struct Sampler {
  * @size: bytes of it so far
  * @samples: samples in it
  * @lost: samples that are missing
+ * @kernel: what runs, if the guest has said it
  * @pids: of the address spaces, by PmuGuestSpace
+ * @time_offset: of the stream's time from the guest's, in ns
+ * @stopped_ns: the stream's time when the machine stopped
  * @drain_timer: empties the rings
  * @drain_bh: the same, at once
  * @sample: the one on its way from a ring to the stream
  * @ready: called when there are vCPUs
  * @listener: called when there are more
+ * @changes: called when the machine starts and stops
  */
 struct PmuProfile {
     Object parent;
@@ -122,13 +126,23 @@ struct PmuProfile {
     uint64_t size;
     uint64_t samples;
     uint64_t lost;
+    PmuGuestKernel kernel;
     GHashTable *pids;
+    int64_t time_offset;
+    int64_t stopped_ns;
     QEMUTimer *drain_timer;
     QEMUBH *drain_bh;
     PmuRingSample sample;
     Notifier ready;
     DeviceListener listener;
+    VMChangeStateEntry *changes;
 };
+
+/* The guest's time, but it never goes back. */
+static int64_t profile_time(const PmuProfile *p)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + p->time_offset;
+}
 
 /*
  * Sampling, in the vCPU's thread
@@ -154,7 +168,7 @@ static void fill_in(Sampler *s, PmuRingSample *sample, uint64_t events)
     unsigned mode;
 
     pmu_cpu_where(s->cpu, &sample->ip, &mode);
-    sample->time_ns = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    sample->time_ns = profile_time(s->profile);
     sample->period = events;
     sample->user = ops->user_modes >> mode & 1;
     sample->space = ops->space(s->cpu);
@@ -253,8 +267,7 @@ static void report_lost(PmuProfile *p, const Sampler *s)
 
     if (lost) {
         p->lost += lost;
-        pmu_stream_lost(&p->stream, s->index, lost,
-                        qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
+        pmu_stream_lost(&p->stream, s->index, lost, profile_time(p));
     }
 }
 
@@ -291,16 +304,13 @@ static void tell_given_kernel(PmuProfile *p)
 /* Linux tells early in its boot. */
 static void tell_kernel(PmuProfile *p)
 {
-    PmuGuestKernel kernel;
-
     if (p->stream.has_kernel) {
         return;
     }
     if (!p->asks_guest) {
         tell_given_kernel(p);
-    } else if (pmu_guest_kernel_find(&kernel)) {
-        pmu_stream_kernel(&p->stream, &kernel,
-                          qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
+    } else if (pmu_guest_kernel_find(&p->kernel)) {
+        pmu_stream_kernel(&p->stream, &p->kernel, profile_time(p));
     }
 }
 
@@ -582,15 +592,52 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
     qapi_event_send_pmu_profile_stopped(p->id, reason, message);
 }
 
-/* Then another kernel may run, for which perf's stream has no room. */
+/* Whether the guest has said which kernel it runs: a stream has one alone. */
+static bool depends_on_kernel(const PmuProfile *p)
+{
+    return p->streaming && p->stream.has_kernel && p->asks_guest;
+}
+
 static void machine_reset(void *opaque)
 {
     PmuProfile *p = opaque;
 
-    if (p->streaming && p->stream.has_kernel && p->asks_guest && !p->stopped) {
+    if (depends_on_kernel(p)) {
         drain(p);
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_GUEST_RESET,
                        "The guest was reset, and may run another kernel");
+    }
+}
+
+static bool is_same_kernel(const PmuProfile *p)
+{
+    PmuGuestKernel now;
+
+    return pmu_guest_kernel_find(&now)
+           && !memcmp(&now, &p->kernel, sizeof(now));
+}
+
+/* It may go on from a snapshot, of another time and perhaps another kernel. */
+static void machine_goes_on(PmuProfile *p)
+{
+    int64_t behind = p->stopped_ns - profile_time(p);
+
+    p->time_offset += MAX(behind, 0);
+    if (depends_on_kernel(p) && !is_same_kernel(p)) {
+        stop_by_itself(p, PMU_PROFILE_STOP_REASON_SNAPSHOT_LOADED,
+                       "A snapshot was loaded, of a guest with another kernel");
+    }
+}
+
+static void machine_changed(void *opaque, bool running, RunState state)
+{
+    PmuProfile *p = opaque;
+
+    if (!running) {
+        drain(p);
+        p->stopped_ns = profile_time(p);
+    } else {
+        machine_goes_on(p);
     }
 }
 
@@ -691,6 +738,13 @@ static bool check_properties(PmuProfile *p, Error **errp)
            && check_kernel(p, errp);
 }
 
+static PmuSink *open_sink(PmuProfile *p, Error **errp)
+{
+    return p->file ? pmu_sink_new_file(p->file, &sink_ops, p, errp)
+                   : pmu_sink_new_chardev(p->chardev, &sink_ops, p, errp);
+}
+
+/* The file is made last, so that none is left by what cannot be had. */
 static bool begin(PmuProfile *p, Error **errp)
 {
     const PmuGuestOps *ops = pmu_guest_ops(first_cpu);
@@ -702,10 +756,16 @@ static bool begin(PmuProfile *p, Error **errp)
     if (!parse_modes(p, ops, errp) || !add_samplers(p, errp)) {
         return false;
     }
+    p->sink = open_sink(p, errp);
+    if (!p->sink) {
+        observe_no_more(p);
+        return false;
+    }
     p->machine_ready = true;
     p->asks_guest = !p->kernel_text && !p->build_id && vmcoreinfo_find();
     p->listener.realize = device_realized;
     device_listener_register(&p->listener);
+    p->changes = qemu_add_vm_change_state_handler(machine_changed, p);
     pmu_sink_start(p->sink);
     drain_now_and_then(p);
     return true;
@@ -716,12 +776,6 @@ static void begin_with_machine(Notifier *notifier, void *unused)
     begin(container_of(notifier, PmuProfile, ready), &error_fatal);
 }
 
-static PmuSink *open_sink(PmuProfile *p, Error **errp)
-{
-    return p->file ? pmu_sink_new_file(p->file, &sink_ops, p, errp)
-                   : pmu_sink_new_chardev(p->chardev, &sink_ops, p, errp);
-}
-
 static void complete(UserCreatable *uc, Error **errp)
 {
     PmuProfile *p = PMU_PROFILE(uc);
@@ -730,12 +784,8 @@ static void complete(UserCreatable *uc, Error **errp)
     if (!check_properties(p, errp)) {
         return;
     }
-    p->sink = open_sink(p, errp);
-    if (!p->sink) {
-        return;
-    }
     p->complete = true;
-    qemu_register_reset(machine_reset, p);
+    qemu_register_reset_nosnapshotload(machine_reset, p);
     if (phase_check(PHASE_MACHINE_READY)) {
         begin(p, errp);
     } else {
@@ -760,6 +810,7 @@ static void end(PmuProfile *p)
 {
     if (p->machine_ready) {
         device_listener_unregister(&p->listener);
+        qemu_del_vm_change_state_handler(p->changes);
         observe_no_more(p);
         drain(p);
     } else if (p->complete && p->ready.notify) {

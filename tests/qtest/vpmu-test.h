@@ -6,6 +6,7 @@
  *   vpmu-test-intel.c       Intel's face, and the cases of its own
  *   vpmu-test-amd.c         AMD's, likewise
  *   vpmu-test-ppc.c         Power's, likewise
+ *   vpmu-test-profile.c     profiles that are taken from outside the guest
  *   vpmu-test-ppc-freeze.c  Power's freeze bits, in every state of the CPU
  *
  * Guest code does not run under qtest.  Commands of the target access the
@@ -299,6 +300,11 @@ void add_data(const char *path, const char *name, const void *data,
  * add_number - add a case that is one of several, given a number
  */
 void add_number(const char *path, unsigned n, void (*test)(const void *data));
+
+/**
+ * add_profile_cases - add those about profiles, taken from outside
+ */
+void add_profile_cases(void);
 
 /**
  * add_ppc_freeze_cases - add those that walk Power's freeze bits

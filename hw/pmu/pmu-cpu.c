@@ -12,6 +12,8 @@
 #include "system/qtest.h"
 #include "system/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
+#include "hw/pmu/pmu-guest.h"
+#include "pmu-observer-internal.h"
 #include "trace.h"
 
 bool pmu_cpu_is_emulated(void)
@@ -23,15 +25,21 @@ bool pmu_cpu_is_emulated(void)
  * Overflow
  */
 
-/* Where nothing is executed there are neither addresses nor modes. */
+void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
+{
+    *pc = 0;
+    *mode = 0;
+    if (tcg_enabled()) {
+        pmu_tcg_where(cpu, pc, mode);
+    }
+}
+
 static void trace_overflows(const PmuCpu *unit, uint64_t counters)
 {
-    uint64_t pc = 0;
-    unsigned mode = 0;
+    uint64_t pc;
+    unsigned mode;
 
-    if (tcg_enabled()) {
-        pmu_tcg_where(unit->cpu, &pc, &mode);
-    }
+    pmu_cpu_where(unit->cpu, &pc, &mode);
     for (unsigned i = 0; i < pmu_nr_counters(unit->pmu); i++) {
         if (counters >> i & 1) {
             trace_pmu_overflow(unit->cpu->cpu_index, i,
@@ -54,20 +62,6 @@ static void handle_overflow(void *opaque, uint64_t counters)
  * Life
  */
 
-static Pmu *create_counters(PmuCpu *unit, const PmuCpuConfig *config)
-{
-    const PmuCycleModel cycles = pmu_cycles_model(config->cycles);
-
-    if (tcg_enabled()) {
-        unit->tcg = pmu_tcg_new(unit->cpu, &cycles);
-        return pmu_new(config->nr_counters, config->nr_modes, &pmu_tcg_ops,
-                       unit->tcg, handle_overflow, unit);
-    }
-    unit->manual = g_new0(PmuManual, 1);
-    return pmu_new(config->nr_counters, config->nr_modes, &pmu_manual_ops,
-                   unit->manual, handle_overflow, unit);
-}
-
 /*
  * Overflow that has not been noticed yet is noticed before anything is saved:
  * it may raise an interrupt, which is part of the CPU's state or a device's.
@@ -77,36 +71,104 @@ static void machine_stopped(void *opaque, bool running, RunState state)
     PmuCpu *unit = opaque;
 
     if (!running) {
-        pmu_fold(unit->pmu);
+        pmu_share_fold_all(unit->share);
     }
 }
 
-PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config)
+static void create_engine(PmuCpu *unit, const PmuCycleModel *cycles)
+{
+    unsigned nr_modes = pmu_guest_ops(unit->cpu)->nr_modes;
+
+    if (tcg_enabled()) {
+        unit->tcg = pmu_tcg_new(unit->cpu, cycles);
+        unit->share = pmu_share_new(nr_modes, &pmu_tcg_ops, unit->tcg);
+    } else {
+        unit->manual = g_new0(PmuManual, 1);
+        unit->share = pmu_share_new(nr_modes, &pmu_manual_ops, unit->manual);
+        unit->manual->share = unit->share;
+    }
+}
+
+static PmuCpu *create_unit(CPUState *cpu, const PmuCycleModel *cycles)
 {
     PmuCpu *unit = g_new0(PmuCpu, 1);
 
     unit->cpu = cpu;
-    unit->overflow = config->overflow;
-    unit->opaque = config->opaque;
-    unit->pmu = create_counters(unit, config);
-    for (unsigned i = 0; i < config->nr_counters; i++) {
-        pmu_set_shape(unit->pmu, i, config->shape);
-    }
+    create_engine(unit, cycles);
     unit->stopped = qemu_add_vm_change_state_handler(machine_stopped, unit);
-    cpu->pmu = unit->pmu;
+    cpu->pmu = unit;
     return unit;
 }
 
-void pmu_cpu_free(PmuCpu *unit)
+static void destroy_unit(PmuCpu *unit)
 {
     unit->cpu->pmu = NULL;
     qemu_del_vm_change_state_handler(unit->stopped);
-    pmu_free(unit->pmu);
+    pmu_share_free(unit->share);
     if (tcg_enabled()) {
         pmu_tcg_free(unit->tcg);
     }
     g_free(unit->manual);
     g_free(unit);
+}
+
+PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config)
+{
+    const PmuCycleModel cycles = pmu_cycles_model(config->cycles);
+    PmuCpu *unit = create_unit(cpu, &cycles);
+
+    unit->overflow = config->overflow;
+    unit->opaque = config->opaque;
+    unit->pmu = pmu_share_join(unit->share, config->nr_counters,
+                               handle_overflow, unit);
+    for (unsigned i = 0; i < config->nr_counters; i++) {
+        pmu_set_shape(unit->pmu, i, config->shape);
+    }
+    return unit;
+}
+
+void pmu_cpu_free(CPUState *cpu)
+{
+    PmuCpu *unit = cpu->pmu;
+
+    if (unit) {
+        pmu_observers_free(unit->observers);
+        pmu_share_leave(unit->share, unit->pmu);
+        destroy_unit(unit);
+    }
+}
+
+/* Where there is no PMU, there are no properties of it either. */
+static PmuCpu *create_unit_without_face(CPUState *cpu)
+{
+    const PmuCycleModel cycles = { .cpi = PMU_CPI_ONE };
+
+    return create_unit(cpu, &cycles);
+}
+
+PmuObservers *pmu_cpu_observers(CPUState *cpu)
+{
+    PmuCpu *unit = cpu->pmu ?: create_unit_without_face(cpu);
+
+    if (!unit->observers) {
+        unit->observers = pmu_observers_new(unit->share);
+    }
+    return unit->observers;
+}
+
+void pmu_cpu_end_observers(CPUState *cpu)
+{
+    PmuCpu *unit = cpu->pmu;
+
+    g_clear_pointer(&unit->observers, pmu_observers_free);
+    if (!unit->pmu) {
+        destroy_unit(unit);
+    }
+}
+
+void pmu_cpu_tallies_loaded(PmuCpu *unit)
+{
+    pmu_observers_rebase(unit->observers);
 }
 
 /*

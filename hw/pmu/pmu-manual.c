@@ -38,22 +38,33 @@ const PmuEngineOps pmu_manual_ops = {
     .plan = manual_plan,
 };
 
-void pmu_manual_count(Pmu *pmu, PmuTally tally, unsigned mode, uint64_t count)
+static void fold(PmuManual *m, bool timed)
 {
-    PmuManual *m = pmu_engine(pmu);
+    if (timed) {
+        pmu_share_fold_all(m->share);
+    } else {
+        pmu_share_fold(m->share);
+    }
+}
+
+void pmu_manual_count(PmuManual *m, PmuTally tally, unsigned mode,
+                      uint64_t count)
+{
     bool timed = m->timed >> tally & 1;
     uint64_t *used = &m->used[tally][timed ? 0 : mode];
 
     while (count > 0) {
         bool wanted = m->wanted & (1u << tally);
-        uint64_t left = m->budgets[tally][mode] - *used;
+        uint64_t budget = m->budgets[tally][mode];
+        /* What grows with time may have used up more in another mode. */
+        uint64_t left = budget > *used ? budget - *used : 0;
         uint64_t step = wanted ? MIN(count, left) : count;
 
         m->tallies[tally][mode] += step;
         *used += step;
         count -= step;
         if (wanted && step == left) {
-            pmu_fold(pmu);
+            fold(m, timed);
         }
     }
 }

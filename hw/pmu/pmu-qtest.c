@@ -7,23 +7,23 @@
 #include "qemu/osdep.h"
 #include "qemu/cutils.h"
 #include "system/qtest.h"
-#include "hw/pmu/pmu-manual.h"
+#include "hw/pmu/pmu-cpu.h"
+#include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-qtest.h"
 
 static PmuManual *engine_of(CPUState *cpu)
 {
-    return cpu->pmu && pmu_is_driven_by(cpu->pmu, &pmu_manual_ops)
-           ? pmu_engine(cpu->pmu) : NULL;
+    return cpu->pmu ? cpu->pmu->manual : NULL;
 }
 
 static void cmd_count(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
 {
     if (!engine_of(cpu) || arg[0] >= PMU_TALLY__MAX
-        || arg[1] >= pmu_nr_modes(cpu->pmu)) {
+        || arg[1] >= pmu_guest_ops(cpu)->nr_modes) {
         qtest_sendf(chr, "FAIL no such tally or mode\n");
         return;
     }
-    pmu_manual_count(cpu->pmu, arg[0], arg[1], arg[2]);
+    pmu_manual_count(engine_of(cpu), arg[0], arg[1], arg[2]);
     qtest_sendf(chr, "OK\n");
 }
 

@@ -14,7 +14,7 @@
 #include "exec/replay-core.h"
 #include "migration/vmstate.h"
 #include "system/cpu-timers.h"
-#include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "trace.h"
 
 /*
@@ -97,7 +97,7 @@ struct PmuTcg {
 
 static PmuTcg *engine_of(CPUState *cpu)
 {
-    return pmu_engine(cpu->pmu);
+    return cpu->pmu->tcg;
 }
 
 static unsigned current_mode(CPUState *cpu)
@@ -135,22 +135,32 @@ static void load_cells(PmuTcg *e, unsigned t, unsigned m, uint64_t budget)
 
 static void trace_fold(CPUState *cpu, const char *why)
 {
+    const Pmu *pmu = cpu->pmu->pmu;
     uint64_t pc;
     unsigned mode;
 
     pmu_tcg_where(cpu, &pc, &mode);
-    for (unsigned i = 0; i < pmu_nr_counters(cpu->pmu); i++) {
-        if (pmu_is_running(cpu->pmu, i)) {
-            trace_pmu_tcg_fold(cpu->cpu_index, why, i,
-                               pmu_peek(cpu->pmu, i), pc, mode);
+    for (unsigned i = 0; pmu && i < pmu_nr_counters(pmu); i++) {
+        if (pmu_is_running(pmu, i)) {
+            trace_pmu_tcg_fold(cpu->cpu_index, why, i, pmu_peek(pmu, i), pc,
+                               mode);
         }
     }
 }
 
-/* Fold, and tell a trace @why. */
+/* Somebody's budget is used up: fold, and tell a trace @why. */
 static void fold(CPUState *cpu, const char *why)
 {
-    pmu_fold(cpu->pmu);
+    pmu_share_fold(cpu->pmu->share);
+    if (trace_event_get_state_backends(TRACE_PMU_TCG_FOLD)) {
+        trace_fold(cpu, why);
+    }
+}
+
+/* The same for all, because of the time. */
+static void fold_all(CPUState *cpu, const char *why)
+{
+    pmu_share_fold_all(cpu->pmu->share);
     if (trace_event_get_state_backends(TRACE_PMU_TCG_FOLD)) {
         trace_fold(cpu, why);
     }
@@ -218,7 +228,7 @@ static void attribute_clock(PmuTcg *e)
 static void fold_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     if (cpu->pmu) {
-        fold(cpu, "time");
+        fold_all(cpu, "time");
     }
 }
 
@@ -482,7 +492,7 @@ void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
 
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
 {
-    assert(pmu_in_transaction(engine->cpu->pmu));
+    assert(pmu_in_transaction(engine->cpu->pmu->pmu));
     engine->note_addresses = note;
 }
 
@@ -583,7 +593,7 @@ void pmu_tcg_halted(CPUState *cpu)
     }
     e = engine_of(cpu);
     if (e->model.from_clock && !e->halted) {
-        fold(cpu, "halt");
+        fold_all(cpu, "halt");
         e->halted = true;
         timer_del(e->deadline);
     }
@@ -600,7 +610,7 @@ void pmu_tcg_woken(CPUState *cpu)
     if (e->halted) {
         e->halted = false;
         e->clock_ns = clock_now();
-        fold(cpu, "wakeup");
+        fold_all(cpu, "wakeup");
     }
     pmu_tcg_count(cpu, PMU_TALLY_WAKEUPS);
 }
@@ -711,6 +721,7 @@ static int pmu_tcg_post_load(void *opaque, int version_id)
         e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
     }
     e->clock_ns = clock_now();
+    pmu_cpu_tallies_loaded(e->cpu->pmu);
     return 0;
 }
 

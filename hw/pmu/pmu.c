@@ -530,16 +530,6 @@ unsigned pmu_nr_modes(const Pmu *pmu)
     return pmu->nr_modes;
 }
 
-void *pmu_engine(const Pmu *pmu)
-{
-    return pmu->engine;
-}
-
-bool pmu_is_driven_by(const Pmu *pmu, const PmuEngineOps *ops)
-{
-    return pmu->ops == ops;
-}
-
 Pmu *pmu_new(unsigned nr_counters, unsigned nr_modes,
              const PmuEngineOps *ops, void *engine,
              PmuOverflowFn *overflow, void *opaque)

@@ -72,14 +72,16 @@ void rig_init(Rig *rig, unsigned nr_counters, unsigned nr_modes)
 {
     memset(rig, 0, sizeof(*rig));
     rig->log = g_array_new(false, false, sizeof(Overflow));
-    rig->pmu = pmu_new(nr_counters, nr_modes, &rig_ops, &rig->engine,
-                       rig_on_overflow, rig);
+    rig->engine.share = pmu_share_new(nr_modes, &rig_ops, &rig->engine);
+    rig->pmu = pmu_share_join(rig->engine.share, nr_counters, rig_on_overflow,
+                              rig);
 }
 
 void rig_cleanup(Rig *rig)
 {
-    pmu_free(rig->pmu);
+    pmu_share_leave(rig->engine.share, rig->pmu);
     g_assert_cmphex(rig->engine.wanted, ==, 0);
+    pmu_share_free(rig->engine.share);
     g_array_free(rig->log, true);
 }
 
@@ -147,7 +149,7 @@ void rig_shape(Rig *rig, unsigned counter, unsigned width,
 
 void rig_count(Rig *rig, PmuTally tally, unsigned mode, uint64_t count)
 {
-    pmu_manual_count(rig->pmu, tally, mode, count);
+    pmu_manual_count(&rig->engine, tally, mode, count);
 }
 
 uint64_t rig_events(const Rig *rig)

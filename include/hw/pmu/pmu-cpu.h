@@ -3,7 +3,8 @@
  *
  * A face describes its counters; what is the same for all faces is here: the
  * engine follows the accelerator, the counters are brought up to date whenever
- * the machine stops, and the engine's tallies migrate.
+ * the machine stops, and the engine's tallies migrate.  A CPU that has no face
+ * has counters while it is observed (hw/pmu/pmu-observer.h).
  *
  * Under TCG, translated code drives the counters.  Under all other accelerators
  * the engine is the one that is driven by hand.  Under qtest, tests drive it.
@@ -24,13 +25,13 @@
 #include "hw/pmu/pmu.h"
 #include "hw/pmu/pmu-cycles.h"
 #include "hw/pmu/pmu-manual.h"
+#include "hw/pmu/pmu-share.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "system/runstate.h"
 
 /**
  * struct PmuCpuConfig - what a face says of its counters
  * @nr_counters: as for pmu_new()
- * @nr_modes: likewise
  * @shape: of every counter
  * @cycles: the user's properties, configured
  * @overflow: as for pmu_new()
@@ -38,7 +39,6 @@
  */
 typedef struct PmuCpuConfig {
     unsigned nr_counters;
-    unsigned nr_modes;
     PmuCounterShape shape;
     const PmuCycleProps *cycles;
     PmuOverflowFn *overflow;
@@ -48,7 +48,9 @@ typedef struct PmuCpuConfig {
 /**
  * struct PmuCpu - the counters of a vCPU, and what drives them
  * @cpu: the vCPU
- * @pmu: its counters
+ * @share: what drives them, for all who count
+ * @pmu: the guest's counters; NULL if it has no PMU
+ * @observers: those of others; NULL if nobody observes
  * @tcg: the engine, under TCG; otherwise NULL
  * @manual: the engine, under all other accelerators; otherwise NULL
  * @overflow: the face's handler
@@ -57,7 +59,9 @@ typedef struct PmuCpuConfig {
  */
 typedef struct PmuCpu {
     CPUState *cpu;
+    PmuShare *share;
     Pmu *pmu;
+    struct PmuObservers *observers;
     PmuTcg *tcg;
     PmuManual *manual;
     PmuOverflowFn *overflow;
@@ -71,17 +75,51 @@ typedef struct PmuCpu {
 bool pmu_cpu_is_emulated(void);
 
 /**
- * pmu_cpu_new - give a vCPU counters
+ * pmu_cpu_new - give a guest counters of its vCPU
  * @cpu: the vCPU, before its thread starts; its pmu field is set
  * @config: what counters; copied
  */
 PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config);
 
 /**
- * pmu_cpu_free - take them away again
- * @unit: the counters; their vCPU's thread has ended
+ * pmu_cpu_free - take all counters away
+ * @cpu: the vCPU, whose thread has ended; it need not have any
+ *
+ * Whoever observes it is told.
  */
-void pmu_cpu_free(PmuCpu *unit);
+void pmu_cpu_free(CPUState *cpu);
+
+/**
+ * pmu_cpu_observers - the observers of a vCPU
+ * @cpu: the vCPU, in its thread with the big lock held
+ *
+ * Returns: its observers; there is room for some from now on.
+ */
+struct PmuObservers *pmu_cpu_observers(CPUState *cpu);
+
+/**
+ * pmu_cpu_end_observers - nobody observes a vCPU any more
+ * @cpu: the vCPU, as for pmu_cpu_observers()
+ */
+void pmu_cpu_end_observers(CPUState *cpu);
+
+/**
+ * pmu_cpu_tallies_loaded - the engine's tallies have come from elsewhere
+ * @unit: the counters
+ *
+ * What observers have counted stays; the face calls pmu_rebase() itself.
+ */
+void pmu_cpu_tallies_loaded(PmuCpu *unit);
+
+/**
+ * pmu_cpu_where - where a vCPU is, as far as counters are concerned
+ * @cpu: the vCPU, in its thread between instructions
+ * @pc: set to the address of the instruction
+ * @mode: set to the mode of that
+ *
+ * As pmu_tcg_where(); both are 0 where nothing is executed.
+ */
+void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
 
 /**
  * vmstate_pmu_engine - what is to migrate of the engine of a struct PmuCpu

@@ -112,6 +112,8 @@ typedef uint64_t PmuBudgets[PMU_TALLY__MAX][PMU_MAX_MODES];
  *        now on.  The engine must call pmu_fold() when any tally has grown
  *        by its budget since this call: not later than the event after which
  *        it has done so, and at that boundary.  Calling earlier is allowed.
+ *        Where several Pmus share the engine (hw/pmu/pmu-share.h), it calls
+ *        pmu_share_fold() instead.
  */
 typedef struct PmuEngineOps {
     void (*sync)(void *engine);

@@ -33,6 +33,7 @@ typedef struct PmuGuestSpace {
 
 /**
  * struct PmuGuestOps - what an architecture tells of a guest
+ * @machine: its name, as uname -m has it
  * @nr_modes: how many modes it tells apart, 1 to PMU_MAX_MODES
  * @mode_names: their names, as the architecture's users know them
  * @user_modes: those in which users' programs run
@@ -49,6 +50,7 @@ typedef struct PmuGuestSpace {
  * it is in QEMU: behind cpu_synchronize_state(), or in a fold.
  */
 typedef struct PmuGuestOps {
+    const char *machine;
     unsigned nr_modes;
     const char *const *mode_names;
     PmuModes user_modes;

@@ -12,10 +12,11 @@
 #ifndef HW_PMU_PMU_MANUAL_H
 #define HW_PMU_PMU_MANUAL_H
 
-#include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-share.h"
 
 /**
  * struct PmuManual - events that somebody says have happened
+ * @share: the share that it is the engine of
  * @tallies: what has happened so far
  * @budgets: what the model allowed at its last plan
  * @used: what has been used of that
@@ -24,6 +25,7 @@
  * @plans: how often the model has planned
  */
 typedef struct PmuManual {
+    PmuShare *share;
     uint64_t tallies[PMU_TALLY__MAX][PMU_MAX_MODES];
     PmuBudgets budgets;
     uint64_t used[PMU_TALLY__MAX][PMU_MAX_MODES];
@@ -33,13 +35,13 @@ typedef struct PmuManual {
 } PmuManual;
 
 /**
- * pmu_manual_ops - the operations, for pmu_new(); the state is a PmuManual
+ * pmu_manual_ops - the operations, for pmu_share_new(); the state is a PmuManual
  */
 extern const PmuEngineOps pmu_manual_ops;
 
 /**
  * pmu_manual_count - let events happen
- * @pmu: a Pmu on a PmuManual
+ * @m: the engine
  * @tally: which
  * @mode: in which mode
  * @count: how many
@@ -47,6 +49,7 @@ extern const PmuEngineOps pmu_manual_ops;
  * Keeps the engine's promise: whenever a budget is used up the model folds,
  * so an overflow is signalled at the very event.
  */
-void pmu_manual_count(Pmu *pmu, PmuTally tally, unsigned mode, uint64_t count);
+void pmu_manual_count(PmuManual *m, PmuTally tally, unsigned mode,
+                      uint64_t count);
 
 #endif /* HW_PMU_PMU_MANUAL_H */

@@ -35,7 +35,7 @@
 typedef struct PmuTcg PmuTcg;
 
 /**
- * pmu_tcg_ops - the operations, for pmu_new(); the state is a PmuTcg
+ * pmu_tcg_ops - the operations, for pmu_share_new(); the state is a PmuTcg
  */
 extern const PmuEngineOps pmu_tcg_ops;
 
@@ -57,7 +57,7 @@ bool pmu_tcg_has_fractions(const PmuTcg *engine);
 
 /**
  * pmu_tcg_new - create the engine of a vCPU
- * @cpu: the vCPU, whose pmu field the caller sets once it has a Pmu
+ * @cpu: the vCPU, whose pmu field the caller sets
  * @model: what cycles are; copied
  */
 PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model);
@@ -115,7 +115,7 @@ void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
  * @engine: the engine of a vCPU
  * @note: whether to, for as long as anything is counted; slows down accesses
  *
- * In a transaction of the vCPU's Pmu (pmu_begin()).
+ * In a transaction of the guest's counters (pmu_begin()).
  */
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
 

@@ -197,21 +197,6 @@ unsigned pmu_nr_counters(const Pmu *pmu);
 unsigned pmu_nr_modes(const Pmu *pmu);
 
 /**
- * pmu_engine - what drives a Pmu
- * @pmu: the Pmu
- *
- * Returns: the engine's state, as given to pmu_new().
- */
-void *pmu_engine(const Pmu *pmu);
-
-/**
- * pmu_is_driven_by - whether it is an engine of this kind
- * @pmu: the Pmu
- * @ops: the engine's operations
- */
-bool pmu_is_driven_by(const Pmu *pmu, const PmuEngineOps *ops);
-
-/**
  * pmu_reset - stop and clear every counter
  * @pmu: the Pmu
  *
@@ -376,5 +361,13 @@ void pmu_rebase(Pmu *pmu);
  * Returns: a bit mask; 0 for PMU_EVENT_NONE.
  */
 PmuTallies pmu_event_tallies(PmuEvent event);
+
+/**
+ * pmu_event_name - what users call an event
+ * @event: the event
+ *
+ * Returns: NULL for PMU_EVENT_NONE.
+ */
+const char *pmu_event_name(PmuEvent event);
 
 #endif /* HW_PMU_PMU_H */

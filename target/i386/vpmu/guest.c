@@ -173,6 +173,11 @@ static unsigned x86_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
 }
 
 const PmuGuestOps x86_pmu_guest_ops = {
+#ifdef TARGET_X86_64
+    .machine = "x86_64",
+#else
+    .machine = "i686",
+#endif
     .nr_modes = X86_VPMU_NR_MODES,
     .mode_names = mode_names,
     .user_modes = X86_VPMU_MODES_USER,

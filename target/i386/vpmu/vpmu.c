@@ -191,7 +191,6 @@ static void create_counters(X86VPmu *v)
 {
     const PmuCpuConfig config = {
         .nr_counters = v->nr_gp + v->nr_fixed,
-        .nr_modes = X86_VPMU_NR_MODES,
         .shape.width = X86_VPMU_WIDTH,
         .cycles = &v->cpu->vpmu_props.cycles,
         .overflow = v->ops->overflow,
@@ -235,11 +234,9 @@ void x86_vpmu_destroy(X86CPU *cpu)
         pmu_host_free(cpu->pmu_host);
         cpu->pmu_host = NULL;
     }
-    if (v) {
-        cpu->vpmu = NULL;
-        pmu_cpu_free(v->unit);
-        g_free(v);
-    }
+    cpu->vpmu = NULL;
+    pmu_cpu_free(CPU(cpu));
+    g_free(v);
 }
 
 void x86_vpmu_reset(X86CPU *cpu)

@@ -100,6 +100,8 @@ static unsigned ppc_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
 }
 
 const PmuGuestOps ppc_pmu_guest_ops = {
+    /* perf makes no difference between byte orders. */
+    .machine = "ppc64le",
     .nr_modes = PPC_VPMU_NR_MODES,
     .mode_names = mode_names,
     .user_modes = 1u << 0 | 1u << PPC_VPMU_MODE_HV,

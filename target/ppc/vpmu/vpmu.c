@@ -410,7 +410,6 @@ static void create_counters(PpcVPmu *v)
 {
     const PmuCpuConfig config = {
         .nr_counters = PPC_VPMU_NR_PMCS,
-        .nr_modes = PPC_VPMU_NR_MODES,
         .shape = { .width = 32, .overflow_at = PMC_NEGATIVE },
         .cycles = &v->cpu->pmu_cycles,
         .overflow = ppc_vpmu_overflow,
@@ -448,7 +447,7 @@ void ppc_vpmu_destroy(PowerPCCPU *cpu)
     if (v) {
         cpu->vpmu = NULL;
         timer_free(v->timebase);
-        pmu_cpu_free(v->unit);
-        g_free(v);
     }
+    pmu_cpu_free(CPU(cpu));
+    g_free(v);
 }

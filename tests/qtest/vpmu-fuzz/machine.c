@@ -5,7 +5,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "io/channel-buffer.h"
 #include "migration/qemu-file.h"
 #include "migration/vmstate.h"
@@ -91,7 +91,7 @@ static void happen(PmuTallies counted, unsigned mode)
         }
     }
     if (used_up) {
-        pmu_fold(fuzz_cpu->pmu);
+        pmu_fold(fuzz_cpu->pmu->pmu);
     }
 }
 
@@ -149,7 +149,7 @@ void fuzz_align_cycles(void)
 {
     fuzz_target.begin_cycle();
     for (unsigned m = 0; fuzz_cpu->pmu && m < fuzz_target.nr_modes; m++) {
-        uint64_t insns = pmu_tcg_ops.tally(pmu_engine(fuzz_cpu->pmu),
+        uint64_t insns = pmu_tcg_ops.tally(fuzz_cpu->pmu->tcg,
                                            PMU_TALLY_INSNS, m);
 
         *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, m) -= insns & 1;

@@ -1,0 +1,42 @@
+/*
+ * Performance monitoring unit: what users call events
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu.h"
+
+/* Those that perf names have its names. */
+static const char *const event_names[PMU_EVENT__MAX] = {
+    [PMU_EVENT_CYCLES]            = "cycles",
+    [PMU_EVENT_REF_CYCLES]        = "ref-cycles",
+    [PMU_EVENT_INSNS]             = "instructions",
+    [PMU_EVENT_BRANCHES]          = "branches",
+    [PMU_EVENT_COND_BRANCHES]     = "cond-branches",
+    [PMU_EVENT_COND_TAKEN]        = "cond-taken",
+    [PMU_EVENT_COND_NOT_TAKEN]    = "cond-not-taken",
+    [PMU_EVENT_TAKEN_BRANCHES]    = "taken-branches",
+    [PMU_EVENT_NEAR_TAKEN]        = "near-taken",
+    [PMU_EVENT_CALLS]             = "calls",
+    [PMU_EVENT_RETURNS]           = "returns",
+    [PMU_EVENT_INDIRECT_BRANCHES] = "indirect-branches",
+    [PMU_EVENT_DIRECT_CALLS]      = "direct-calls",
+    [PMU_EVENT_INDIRECT_CALLS]    = "indirect-calls",
+    [PMU_EVENT_FAR_BRANCHES]      = "far-branches",
+    [PMU_EVENT_LOADS]             = "loads",
+    [PMU_EVENT_STORES]            = "stores",
+    [PMU_EVENT_ACCESSES]          = "accesses",
+    [PMU_EVENT_INTERRUPTS]        = "interrupts",
+    [PMU_EVENT_EXCEPTIONS]        = "exceptions",
+    [PMU_EVENT_DTLB_LOAD_MISSES]  = "dtlb-load-misses",
+    [PMU_EVENT_DTLB_STORE_MISSES] = "dtlb-store-misses",
+    [PMU_EVENT_DTLB_MISSES]       = "dtlb-misses",
+    [PMU_EVENT_ITLB_MISSES]       = "itlb-misses",
+    [PMU_EVENT_FAILED_STORES]     = "failed-stores",
+};
+
+const char *pmu_event_name(PmuEvent event)
+{
+    return event_names[event];
+}

@@ -1,0 +1,303 @@
+/*
+ * Performance monitoring unit: counters that the guest cannot see
+ *
+ * The observers of a vCPU are the counters of a Pmu of their own, which shares
+ * the engine with the guest's.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "hw/pmu/pmu-cpu.h"
+#include "hw/pmu/pmu-guest.h"
+#include "hw/pmu/pmu-observer.h"
+#include "pmu-observer-internal.h"
+
+/**
+ * struct PmuObserver - a counter that the guest cannot see
+ * @cpu: the vCPU
+ * @config: what it does
+ * @index: of the counter
+ * @before: events before the counter was last written
+ * @from: what was written then
+ */
+struct PmuObserver {
+    CPUState *cpu;
+    PmuObserverConfig config;
+    unsigned index;
+    uint64_t before;
+    uint64_t from;
+};
+
+/**
+ * struct PmuObservers - those of a vCPU
+ * @share: the engine, which they share with the guest
+ * @pmu: their counters
+ * @slots: by the index of the counter
+ */
+struct PmuObservers {
+    PmuShare *share;
+    Pmu *pmu;
+    PmuObserver *slots[PMU_MAX_OBSERVERS];
+};
+
+static PmuObservers *observers_of(const PmuObserver *o)
+{
+    return o->cpu->pmu->observers;
+}
+
+/*
+ * Counting
+ */
+
+static uint64_t since_written(const PmuObserver *o, uint64_t value)
+{
+    return value - o->from;
+}
+
+/* Without a period it never comes to its end. */
+static void write_counter(PmuObserver *o, uint64_t distance)
+{
+    Pmu *pmu = observers_of(o)->pmu;
+
+    o->from = -distance;
+    pmu_begin(pmu);
+    pmu_write(pmu, o->index, o->from);
+    pmu_commit(pmu);
+}
+
+/* What goes beyond the period is part of the next. */
+static void end_period(PmuObserver *o)
+{
+    uint64_t beyond = pmu_peek(observers_of(o)->pmu, o->index);
+    uint64_t period = o->config.period;
+    uint64_t events = (beyond / period + 1) * period;
+
+    o->before += since_written(o, beyond);
+    write_counter(o, period - beyond % period);
+    o->config.overflow(o->config.opaque, o->cpu, events);
+}
+
+static void handle_overflow(void *opaque, uint64_t counters)
+{
+    PmuObservers *all = opaque;
+
+    pmu_begin(all->pmu);
+    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
+        if (counters >> i & 1) {
+            end_period(all->slots[i]);
+        }
+    }
+    pmu_commit(all->pmu);
+}
+
+uint64_t pmu_observer_count(const PmuObserver *o)
+{
+    return o->before + since_written(o, pmu_peek(observers_of(o)->pmu,
+                                                 o->index));
+}
+
+const PmuObserverConfig *pmu_observer_config(const PmuObserver *o)
+{
+    return &o->config;
+}
+
+void pmu_observer_set_period(PmuObserver *o, uint64_t period)
+{
+    Pmu *pmu = observers_of(o)->pmu;
+
+    assert(o->config.period && period);
+    o->config.period = period;
+    pmu_begin(pmu);
+    o->before = pmu_observer_count(o);
+    write_counter(o, period);
+    pmu_commit(pmu);
+}
+
+/*
+ * Life
+ */
+
+static void run_counter(PmuObserver *o)
+{
+    const PmuSelect select = {
+        .event = o->config.event,
+        .modes = o->config.modes,
+    };
+    Pmu *pmu = observers_of(o)->pmu;
+
+    pmu_begin(pmu);
+    pmu_select(pmu, o->index, &select);
+    write_counter(o, o->config.period);
+    pmu_set_alert(pmu, o->index, o->config.period);
+    pmu_run(pmu, o->index, true);
+    pmu_commit(pmu);
+}
+
+static void stop_counter(PmuObserver *o)
+{
+    Pmu *pmu = observers_of(o)->pmu;
+
+    pmu_begin(pmu);
+    pmu_run(pmu, o->index, false);
+    pmu_set_alert(pmu, o->index, false);
+    pmu_commit(pmu);
+}
+
+PmuObservers *pmu_observers_new(PmuShare *share)
+{
+    PmuObservers *all = g_new0(PmuObservers, 1);
+
+    all->share = share;
+    all->pmu = pmu_share_join(share, PMU_MAX_OBSERVERS, handle_overflow, all);
+    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
+        pmu_set_shape(all->pmu, i, (PmuCounterShape) { .width = 64 });
+    }
+    return all;
+}
+
+void pmu_observers_free(PmuObservers *all)
+{
+    if (!all) {
+        return;
+    }
+    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
+        PmuObserver *o = all->slots[i];
+
+        if (o) {
+            o->config.gone(o->config.opaque);
+            g_free(o);
+        }
+    }
+    pmu_share_leave(all->share, all->pmu);
+    g_free(all);
+}
+
+void pmu_observers_rebase(PmuObservers *all)
+{
+    if (all) {
+        pmu_rebase(all->pmu);
+        pmu_fold(all->pmu);
+    }
+}
+
+static int free_slot(const PmuObservers *all)
+{
+    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
+        if (!all->slots[i]) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool is_last(const PmuObservers *all)
+{
+    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
+        if (all->slots[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Returns: false if there is no room. */
+static bool take_slot(PmuObserver *o)
+{
+    PmuObservers *all = pmu_cpu_observers(o->cpu);
+    int slot = free_slot(all);
+
+    if (slot < 0) {
+        return false;
+    }
+    o->index = slot;
+    all->slots[slot] = o;
+    return true;
+}
+
+/* An observer on its way to the vCPU. */
+typedef struct Request {
+    PmuObserver *observer;
+    bool done;
+} Request;
+
+static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
+{
+    Request *r = data.host_ptr;
+
+    r->done = take_slot(r->observer);
+    if (r->done) {
+        run_counter(r->observer);
+    }
+}
+
+static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
+{
+    PmuObserver *o = data.host_ptr;
+    PmuObservers *all = observers_of(o);
+
+    stop_counter(o);
+    all->slots[o->index] = NULL;
+    if (is_last(all)) {
+        pmu_cpu_end_observers(cpu);
+    }
+}
+
+static bool check_observable(CPUState *cpu, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!pmu_guest_ops(cpu)) {
+        error_setg(errp, "CPUs of type %s cannot be observed",
+                   object_get_typename(OBJECT(cpu)));
+        error_append_hint(errp, "Those of x86 and of 64-bit Power can.\n");
+        return false;
+    }
+    if (!pmu_cpu_is_emulated()) {
+        error_setg(errp, "What this accelerator executes cannot be observed");
+        error_append_hint(errp, "Use -accel tcg.\n");
+        return false;
+    }
+    return true;
+}
+
+PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
+                              Error **errp)
+{
+    Request r = { };
+
+    if (!check_observable(cpu, errp)) {
+        return NULL;
+    }
+    r.observer = g_new0(PmuObserver, 1);
+    r.observer->cpu = cpu;
+    r.observer->config = *config;
+    run_on_cpu(cpu, begin_on_cpu, RUN_ON_CPU_HOST_PTR(&r));
+    if (!r.done) {
+        error_setg(errp, "vCPU %d has %u observers, and no room for more",
+                   cpu->cpu_index, PMU_MAX_OBSERVERS);
+        g_clear_pointer(&r.observer, g_free);
+    }
+    return r.observer;
+}
+
+void pmu_observer_free(PmuObserver *o)
+{
+    if (o) {
+        run_on_cpu(o->cpu, end_on_cpu, RUN_ON_CPU_HOST_PTR(o));
+        g_free(o);
+    }
+}
+
+PmuObserver *pmu_observer_next(CPUState *cpu, const PmuObserver *o)
+{
+    const PmuObservers *all = cpu->pmu ? cpu->pmu->observers : NULL;
+
+    for (unsigned i = o ? o->index + 1 : 0; all && i < PMU_MAX_OBSERVERS; i++) {
+        if (all->slots[i]) {
+            return all->slots[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,306 @@
+/*
+ * Performance monitoring unit: one engine for several Pmus
+ *
+ * A budget is how far a tally may grow from now on, which only the engine that
+ * gets it remembers.  Where there are several Pmus, each port keeps its budgets
+ * as positions instead, so that they hold across the plans of the others.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu-share.h"
+
+/**
+ * struct PmuPort - what a Pmu takes for its engine
+ * @share: the share
+ * @pmu: the Pmu; NULL if the port is free
+ * @wanted: the tallies that it reads
+ * @limits: where it is to be folded, as positions; not kept while it is alone
+ */
+typedef struct PmuPort {
+    PmuShare *share;
+    Pmu *pmu;
+    PmuTallies wanted;
+    PmuBudgets limits;
+} PmuPort;
+
+/**
+ * struct PmuShare - an engine and the Pmus on it
+ * @nr_modes: how many modes it tells apart
+ * @ops: its operations
+ * @engine: its state
+ * @ports: of its Pmus
+ * @budgets: what the engine is told
+ */
+struct PmuShare {
+    unsigned nr_modes;
+    const PmuEngineOps *ops;
+    void *engine;
+    PmuPort ports[PMU_SHARE_MAX];
+    PmuBudgets budgets;
+};
+
+#define FOR_EACH_PORT(port, share)                              \
+    for ((port) = (share)->ports;                               \
+         (port) < (share)->ports + PMU_SHARE_MAX; (port)++)     \
+        if ((port)->pmu)
+
+static bool is_alone(PmuShare *s)
+{
+    unsigned ports = 0;
+    PmuPort *p;
+
+    FOR_EACH_PORT(p, s) {
+        ports++;
+    }
+    return ports == 1;
+}
+
+static PmuTallies timed(const PmuShare *s)
+{
+    return s->ops->timed ? s->ops->timed(s->engine) : 0;
+}
+
+static void sync_engine(const PmuShare *s)
+{
+    if (s->ops->sync) {
+        s->ops->sync(s->engine);
+    }
+}
+
+/* Where a tally stands; what grows with time does so in all modes together. */
+static uint64_t position(const PmuShare *s, unsigned t, unsigned m)
+{
+    uint64_t sum = 0;
+
+    if (!(timed(s) >> t & 1)) {
+        return s->ops->tally(s->engine, t, m);
+    }
+    for (m = 0; m < s->nr_modes; m++) {
+        sum += s->ops->tally(s->engine, t, m);
+    }
+    return sum;
+}
+
+/*
+ * A port whose budget is used up already is about to be folded.
+ */
+static uint64_t budget_left(const PmuPort *p, unsigned t, unsigned m)
+{
+    uint64_t limit = p->limits[t][m];
+    uint64_t now;
+
+    if (limit == PMU_NO_DEADLINE) {
+        return PMU_NO_DEADLINE;
+    }
+    now = position(p->share, t, m);
+    return limit > now ? limit - now : 1;
+}
+
+static void set_limits(PmuPort *p, const PmuBudgets budgets)
+{
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        for (unsigned m = 0; (p->wanted >> t & 1) && m < p->share->nr_modes;
+             m++) {
+            uint64_t now = position(p->share, t, m);
+
+            p->limits[t][m] = budgets[t][m] < PMU_NO_DEADLINE - now
+                              ? now + budgets[t][m] : PMU_NO_DEADLINE;
+        }
+    }
+}
+
+/* What a port wants, or leaves to others. */
+static void merge(PmuShare *s, const PmuPort *p, PmuTallies wanted)
+{
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        for (unsigned m = 0; (wanted >> t & 1) && m < s->nr_modes; m++) {
+            uint64_t *budget = &s->budgets[t][m];
+
+            *budget = MIN(*budget, budget_left(p, t, m));
+        }
+    }
+}
+
+/* Plan for all; what @port wants is new, and where that stands is not known. */
+static void plan_for_all(PmuShare *s, const PmuPort *port,
+                         const PmuBudgets budgets)
+{
+    PmuTallies wanted = port->wanted;
+    PmuPort *p;
+
+    memset(s->budgets, 0xff, sizeof(s->budgets));
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        if (wanted >> t & 1) {
+            memcpy(s->budgets[t], budgets[t],
+                   s->nr_modes * sizeof(budgets[t][0]));
+        }
+    }
+    FOR_EACH_PORT(p, s) {
+        if (p != port) {
+            merge(s, p, p->wanted);
+            wanted |= p->wanted;
+        }
+    }
+    s->ops->plan(s->engine, wanted, s->budgets);
+}
+
+/*
+ * The operations of an engine
+ */
+
+/* Who counts nothing that follows time leaves it to others to look at it. */
+static void port_sync(void *engine)
+{
+    const PmuPort *p = engine;
+
+    if (is_alone(p->share) || p->wanted & timed(p->share)) {
+        sync_engine(p->share);
+    }
+}
+
+static uint64_t port_tally(void *engine, PmuTally tally, unsigned mode)
+{
+    const PmuPort *p = engine;
+
+    return p->share->ops->tally(p->share->engine, tally, mode);
+}
+
+static PmuTallies port_timed(void *engine)
+{
+    const PmuPort *p = engine;
+
+    return timed(p->share);
+}
+
+static void port_plan(void *engine, PmuTallies wanted,
+                      const PmuBudgets budgets)
+{
+    PmuPort *p = engine;
+    PmuShare *s = p->share;
+
+    if (wanted & ~p->wanted & timed(s)) {
+        /* Time that has passed until now is none of this Pmu's. */
+        sync_engine(s);
+    }
+    p->wanted = wanted;
+    if (is_alone(s)) {
+        s->ops->plan(s->engine, wanted, budgets);
+    } else {
+        plan_for_all(s, p, budgets);
+        set_limits(p, budgets);
+    }
+}
+
+static const PmuEngineOps port_ops = {
+    .sync = port_sync,
+    .tally = port_tally,
+    .timed = port_timed,
+    .plan = port_plan,
+};
+
+/*
+ * Deadlines
+ */
+
+static bool is_spent(const PmuPort *p)
+{
+    PmuTallies looked_at = p->wanted & ~timed(p->share);
+
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        for (unsigned m = 0; (looked_at >> t & 1) && m < p->share->nr_modes;
+             m++) {
+            if (p->limits[t][m] != PMU_NO_DEADLINE
+                && position(p->share, t, m) >= p->limits[t][m]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void pmu_share_fold(PmuShare *s)
+{
+    bool alone = is_alone(s);
+    PmuPort *p;
+
+    FOR_EACH_PORT(p, s) {
+        if (alone || is_spent(p)) {
+            pmu_fold(p->pmu);
+        }
+    }
+}
+
+void pmu_share_fold_all(PmuShare *s)
+{
+    PmuPort *p;
+
+    FOR_EACH_PORT(p, s) {
+        pmu_fold(p->pmu);
+    }
+}
+
+/*
+ * Life
+ */
+
+static PmuPort *free_port(PmuShare *s)
+{
+    PmuPort *p = s->ports;
+
+    while (p->pmu) {
+        p++;
+        assert(p < s->ports + PMU_SHARE_MAX);
+    }
+    return p;
+}
+
+Pmu *pmu_share_join(PmuShare *s, unsigned nr_counters,
+                    PmuOverflowFn *overflow, void *opaque)
+{
+    PmuPort *p = free_port(s);
+    PmuPort *other;
+
+    p->pmu = pmu_new(nr_counters, s->nr_modes, &port_ops, p, overflow, opaque);
+    FOR_EACH_PORT(other, s) {
+        if (other != p) {
+            /* From now on it keeps its limits. */
+            pmu_fold(other->pmu);
+        }
+    }
+    return p->pmu;
+}
+
+void pmu_share_leave(PmuShare *s, Pmu *pmu)
+{
+    PmuPort *p;
+
+    FOR_EACH_PORT(p, s) {
+        if (p->pmu == pmu) {
+            pmu_free(pmu);
+            p->pmu = NULL;
+            p->wanted = 0;
+        }
+    }
+}
+
+PmuShare *pmu_share_new(unsigned nr_modes, const PmuEngineOps *ops,
+                        void *engine)
+{
+    PmuShare *s = g_new0(PmuShare, 1);
+
+    assert(nr_modes >= 1 && nr_modes <= PMU_MAX_MODES);
+    s->nr_modes = nr_modes;
+    s->ops = ops;
+    s->engine = engine;
+    for (unsigned i = 0; i < PMU_SHARE_MAX; i++) {
+        s->ports[i].share = s;
+    }
+    return s;
+}
+
+void pmu_share_free(PmuShare *s)
+{
+    g_free(s);
+}

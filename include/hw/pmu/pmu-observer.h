@@ -1,0 +1,139 @@
+/*
+ * Performance monitoring unit: counters that the guest cannot see
+ *
+ * An observer counts an event of a vCPU in some modes, for whoever looks at the
+ * guest from outside, and calls back once a period.  It is as exact as the
+ * guest's own counters and has no skid.  No register shows it, nothing of the
+ * guest's freezes or resets it, and it does not migrate.  The guest counts the
+ * same, and is interrupted at the same instructions, with it and without.
+ *
+ * There are observers on every vCPU whose architecture tells of its guests
+ * (hw/pmu/pmu-guest.h), with a PMU or without, if the PMU is emulated.
+ *
+ * Where the guest's cycles follow time (pmu-cycles=time), they are attributed
+ * to modes whenever somebody looks at them, and an observer of cycles looks
+ * more often.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_OBSERVER_H
+#define HW_PMU_PMU_OBSERVER_H
+
+#include "hw/core/cpu.h"
+#include "hw/pmu/pmu.h"
+
+/**
+ * PMU_MAX_OBSERVERS - the most observers that a vCPU can have
+ */
+#define PMU_MAX_OBSERVERS 32
+
+/**
+ * typedef PmuObserver - a counter that the guest cannot see
+ */
+typedef struct PmuObserver PmuObserver;
+
+/**
+ * typedef PmuObserverFn - what is done once a period
+ * @opaque: as configured
+ * @cpu: the vCPU
+ * @events: how many events this call is for: the period, or several periods
+ *          where a single instruction is so many events
+ *
+ * Called in the vCPU's thread behind the instruction of the last event;
+ * pmu_tcg_where() tells which that is.  May change its own period, and must not
+ * add or remove observers.
+ */
+typedef void PmuObserverFn(void *opaque, CPUState *cpu, uint64_t events);
+
+/**
+ * typedef PmuObserverGoneFn - the vCPU is unplugged
+ * @opaque: as configured
+ *
+ * The observer is released when this returns.
+ */
+typedef void PmuObserverGoneFn(void *opaque);
+
+/**
+ * struct PmuObserverConfig - what an observer is to do
+ * @owner: who looks, for query-pmu; outlives the observer
+ * @event: what it counts
+ * @modes: in which modes
+ * @period: after how many events it calls @overflow; 0 if it only counts
+ * @overflow: called once a period
+ * @gone: called when the vCPU is unplugged
+ * @opaque: the argument of both
+ */
+typedef struct PmuObserverConfig {
+    const char *owner;
+    PmuEvent event;
+    PmuModes modes;
+    uint64_t period;
+    PmuObserverFn *overflow;
+    PmuObserverGoneFn *gone;
+    void *opaque;
+} PmuObserverConfig;
+
+/**
+ * pmu_observer_new - begin to observe a vCPU
+ * @cpu: the vCPU, which is realized
+ * @config: what to do; copied
+ * @errp: why it cannot be observed
+ *
+ * In any thread that holds the big lock, which is given up meanwhile; the vCPU
+ * does it between two instructions.
+ *
+ * Returns: NULL with @errp set if this vCPU cannot be observed, or not by so
+ * many.
+ */
+PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
+                              Error **errp);
+
+/**
+ * pmu_observer_free - end to observe
+ * @observer: the observer or NULL
+ *
+ * In any thread that holds the big lock, which is given up meanwhile.
+ */
+void pmu_observer_free(PmuObserver *observer);
+
+/**
+ * pmu_observer_count - how many events there have been
+ * @observer: the observer
+ *
+ * In the vCPU's thread between instructions, or in any that holds the big lock
+ * while the vCPU is stopped.
+ *
+ * Returns: the events since pmu_observer_new().
+ */
+uint64_t pmu_observer_count(const PmuObserver *observer);
+
+/**
+ * pmu_observer_config - what an observer does
+ * @observer: the observer
+ *
+ * In any thread that holds the big lock.
+ */
+const PmuObserverConfig *pmu_observer_config(const PmuObserver *observer);
+
+/**
+ * pmu_observer_set_period - count another period from now on
+ * @observer: the observer, which has a period
+ * @period: the period, at least 1
+ *
+ * In the vCPU's thread.
+ */
+void pmu_observer_set_period(PmuObserver *observer, uint64_t period);
+
+/**
+ * pmu_observer_next - the observers of a vCPU, one after the other
+ * @cpu: the vCPU
+ * @observer: the one before, or NULL for the first
+ *
+ * In any thread that holds the big lock.
+ *
+ * Returns: NULL after the last.
+ */
+PmuObserver *pmu_observer_next(CPUState *cpu, const PmuObserver *observer);
+
+#endif /* HW_PMU_PMU_OBSERVER_H */

@@ -1,0 +1,93 @@
+/*
+ * Performance monitoring unit: one engine for several Pmus
+ *
+ * The counters of a guest and those of whoever looks at it from outside are two
+ * Pmus.  They share what has happened, and nothing else: tallies only grow, so
+ * that one who reads them takes nothing from another.  Each Pmu has a port,
+ * which is an engine to it.  The engine behind is asked for what any of them
+ * wants, and told the nearest of their deadlines; when that is reached, only
+ * those Pmus fold whose own budget is used up.  So a Pmu counts, and signals
+ * overflow, as if it were alone.
+ *
+ * While it is alone, a Pmu's plans go straight to the engine.
+ *
+ * Threads: those of struct Pmu.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_SHARE_H
+#define HW_PMU_PMU_SHARE_H
+
+#include "hw/pmu/pmu.h"
+
+/**
+ * PMU_SHARE_MAX - the most Pmus that can share an engine
+ */
+#define PMU_SHARE_MAX 2
+
+/**
+ * typedef PmuShare - an engine and the Pmus on it
+ */
+typedef struct PmuShare PmuShare;
+
+/**
+ * pmu_share_new - share an engine
+ * @nr_modes: how many modes it tells apart, 1 to PMU_MAX_MODES
+ * @ops: its operations, which must outlive the share
+ * @engine: its state, likewise
+ *
+ * Where PmuEngineOps asks for pmu_fold(), the engine calls pmu_share_fold() or
+ * pmu_share_fold_all().
+ *
+ * Returns: a share without Pmus, to be released with pmu_share_free().
+ */
+PmuShare *pmu_share_new(unsigned nr_modes, const PmuEngineOps *ops,
+                        void *engine);
+
+/**
+ * pmu_share_free - release a share whose Pmus have left it
+ * @share: the share or NULL
+ */
+void pmu_share_free(PmuShare *share);
+
+/**
+ * pmu_share_join - create a Pmu on a shared engine
+ * @share: the share, which has fewer than PMU_SHARE_MAX Pmus
+ * @nr_counters: as for pmu_new()
+ * @overflow: likewise
+ * @opaque: likewise
+ *
+ * Folds the Pmus that are there.
+ *
+ * Returns: the Pmu, to be released with pmu_share_leave().
+ */
+Pmu *pmu_share_join(PmuShare *share, unsigned nr_counters,
+                    PmuOverflowFn *overflow, void *opaque);
+
+/**
+ * pmu_share_leave - release a Pmu
+ * @share: the share
+ * @pmu: the Pmu, made by pmu_share_join(), or NULL
+ */
+void pmu_share_leave(PmuShare *share, Pmu *pmu);
+
+/**
+ * pmu_share_fold - fold the Pmus whose budgets are used up
+ * @share: the share
+ *
+ * Budgets of timed tallies (PmuEngineOps.timed) are not looked at: reading
+ * these can change how they are attributed to modes.
+ */
+void pmu_share_fold(PmuShare *share);
+
+/**
+ * pmu_share_fold_all - fold all Pmus
+ * @share: the share
+ *
+ * For what has to do with time: the end of a timed tally's budget, and what
+ * stops and starts the clock.
+ */
+void pmu_share_fold_all(PmuShare *share);
+
+#endif /* HW_PMU_PMU_SHARE_H */

@@ -35,7 +35,8 @@ bool pmu_stack_read(const PmuStack *stack, uint64_t addr, uint64_t *val)
 
 static bool may_begin_at(const PmuStack *stack, uint64_t frame, uint64_t lowest)
 {
-    return frame >= lowest && frame <= stack->highest;
+    return frame >= lowest && frame <= stack->highest
+           && frame - lowest < stack->reach;
 }
 
 unsigned pmu_callchain(const PmuStack *stack, uint64_t frame,

@@ -134,6 +134,21 @@ static void test_bounds(Memory *m)
     assert_callers(m, BASE + 0x10, 16, 2);
 }
 
+/* From the lowest address to the first frame, and from each to the next */
+static void test_reach(Memory *m)
+{
+    put_three(m);
+    m->stack.lowest = BASE;
+    m->stack.reach = 0x10;
+    assert_callers(m, BASE + 0x10, 16, 0);
+    m->stack.reach = 0x11;
+    assert_callers(m, BASE + 0x10, 16, 1);
+    m->stack.reach = 0x30;
+    assert_callers(m, BASE + 0x10, 16, 2);
+    m->stack.reach = 0x40;
+    assert_callers(m, BASE + 0x10, 16, 3);
+}
+
 static void test_read(Memory *m)
 {
     uint64_t val = 0;
@@ -161,16 +176,18 @@ static void run(gconstpointer data)
 }
 
 static const PmuStack x86_64 = {
-    .word = 8, .return_offset = 8, .highest = UINT64_MAX,
+    .word = 8, .return_offset = 8, .highest = UINT64_MAX, .reach = UINT64_MAX,
 };
 static const PmuStack i386 = {
-    .word = 4, .return_offset = 4, .highest = UINT32_MAX,
+    .word = 4, .return_offset = 4, .highest = UINT32_MAX, .reach = UINT64_MAX,
 };
 static const PmuStack ppc64 = {
-    .word = 8, .return_offset = 16, .highest = UINT64_MAX, .big_endian = true,
+    .word = 8, .return_offset = 16, .highest = UINT64_MAX, .reach = UINT64_MAX,
+    .big_endian = true,
 };
 static const PmuStack ppc = {
-    .word = 4, .return_offset = 4, .highest = UINT32_MAX, .big_endian = true,
+    .word = 4, .return_offset = 4, .highest = UINT32_MAX, .reach = UINT64_MAX,
+    .big_endian = true,
 };
 
 static void add_case(const char *test_name, void (*test)(Memory *m),
@@ -203,6 +220,7 @@ int main(int argc, char *argv[])
     add("misaligned", test_misaligned);
     add("returns-to-0", test_returns_to_0);
     add("bounds", test_bounds);
+    add("reach", test_reach);
     add("read", test_read);
     return g_test_run();
 }

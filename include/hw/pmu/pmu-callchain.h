@@ -27,6 +27,10 @@
  */
 typedef bool PmuReadFn(void *opaque, uint64_t addr, void *buf, unsigned size);
 
+/* For programs, and for kernels, whose stacks are small */
+#define PMU_STACK_REACH        (1024 * 1024)
+#define PMU_STACK_REACH_KERNEL (64 * 1024)
+
 /**
  * struct PmuStack - a guest's stack
  * @read: reads the guest's memory
@@ -35,6 +39,8 @@ typedef bool PmuReadFn(void *opaque, uint64_t addr, void *buf, unsigned size);
  * @big_endian: the guest's byte order
  * @return_offset: from where a frame begins to the address of return
  * @lowest, @highest: where frames may begin
+ * @reach: how far above the last one; what keeps no frame pointers has other
+ *         things in their register, which are seldom that near
  */
 typedef struct PmuStack {
     PmuReadFn *read;
@@ -44,6 +50,7 @@ typedef struct PmuStack {
     unsigned return_offset;
     uint64_t lowest;
     uint64_t highest;
+    uint64_t reach;
 } PmuStack;
 
 /**
@@ -63,8 +70,8 @@ bool pmu_stack_read(const PmuStack *stack, uint64_t addr, uint64_t *val);
  * @callers: is set to the addresses, the innermost first
  * @max: how many there may be
  *
- * Ends before the first frame that is not above the last, not within the stack,
- * not aligned or not to be read, or that returns to 0.
+ * Ends before the first frame that is not above the last and in its reach, not
+ * within the stack, not aligned or not to be read, or that returns to 0.
  *
  * Returns: how many there are.
  */

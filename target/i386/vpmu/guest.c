@@ -14,14 +14,74 @@ static const char *const mode_names[X86_VPMU_NR_MODES] = {
     "smm", "smm-user", "guest-smm", "guest-smm-user",
 };
 
-/* Tables of pages begin at a multiple of their size; below are flags. */
-static uint64_t page_tables(const CPUX86State *env)
+/* What of CR3 and of an entry is the address of a table in long mode */
+#define TABLE MAKE_64BIT_MASK(12, 40)
+
+/* Half of a top table; the rest is the kernel's. */
+#define NR_PROGRAM_ENTRIES 256
+
+static bool read_entries(CPUState *cpu, hwaddr addr, uint64_t *entries,
+                         unsigned count)
 {
+    static const MemTxAttrs from_ram = { .memory = 1 };
+
+    return address_space_read(cpu_get_address_space(cpu, X86ASIdx_MEM), addr,
+                              from_ram, entries, count * sizeof(*entries))
+           == MEMTX_OK;
+}
+
+/* Returns: the first that leads somewhere; @count if there is none */
+static unsigned first_present(const uint64_t *entries, unsigned count)
+{
+    unsigned i = 0;
+
+    while (i < count && !(le64_to_cpu(entries[i]) & PG_PRESENT_MASK)) {
+        i++;
+    }
+    return i;
+}
+
+/* Whether two tables lead to the same program: to the same tables below */
+static bool are_of_one_program(CPUState *cpu, hwaddr table, hwaddr other)
+{
+    uint64_t entries[NR_PROGRAM_ENTRIES], entry;
+    unsigned i;
+
+    if (!read_entries(cpu, table, entries, NR_PROGRAM_ENTRIES)) {
+        return false;
+    }
+    i = first_present(entries, NR_PROGRAM_ENTRIES);
+    return i < NR_PROGRAM_ENTRIES
+           && read_entries(cpu, other + i * sizeof(entry), &entry, 1)
+           && !(le64_to_cpu(entry ^ entries[i]) & TABLE);
+}
+
+/*
+ * Against Meltdown, Linux has two tables for each process, in two pages: the
+ * kernel's, and behind it that of the program.  They are one address space.
+ */
+#define ISOLATED 0x1000
+
+static uint64_t tables_of_process(CPUState *cpu)
+{
+    const CPUX86State *env = cpu_env(cpu);
+    uint64_t table = env->cr[3] & TABLE;
+
+    return table & ISOLATED && !(env->hflags & HF_GUEST_MASK)
+           && are_of_one_program(cpu, table, table - ISOLATED)
+           ? table - ISOLATED : table;
+}
+
+/* Tables of pages begin at a multiple of their size; below are flags. */
+static uint64_t page_tables(CPUState *cpu)
+{
+    const CPUX86State *env = cpu_env(cpu);
+
     if (!(env->cr[0] & CR0_PG_MASK)) {
         return 0;
     }
     if (env->hflags & HF_LMA_MASK) {
-        return env->cr[3] & MAKE_64BIT_MASK(12, 40);
+        return tables_of_process(cpu);
     }
     return (uint32_t)env->cr[3] & (env->cr[4] & CR4_PAE_MASK ? -32 : -4096);
 }
@@ -43,11 +103,9 @@ static uint64_t guests_guest(const CPUX86State *env)
 
 static PmuGuestSpace x86_space(CPUState *cpu)
 {
-    const CPUX86State *env = cpu_env(cpu);
-
     return (PmuGuestSpace) {
-        .guest = guests_guest(env),
-        .id = page_tables(env),
+        .guest = guests_guest(cpu_env(cpu)),
+        .id = page_tables(cpu),
     };
 }
 
@@ -67,13 +125,16 @@ static char *x86_space_name(const PmuGuestSpace *space)
  */
 static PmuStack stack64(const CPUX86State *env, PmuGuestMemory *memory)
 {
+    bool user = env->hflags & HF_CPL_MASK;
+
     return (PmuStack) {
         .read = pmu_guest_read,
         .opaque = memory,
         .word = 8,
         .return_offset = 8,
         .lowest = env->regs[R_ESP],
-        .highest = env->hflags & HF_CPL_MASK ? INT64_MAX : UINT64_MAX,
+        .highest = user ? INT64_MAX : UINT64_MAX,
+        .reach = user ? PMU_STACK_REACH : PMU_STACK_REACH_KERNEL,
     };
 }
 
@@ -86,6 +147,8 @@ static PmuStack stack32(const CPUX86State *env, PmuGuestMemory *memory)
         .return_offset = 4,
         .lowest = (uint32_t)env->regs[R_ESP],
         .highest = UINT32_MAX,
+        .reach = env->hflags & HF_CPL_MASK ? PMU_STACK_REACH
+                                           : PMU_STACK_REACH_KERNEL,
     };
 }
 

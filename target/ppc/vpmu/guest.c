@@ -49,6 +49,8 @@ static PmuStack ppc_stack(const CPUPPCState *env, PmuGuestMemory *memory)
         .big_endian = !FIELD_EX64(env->msr, MSR, LE),
         .return_offset = is_64_bit ? 16 : 4,
         .highest = is_64_bit ? UINT64_MAX : UINT32_MAX,
+        .reach = FIELD_EX64(env->msr, MSR, PR) ? PMU_STACK_REACH
+                                               : PMU_STACK_REACH_KERNEL,
     };
 }
 

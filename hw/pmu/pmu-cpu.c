@@ -25,15 +25,21 @@ bool pmu_cpu_is_emulated(void)
  * Overflow
  */
 
-/* Where nothing is executed there are neither addresses nor modes. */
+void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
+{
+    *pc = 0;
+    *mode = 0;
+    if (tcg_enabled()) {
+        pmu_tcg_where(cpu, pc, mode);
+    }
+}
+
 static void trace_overflows(const PmuCpu *unit, uint64_t counters)
 {
-    uint64_t pc = 0;
-    unsigned mode = 0;
+    uint64_t pc;
+    unsigned mode;
 
-    if (tcg_enabled()) {
-        pmu_tcg_where(unit->cpu, &pc, &mode);
-    }
+    pmu_cpu_where(unit->cpu, &pc, &mode);
     for (unsigned i = 0; i < pmu_nr_counters(unit->pmu); i++) {
         if (counters >> i & 1) {
             trace_pmu_overflow(unit->cpu->cpu_index, i,

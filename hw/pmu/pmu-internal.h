@@ -22,8 +22,6 @@
  * @overflows: how often it had overflowed by then
  * @running: counts now
  * @alert: its overflow must be noticed at once, not at the next fold
- * @busiest_tally: what grew most of @plus when it last grew, and
- * @busiest_mode: in which mode; the guess at what will grow next
  */
 typedef struct PmuCounter {
     PmuCounterShape shape;
@@ -35,8 +33,6 @@ typedef struct PmuCounter {
     uint64_t overflows;
     bool running;
     bool alert;
-    uint8_t busiest_tally;
-    uint8_t busiest_mode;
 } PmuCounter;
 
 /**
@@ -51,6 +47,7 @@ typedef struct PmuCounter {
  * @freeze: counters that stop when any counter that may freeze overflows
  * @freeze_by: counters whose overflow freezes
  * @last: what the tallies were at the last fold
+ * @recent: how much they have grown of late, as a guess at how they will
  * @wanted: tallies that some running counter reads
  * @budgets: how far they may grow, as last told to the engine
  * @folds: how many there have been
@@ -67,6 +64,7 @@ struct Pmu {
     uint64_t freeze;
     uint64_t freeze_by;
     uint64_t last[PMU_TALLY__MAX][PMU_MAX_MODES];
+    uint64_t recent[PMU_TALLY__MAX][PMU_MAX_MODES];
     PmuTallies wanted;
     PmuBudgets budgets;
     uint64_t folds;

@@ -28,6 +28,7 @@ typedef struct PmuPort {
 /**
  * struct PmuShare - an engine and the Pmus on it
  * @nr_modes: how many modes it tells apart
+ * @timed: its timed tallies, as of the last look
  * @ops: its operations
  * @engine: its state
  * @ports: of its Pmus
@@ -35,6 +36,7 @@ typedef struct PmuPort {
  */
 struct PmuShare {
     unsigned nr_modes;
+    PmuTallies timed;
     const PmuEngineOps *ops;
     void *engine;
     PmuPort ports[PMU_SHARE_MAX];
@@ -57,9 +59,9 @@ static bool is_alone(PmuShare *s)
     return ports == 1;
 }
 
-static PmuTallies timed(const PmuShare *s)
+static void look_at_time(PmuShare *s)
 {
-    return s->ops->timed ? s->ops->timed(s->engine) : 0;
+    s->timed = s->ops->timed ? s->ops->timed(s->engine) : 0;
 }
 
 static void sync_engine(const PmuShare *s)
@@ -74,7 +76,7 @@ static uint64_t position(const PmuShare *s, unsigned t, unsigned m)
 {
     uint64_t sum = 0;
 
-    if (!(timed(s) >> t & 1)) {
+    if (!(s->timed >> t & 1)) {
         return s->ops->tally(s->engine, t, m);
     }
     for (m = 0; m < s->nr_modes; m++) {
@@ -155,7 +157,8 @@ static void port_sync(void *engine)
 {
     const PmuPort *p = engine;
 
-    if (is_alone(p->share) || p->wanted & timed(p->share)) {
+    look_at_time(p->share);
+    if (is_alone(p->share) || p->wanted & p->share->timed) {
         sync_engine(p->share);
     }
 }
@@ -171,7 +174,8 @@ static PmuTallies port_timed(void *engine)
 {
     const PmuPort *p = engine;
 
-    return timed(p->share);
+    look_at_time(p->share);
+    return p->share->timed;
 }
 
 static void port_plan(void *engine, PmuTallies wanted,
@@ -180,7 +184,8 @@ static void port_plan(void *engine, PmuTallies wanted,
     PmuPort *p = engine;
     PmuShare *s = p->share;
 
-    if (wanted & ~p->wanted & timed(s)) {
+    look_at_time(s);
+    if (wanted & ~p->wanted & s->timed) {
         /* Time that has passed until now is none of this Pmu's. */
         sync_engine(s);
     }
@@ -206,7 +211,7 @@ static const PmuEngineOps port_ops = {
 
 static bool is_spent(const PmuPort *p)
 {
-    PmuTallies looked_at = p->wanted & ~timed(p->share);
+    PmuTallies looked_at = p->wanted & ~p->share->timed;
 
     for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
         for (unsigned m = 0; (looked_at >> t & 1) && m < p->share->nr_modes;

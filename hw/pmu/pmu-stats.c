@@ -8,7 +8,9 @@
  */
 
 #include "qemu/osdep.h"
+#include "qapi/error.h"
 #include "qemu/timer.h"
+#include "qom/object.h"
 #include "system/stats.h"
 #include "hw/pmu/pmu-monitor.h"
 #include "hw/pmu/pmu-observer.h"
@@ -137,18 +139,38 @@ static bool get_losses(const Source *s, PmuEvent event, uint64_t *value)
     return host;
 }
 
+static int add_lost(Object *obj, void *opaque)
+{
+    uint64_t *lost = opaque;
+
+    if (object_dynamic_cast(obj, "pmu-profile")) {
+        *lost += object_property_get_uint(obj, "lost", &error_abort);
+    }
+    return 0;
+}
+
+/* Profiles are the machine's. */
+static bool get_lost_samples(const Source *s, PmuEvent event, uint64_t *value)
+{
+    *value = 0;
+    object_child_foreach(object_get_objects_root(), add_lost, value);
+    return true;
+}
+
 /**
  * struct Number - what can be asked for
  * @name: its name
  * @get: finds it, for a CPU
  * @event: what it is about, if observers count it
  * @time: it is in nanoseconds, and that of the machine is the longest
+ * @machine: it is the machine's, and no CPU has one
  */
 static const struct Number {
     const char *name;
     GetFn *get;
     PmuEvent event;
     bool time;
+    bool machine;
 } numbers[] = {
     { "instructions", get_events, PMU_EVENT_INSNS },
     { "branches", get_events, PMU_EVENT_BRANCHES },
@@ -159,6 +181,7 @@ static const struct Number {
     { "pmis", get_pmis },
     { "folds", get_folds },
     { "losses", get_losses },
+    { "lost-samples", get_lost_samples, .machine = true },
 };
 
 /**
@@ -171,12 +194,13 @@ typedef struct Sums {
     uint64_t values[ARRAY_SIZE(numbers)];
 } Sums;
 
-static void add_cpu(Sums *sums, const Source *s)
+/* Those of a CPU, or those of the machine. */
+static void add_numbers(Sums *sums, const Source *s)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
         uint64_t value;
 
-        if (numbers[i].get(s, numbers[i].event, &value)) {
+        if (numbers[i].machine == !s && numbers[i].get(s, numbers[i].event, &value)) {
             sums->known[i] = true;
             sums->values[i] = numbers[i].time ? MAX(sums->values[i], value)
                                               : sums->values[i] + value;
@@ -226,7 +250,7 @@ static bool ask_cpu(CPUState *cpu, strList *names, Sums *sums, Error **errp)
     }
     info = pmu_describe_cpu(cpu, errp);
     if (info) {
-        add_cpu(sums, &(Source) { cpu, info });
+        add_numbers(sums, &(Source) { cpu, info });
     }
     return info;
 }
@@ -264,32 +288,44 @@ static void query(StatsResultList **result, StatsTarget target,
         }
         add_result(result, path, &own, names);
     }
+    if (target == STATS_TARGET_VM) {
+        add_numbers(&all, NULL);
+    }
     add_result(result, NULL, &all, names);
 }
 
-static StatsSchemaValueList *schema(void)
+static StatsSchemaValue *schema_of(const struct Number *number)
+{
+    StatsSchemaValue *value = g_new0(StatsSchemaValue, 1);
+
+    value->name = g_strdup(number->name);
+    value->type = STATS_TYPE_CUMULATIVE;
+    value->has_unit = number->time;
+    value->unit = STATS_UNIT_SECONDS;
+    value->has_base = number->time;
+    value->base = 10;
+    value->exponent = number->time ? -9 : 0;
+    return value;
+}
+
+static StatsSchemaValueList *schema(StatsTarget target)
 {
     StatsSchemaValueList *list = NULL, **tail = &list;
 
     for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
-        StatsSchemaValue *value = g_new0(StatsSchemaValue, 1);
-
-        value->name = g_strdup(numbers[i].name);
-        value->type = STATS_TYPE_CUMULATIVE;
-        value->has_unit = numbers[i].time;
-        value->unit = STATS_UNIT_SECONDS;
-        value->has_base = numbers[i].time;
-        value->base = 10;
-        value->exponent = numbers[i].time ? -9 : 0;
-        QAPI_LIST_APPEND(tail, value);
+        if (target == STATS_TARGET_VM || !numbers[i].machine) {
+            QAPI_LIST_APPEND(tail, schema_of(&numbers[i]));
+        }
     }
     return list;
 }
 
 static void query_schemas(StatsSchemaList **result, Error **errp)
 {
-    add_stats_schema(result, STATS_PROVIDER_PMU, STATS_TARGET_VM, schema());
-    add_stats_schema(result, STATS_PROVIDER_PMU, STATS_TARGET_VCPU, schema());
+    add_stats_schema(result, STATS_PROVIDER_PMU, STATS_TARGET_VM,
+                     schema(STATS_TARGET_VM));
+    add_stats_schema(result, STATS_PROVIDER_PMU, STATS_TARGET_VCPU,
+                     schema(STATS_TARGET_VCPU));
 }
 
 static void __attribute__((constructor)) add_provider(void)

@@ -7,6 +7,7 @@
  *   vpmu-test-intel.c       Intel's face, and the cases of its own
  *   vpmu-test-amd.c         AMD's, likewise
  *   vpmu-test-ppc.c         Power's, likewise
+ *   vpmu-test-profile.c     profiles that are taken from outside the guest
  *   vpmu-test-ppc-freeze.c  Power's freeze bits, in every state of the CPU
  *
  * Guest code does not run under qtest.  Commands of the target access the
@@ -346,6 +347,11 @@ void assert_stopped_by(Machine *m, unsigned counter, const char *expected);
  * add_monitor_cases - add those of what the monitor shows
  */
 void add_monitor_cases(void);
+
+/**
+ * add_profile_cases - add those about profiles, taken from outside
+ */
+void add_profile_cases(void);
 
 /**
  * add_ppc_freeze_cases - add those that walk Power's freeze bits

@@ -112,6 +112,16 @@ void pmu_cpu_end_observers(CPUState *cpu);
 void pmu_cpu_tallies_loaded(PmuCpu *unit);
 
 /**
+ * pmu_cpu_where - where a vCPU is, as far as counters are concerned
+ * @cpu: the vCPU, in its thread between instructions
+ * @pc: set to the address of the instruction
+ * @mode: set to the mode of that
+ *
+ * As pmu_tcg_where(); both are 0 where nothing is executed.
+ */
+void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
+
+/**
  * vmstate_pmu_engine - what is to migrate of the engine of a struct PmuCpu
  *
  * To be loaded before pmu_rebase() is called.

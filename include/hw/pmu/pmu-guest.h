@@ -22,23 +22,48 @@
 #include "hw/pmu/pmu-engine.h"
 
 /**
+ * struct PmuGuestSpace - one of the address spaces of a guest
+ * @guest: 0, or which of the guest's own guests has it
+ * @id: which of them, as the CPU tells them apart
+ */
+typedef struct PmuGuestSpace {
+    uint64_t guest;
+    uint64_t id;
+} PmuGuestSpace;
+
+/**
  * struct PmuGuestOps - what an architecture tells of a guest
+ * @machine: its name, as uname -m has it
  * @nr_modes: how many modes it tells apart, 1 to PMU_MAX_MODES
  * @mode_names: their names, as the architecture's users know them
  * @user_modes: those in which users' programs run
- * @nested_modes: those in which the guest's own guests run
+ * @nested_modes: those in which the guest's own guests run.  Where modes do not
+ *                tell, @space does.
+ * @space: the address space in use
+ * @space_name: its name, by the registers that say which it is
+ * @callchain: to where the functions return that are under way, the innermost
+ *             first, by frame pointers; as many as there are, up to a number.
+ *             Only those in the present mode: what a program has called is
+ *             not followed from the kernel.
  * @counter_name: the register that is a counter of the CPU's Pmu, as the
  *                architecture's manual calls it; in any thread
  * @describe: fill in what the CPU has of a PMU, what that does, and what the
  *            host says of it; the guest does not notice.  In the vCPU's thread,
  *            or while that does not run.  False with @errp set if it cannot be
  *            read.
+ *
+ * The address space and the callchain are those of the vCPU's state between two
+ * instructions, as it is in QEMU: behind cpu_synchronize_state(), or in a fold.
  */
 typedef struct PmuGuestOps {
+    const char *machine;
     unsigned nr_modes;
     const char *const *mode_names;
     PmuModes user_modes;
     PmuModes nested_modes;
+    PmuGuestSpace (*space)(CPUState *cpu);
+    char *(*space_name)(const PmuGuestSpace *space);
+    unsigned (*callchain)(CPUState *cpu, uint64_t *callers, unsigned max);
     const char *(*counter_name)(const CPUState *cpu, unsigned counter);
     bool (*describe)(CPUState *cpu, struct PmuCpuInfo *info, Error **errp);
 } PmuGuestOps;
@@ -64,5 +89,33 @@ const PmuGuestOps *pmu_guest_ops(const CPUState *cpu);
  * meanwhile.
  */
 void pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque);
+
+/**
+ * struct PmuGuestMemory - the memory of a guest, as a vCPU sees it
+ * @cpu: the vCPU
+ *
+ * The rest remembers the page that was read last; it is 0 at first.  To be used
+ * for one state of the vCPU.
+ */
+typedef struct PmuGuestMemory {
+    CPUState *cpu;
+    vaddr page;
+    hwaddr phys;
+    AddressSpace *as;
+} PmuGuestMemory;
+
+/**
+ * pmu_guest_read - read a guest's memory, as PmuReadFn
+ * @memory: a struct PmuGuestMemory
+ * @addr: a virtual address; a multiple of @size
+ * @buf: is set to what is there, in the guest's byte order
+ * @size: 4 or 8
+ *
+ * What is read is RAM; to read from a device could have an effect.  The guest
+ * sees nothing of it: there are no faults, and no page is marked as accessed.
+ *
+ * Returns: false if nothing is mapped there, or no RAM.
+ */
+bool pmu_guest_read(void *memory, uint64_t addr, void *buf, unsigned size);
 
 #endif /* HW_PMU_PMU_GUEST_H */

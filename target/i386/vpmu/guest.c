@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "hw/pmu/pmu-callchain.h"
 #include "guest.h"
 #include "internal.h"
 #include "monitor.h"
@@ -14,11 +15,177 @@ static const char *const mode_names[X86_VPMU_NR_MODES] = {
     "smm", "smm-user", "guest-smm", "guest-smm-user",
 };
 
+/* What of CR3 and of an entry is the address of a table in long mode */
+#define TABLE MAKE_64BIT_MASK(12, 40)
+
+/* Half of a top table; the rest is the kernel's. */
+#define NR_PROGRAM_ENTRIES 256
+
+static bool read_entries(CPUState *cpu, hwaddr addr, uint64_t *entries,
+                         unsigned count)
+{
+    static const MemTxAttrs from_ram = { .memory = 1 };
+
+    return address_space_read(cpu_get_address_space(cpu, X86ASIdx_MEM), addr,
+                              from_ram, entries, count * sizeof(*entries))
+           == MEMTX_OK;
+}
+
+/* Returns: the first that leads somewhere; @count if there is none */
+static unsigned first_present(const uint64_t *entries, unsigned count)
+{
+    unsigned i = 0;
+
+    while (i < count && !(le64_to_cpu(entries[i]) & PG_PRESENT_MASK)) {
+        i++;
+    }
+    return i;
+}
+
+/* Whether two tables lead to the same program: to the same tables below */
+static bool are_of_one_program(CPUState *cpu, hwaddr table, hwaddr other)
+{
+    uint64_t entries[NR_PROGRAM_ENTRIES], entry;
+    unsigned i;
+
+    if (!read_entries(cpu, table, entries, NR_PROGRAM_ENTRIES)) {
+        return false;
+    }
+    i = first_present(entries, NR_PROGRAM_ENTRIES);
+    return i < NR_PROGRAM_ENTRIES
+           && read_entries(cpu, other + i * sizeof(entry), &entry, 1)
+           && !(le64_to_cpu(entry ^ entries[i]) & TABLE);
+}
+
+/*
+ * Against Meltdown, Linux has two tables for each process, in two pages: the
+ * kernel's, and behind it that of the program.  They are one address space.
+ */
+#define ISOLATED 0x1000
+
+static uint64_t tables_of_process(CPUState *cpu)
+{
+    const CPUX86State *env = cpu_env(cpu);
+    uint64_t table = env->cr[3] & TABLE;
+
+    return table & ISOLATED && !(env->hflags & HF_GUEST_MASK)
+           && are_of_one_program(cpu, table, table - ISOLATED)
+           ? table - ISOLATED : table;
+}
+
+/* Tables of pages begin at a multiple of their size; below are flags. */
+static uint64_t page_tables(CPUState *cpu)
+{
+    const CPUX86State *env = cpu_env(cpu);
+
+    if (!(env->cr[0] & CR0_PG_MASK)) {
+        return 0;
+    }
+    if (env->hflags & HF_LMA_MASK) {
+        return tables_of_process(cpu);
+    }
+    return (uint32_t)env->cr[3] & (env->cr[4] & CR4_PAE_MASK ? -32 : -4096);
+}
+
+/*
+ * Which of the guest's own guests: by the tables of its memory, or if it has
+ * none by its VMCB.  All of these are pages.  Under KVM neither is known.
+ */
+#define IS_GUEST 1
+
+static uint64_t guests_guest(const CPUX86State *env)
+{
+    if (!(env->hflags & HF_GUEST_MASK)) {
+        return 0;
+    }
+    return IS_GUEST
+           | (env->hflags2 & HF2_NPT_MASK ? env->nested_cr3 : env->vm_vmcb);
+}
+
+static PmuGuestSpace x86_space(CPUState *cpu)
+{
+    return (PmuGuestSpace) {
+        .guest = guests_guest(cpu_env(cpu)),
+        .id = page_tables(cpu),
+    };
+}
+
+static char *x86_space_name(const PmuGuestSpace *space)
+{
+    if (!space->guest) {
+        return g_strdup_printf("cr3 0x%" PRIx64, space->id);
+    }
+    return g_strdup_printf("guest 0x%" PRIx64 " cr3 0x%" PRIx64,
+                           space->guest & ~IS_GUEST, space->id);
+}
+
+/*
+ * A frame begins with the caller's frame pointer, below the address of return.
+ * Programs are not to see memory of their kernel, which has the upper half of
+ * 64-bit addresses.
+ */
+static PmuStack stack64(const CPUX86State *env, PmuGuestMemory *memory)
+{
+    bool user = env->hflags & HF_CPL_MASK;
+
+    return (PmuStack) {
+        .read = pmu_guest_read,
+        .opaque = memory,
+        .word = 8,
+        .return_offset = 8,
+        .lowest = env->regs[R_ESP],
+        .highest = user ? INT64_MAX : UINT64_MAX,
+        .reach = user ? PMU_STACK_REACH : PMU_STACK_REACH_KERNEL,
+    };
+}
+
+static PmuStack stack32(const CPUX86State *env, PmuGuestMemory *memory)
+{
+    return (PmuStack) {
+        .read = pmu_guest_read,
+        .opaque = memory,
+        .word = 4,
+        .return_offset = 4,
+        .lowest = (uint32_t)env->regs[R_ESP],
+        .highest = UINT32_MAX,
+        .reach = env->hflags & HF_CPL_MASK ? PMU_STACK_REACH
+                                           : PMU_STACK_REACH_KERNEL,
+    };
+}
+
+/* Of nested guests, QEMU's debuggers cannot read the memory either. */
+static bool has_frames(const CPUX86State *env)
+{
+    return env->hflags & (HF_CS64_MASK | HF_CS32_MASK)
+           && !(env->hflags & HF_GUEST_MASK);
+}
+
+static unsigned x86_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
+{
+    const CPUX86State *env = cpu_env(cpu);
+    PmuGuestMemory memory = { .cpu = cpu };
+    bool is_64_bit = env->hflags & HF_CS64_MASK;
+    PmuStack stack = is_64_bit ? stack64(env, &memory) : stack32(env, &memory);
+    uint64_t frame = env->regs[R_EBP];
+
+    return has_frames(env) ? pmu_callchain(&stack,
+                                           is_64_bit ? frame : (uint32_t)frame,
+                                           callers, max) : 0;
+}
+
 const PmuGuestOps x86_pmu_guest_ops = {
+#ifdef TARGET_X86_64
+    .machine = "x86_64",
+#else
+    .machine = "i686",
+#endif
     .nr_modes = X86_VPMU_NR_MODES,
     .mode_names = mode_names,
     .user_modes = X86_VPMU_MODES_USER,
     .nested_modes = X86_VPMU_MODES_GUEST,
+    .space = x86_space,
+    .space_name = x86_space_name,
+    .callchain = x86_callchain,
     .counter_name = x86_vpmu_counter_name,
     .describe = x86_vpmu_describe,
 };

@@ -5,6 +5,10 @@
  */
 
 #include "qemu/osdep.h"
+#include "cpu.h"
+#include "helper_regs.h"
+#include "system/tcg.h"
+#include "hw/pmu/pmu-callchain.h"
 #include "guest.h"
 #include "modes.h"
 #include "monitor.h"
@@ -14,10 +18,97 @@ static const char *const mode_names[PPC_VPMU_NR_MODES] = {
     "problem", "privileged", "hypervisor-problem", "hypervisor",
 };
 
+/* Whoever runs in hypervisor state is no guest's guest. */
+static PmuGuestSpace ppc_space(CPUState *cpu)
+{
+    const CPUPPCState *env = cpu_env(cpu);
+
+    return (PmuGuestSpace) {
+        .guest = FIELD_EX64_HV(env->msr) ? 0 : env->spr[SPR_LPIDR],
+        .id = (uint32_t)env->spr[SPR_BOOKS_PID],
+    };
+}
+
+static char *ppc_space_name(const PmuGuestSpace *space)
+{
+    return g_strdup_printf("pid %" PRIu64 " lpid %" PRIu64, space->id,
+                           space->guest);
+}
+
+/*
+ * A frame begins with the back chain, to the caller's frame.  There, the
+ * function that is called saves where it returns to.
+ */
+static PmuStack ppc_stack(const CPUPPCState *env, PmuGuestMemory *memory)
+{
+    bool is_64_bit = FIELD_EX64(env->msr, MSR, SF);
+
+    return (PmuStack) {
+        .read = pmu_guest_read,
+        .opaque = memory,
+        .word = is_64_bit ? 8 : 4,
+        .big_endian = !FIELD_EX64(env->msr, MSR, LE),
+        .return_offset = is_64_bit ? 16 : 4,
+        .highest = is_64_bit ? UINT64_MAX : UINT32_MAX,
+        .reach = FIELD_EX64(env->msr, MSR, PR) ? PMU_STACK_REACH
+                                               : PMU_STACK_REACH_KERNEL,
+    };
+}
+
+/* An address as the present mode has it */
+static uint64_t effective(const CPUPPCState *env, uint64_t addr)
+{
+    return FIELD_EX64(env->msr, MSR, SF) ? addr : (uint32_t)addr;
+}
+
+/* Those whose frames are complete */
+static unsigned callers_in_memory(CPUState *cpu, uint64_t *callers,
+                                  unsigned max)
+{
+    const CPUPPCState *env = cpu_env(cpu);
+    PmuGuestMemory memory = { .cpu = cpu };
+    PmuStack stack = ppc_stack(env, &memory);
+    uint64_t frame = effective(env, env->gpr[1]);
+
+    stack.lowest = frame + 1;
+    return pmu_stack_read(&stack, frame, &frame)
+           ? pmu_callchain(&stack, frame, callers, max) : 0;
+}
+
+/*
+ * As Linux has it: what calls no other function saves neither LR nor makes a
+ * frame.  Where LR has been saved it is the same.  In between, and after calls,
+ * LR is an address in the function itself, or there is a frame too few.
+ */
+static unsigned ppc_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
+{
+    CPUPPCState *env = cpu_env(cpu);
+    uint64_t lr = effective(env, env->lr);
+    unsigned n;
+
+    if (!tcg_enabled()) {
+        /* KVM knows MSR, but not how QEMU's MMU is to translate. */
+        hreg_compute_hflags(env);
+    }
+    n = callers_in_memory(cpu, callers, max);
+    if (!max || !lr || (n && callers[0] == lr)) {
+        return n;
+    }
+    n = MIN(n, max - 1);
+    memmove(callers + 1, callers, n * sizeof(*callers));
+    callers[0] = lr;
+    return n + 1;
+}
+
 const PmuGuestOps ppc_pmu_guest_ops = {
+    /* perf makes no difference between byte orders. */
+    .machine = "ppc64le",
     .nr_modes = PPC_VPMU_NR_MODES,
     .mode_names = mode_names,
     .user_modes = 1u << 0 | 1u << PPC_VPMU_MODE_HV,
+    .space = ppc_space,
+    .space_name = ppc_space_name,
+    .callchain = ppc_callchain,
     .counter_name = ppc_vpmu_counter_name,
     .describe = ppc_vpmu_describe,
 };

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 
-from machine import MODES
+from machine import MODES, OBSERVERS
 
 SKIPPED = object()
 
@@ -141,7 +141,8 @@ def split_by_case(lines):
 
 
 class Replayed(Job):
-    """A run is recorded and replayed: every line comes again."""
+    """A run is recorded and replayed, also while others look: every line comes
+    again."""
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)
@@ -149,18 +150,20 @@ class Replayed(Job):
 
     def run(self, timeout):
         with tempfile.TemporaryDirectory() as directory:
-            record, replay = (self.run_as(what, directory, timeout)
-                              for what in ('record', 'replay'))
-        self.outcomes += [(case, self.verdict(record.get(case),
-                                              replay.get(case), case))
-                          for case in self.cases]
+            record = self.run_as('record', directory, timeout)
+            replay = self.run_as('replay', directory, timeout)
+            observed = self.run_as('replay', directory, timeout, OBSERVERS)
+        self.outcomes += [
+            (case, self.verdict(record.get(case), replay.get(case), case)
+             or self.verdict(record.get(case), observed.get(case), case))
+            for case in self.cases]
 
-    def run_as(self, what, directory, timeout):
+    def run_as(self, what, directory, timeout, more=()):
         """Returns the lines of each case."""
         file = os.path.join(directory, 'rr')
         lines, complaint = self.boot(
             0, timeout, ['-accel', 'tcg', '-icount',
-                         f'shift=auto,rr={what},rrfile={file}'])
+                         f'shift=auto,rr={what},rrfile={file}', *more])
         if complaint:
             suite = self.cases[0].split('/')[0]
             self.outcomes.append((f'{suite}/end of {what}', complaint))

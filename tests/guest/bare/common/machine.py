@@ -19,6 +19,14 @@ QEMU = os.environ.get('QEMU', f'qemu-system-{ARCH}')
 COMMON = ['-nodefaults', '-no-reboot', '-display', 'none',
           '-serial', 'stdio', '-monitor', 'none']
 
+# Whoever looks from outside must not be noticed.  Instructions have a period so
+# short that most blocks have the end of one; events of many kinds cannot.
+OBSERVERS = [word for number, (event, period) in enumerate([
+                 ('instructions', 97), ('branches', 4001), ('accesses', 1009)])
+             for word in ('-object', f'pmu-profile,id=observer{number},'
+                          f'event={event},period={period},callchain=4,'
+                          'file=/dev/null')]
+
 # Everything must hold in each of these; beside them there is icount, with a
 # time for each instruction that suits the architecture.
 MODES = {
@@ -27,6 +35,7 @@ MODES = {
     'one-insn': ['-accel', 'tcg,one-insn-per-tb=on'],
     # Nothing chained, and so little room that it is flushed often.
     'no-chain': ['-accel', 'tcg,tb-size=1', '-d', 'nochain'],
+    'observed': ['-accel', 'tcg,thread=multi', *OBSERVERS],
 }
 
 

@@ -1,0 +1,123 @@
+/*
+ * Performance monitoring unit: samples on their way from a vCPU
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/atomic.h"
+#include "qemu/host-utils.h"
+#include "hw/pmu/pmu-ring.h"
+
+/* What a sample is in the ring, without its callers. */
+enum {
+    WORD_IP,
+    WORD_GUEST,
+    WORD_SPACE,
+    WORD_TIME,
+    WORD_PERIOD,
+    WORD_KIND,
+    NR_WORDS
+};
+
+#define KIND_USER          (1u << 0)
+#define KIND_CALLERS_SHIFT 8
+
+/**
+ * struct PmuRing - a ring of words
+ * @size: how many there are
+ * @head: how many words were put in; changed by the thread that does
+ * @tail: how many were taken out; changed by the thread that does
+ * @lost: samples that did not fit, and have not been reported
+ * @words: the words, by their number modulo @size
+ */
+struct PmuRing {
+    uint32_t size;
+    uint32_t head;
+    uint32_t tail;
+    uint32_t lost;
+    uint64_t words[];
+};
+
+static void put_words(PmuRing *r, uint32_t at, const uint64_t *words,
+                      unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        r->words[(at + i) & (r->size - 1)] = words[i];
+    }
+}
+
+static void get_words(const PmuRing *r, uint32_t at, uint64_t *words,
+                      unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        words[i] = r->words[(at + i) & (r->size - 1)];
+    }
+}
+
+static uint64_t kind_of(const PmuRingSample *s)
+{
+    return (s->user ? KIND_USER : 0) | s->nr_callers << KIND_CALLERS_SHIFT;
+}
+
+bool pmu_ring_put(PmuRing *r, const PmuRingSample *s)
+{
+    const uint64_t words[NR_WORDS] = {
+        [WORD_IP] = s->ip,
+        [WORD_GUEST] = s->space.guest,
+        [WORD_SPACE] = s->space.id,
+        [WORD_TIME] = s->time_ns,
+        [WORD_PERIOD] = s->period,
+        [WORD_KIND] = kind_of(s),
+    };
+    uint32_t used = r->head - qatomic_load_acquire(&r->tail);
+    uint32_t length = NR_WORDS + s->nr_callers;
+
+    if (length > r->size - used) {
+        qatomic_inc(&r->lost);
+        return true;
+    }
+    put_words(r, r->head, words, NR_WORDS);
+    put_words(r, r->head + NR_WORDS, s->callers, s->nr_callers);
+    qatomic_store_release(&r->head, r->head + length);
+    return used + length > r->size / 2;
+}
+
+bool pmu_ring_get(PmuRing *r, PmuRingSample *s)
+{
+    uint64_t words[NR_WORDS];
+
+    if (qatomic_load_acquire(&r->head) == r->tail) {
+        return false;
+    }
+    get_words(r, r->tail, words, NR_WORDS);
+    s->ip = words[WORD_IP];
+    s->space.guest = words[WORD_GUEST];
+    s->space.id = words[WORD_SPACE];
+    s->time_ns = words[WORD_TIME];
+    s->period = words[WORD_PERIOD];
+    s->user = words[WORD_KIND] & KIND_USER;
+    s->nr_callers = words[WORD_KIND] >> KIND_CALLERS_SHIFT;
+    get_words(r, r->tail + NR_WORDS, s->callers, s->nr_callers);
+    qatomic_store_release(&r->tail, r->tail + NR_WORDS + s->nr_callers);
+    return true;
+}
+
+uint64_t pmu_ring_take_lost(PmuRing *r)
+{
+    return qatomic_xchg(&r->lost, 0);
+}
+
+PmuRing *pmu_ring_new(unsigned size)
+{
+    PmuRing *r = g_malloc0(sizeof(PmuRing) + size * sizeof(uint64_t));
+
+    assert(is_power_of_2(size));
+    r->size = size;
+    return r;
+}
+
+void pmu_ring_free(PmuRing *r)
+{
+    g_free(r);
+}

@@ -1,0 +1,326 @@
+/*
+ * Performance monitoring unit: where the stream of a profile goes
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "qemu/thread.h"
+#include "qapi/error.h"
+#include "chardev/char-fe.h"
+#include "hw/pmu/pmu-sink.h"
+
+/* So much may wait to be written. */
+#define MAX_BACKLOG (64 * 1024 * 1024)
+
+/* How often a thread that waits for a pipe looks whether it is to end. */
+#define POLL_MS 100
+
+/* How long it waits for the pipe then. */
+#define PATIENCE_MS 1000
+
+/**
+ * struct PmuSink - where a stream goes
+ * @ops, @opaque: the owner
+ * @backlog: bytes that are left to be written
+ * @chr: the chardev, if it is one
+ * @pending: what it has not taken yet
+ * @watch: tells when it takes more
+ * @fd: the file otherwise; -1 if there is none
+ * @is_regular: it is no pipe
+ * @written: bytes in the file
+ * @queue: of GByteArray, for @writer; an empty one is the end
+ * @writer: the thread that writes
+ * @closing: it is to end
+ * @fail: tells the owner that nothing more can be written
+ * @error: the errno of that
+ */
+struct PmuSink {
+    const PmuSinkOps *ops;
+    void *opaque;
+    size_t backlog;
+    CharBackend chr;
+    GByteArray *pending;
+    guint watch;
+    int fd;
+    bool is_regular;
+    off_t written;
+    GAsyncQueue *queue;
+    QemuThread writer;
+    bool closing;
+    QEMUBH *fail;
+    int error;
+};
+
+bool pmu_sink_is_busy(PmuSink *sink)
+{
+    return qatomic_read(&sink->backlog) > MAX_BACKLOG;
+}
+
+/*
+ * Files and pipes, in the thread that writes
+ */
+
+static bool wait_for_room(PmuSink *sink, int *waited_ms)
+{
+    GPollFD fd = { .fd = sink->fd, .events = G_IO_OUT };
+
+    if (g_poll(&fd, 1, POLL_MS) == 0 && qatomic_read(&sink->closing)) {
+        *waited_ms += POLL_MS;
+    }
+    return *waited_ms < PATIENCE_MS;
+}
+
+/* Returns: 0, or an errno. */
+static int write_whole(PmuSink *sink, const GByteArray *bytes)
+{
+    size_t done = 0;
+    int waited_ms = 0;
+
+    while (done < bytes->len) {
+        ssize_t n = write(sink->fd, bytes->data + done, bytes->len - done);
+
+        if (n >= 0) {
+            done += n;
+        } else if (errno == EAGAIN) {
+            if (!wait_for_room(sink, &waited_ms)) {
+                return ETIMEDOUT;
+            }
+        } else if (errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+/* What a reader finds in a file are whole records, whatever happens. */
+static void cut_file(PmuSink *sink)
+{
+    if (sink->is_regular && ftruncate(sink->fd, sink->written) < 0) {
+        /* Then it ends in the middle of a record, which perf says. */
+        return;
+    }
+}
+
+static void write_bytes(PmuSink *sink, const GByteArray *bytes)
+{
+    int error = sink->error ?: write_whole(sink, bytes);
+
+    if (!error) {
+        sink->written += bytes->len;
+    } else if (!sink->error) {
+        sink->error = error;
+        cut_file(sink);
+        qemu_bh_schedule(sink->fail);
+    }
+    qatomic_fetch_sub(&sink->backlog, bytes->len);
+}
+
+static void *write_queue(void *opaque)
+{
+    PmuSink *sink = opaque;
+    bool end = false;
+
+    while (!end) {
+        GByteArray *bytes = g_async_queue_pop(sink->queue);
+
+        end = !bytes->len;
+        write_bytes(sink, bytes);
+        g_byte_array_unref(bytes);
+    }
+    return NULL;
+}
+
+static void tell_failure(void *opaque)
+{
+    PmuSink *sink = opaque;
+    Error *err = NULL;
+
+    error_setg_errno(&err, sink->error, "The profile cannot be written");
+    sink->ops->failed(sink->opaque, err, sink->error == EPIPE);
+}
+
+static void end_writer(PmuSink *sink)
+{
+    qatomic_set(&sink->closing, true);
+    g_async_queue_push(sink->queue, g_byte_array_new());
+    qemu_thread_join(&sink->writer);
+    qemu_bh_delete(sink->fail);
+    g_async_queue_unref(sink->queue);
+    close(sink->fd);
+}
+
+/* Without O_NONBLOCK a pipe that nobody reads would hold up QEMU. */
+static int open_existing(const char *path, Error **errp)
+{
+    ERRP_GUARD();
+    struct stat st;
+    int fd;
+
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+        error_setg(errp, "The file %s exists", path);
+        error_append_hint(errp, "Remove it, or name another.\n");
+        return -1;
+    }
+    fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        error_setg_errno(errp, errno, "%s cannot be opened", path);
+        if (errno == ENXIO) {
+            error_append_hint(errp, "Begin to read the pipe first.\n");
+        }
+    }
+    return fd;
+}
+
+static int open_file(const char *path, Error **errp)
+{
+    Error *err = NULL;
+    int fd = qemu_create(path, O_WRONLY | O_EXCL, 0666, &err);
+
+    if (fd < 0 && access(path, F_OK) == 0) {
+        error_free(err);
+        return open_existing(path, errp);
+    }
+    error_propagate(errp, err);
+    return fd;
+}
+
+PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
+                           void *opaque, Error **errp)
+{
+    int fd = open_file(path, errp);
+    struct stat st;
+    PmuSink *sink;
+
+    if (fd < 0) {
+        return NULL;
+    }
+    sink = g_new0(PmuSink, 1);
+    sink->ops = ops;
+    sink->opaque = opaque;
+    sink->fd = fd;
+    sink->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    sink->queue = g_async_queue_new();
+    sink->fail = qemu_bh_new(tell_failure, sink);
+    qemu_thread_create(&sink->writer, "pmu-profile", write_queue, sink,
+                       QEMU_THREAD_JOINABLE);
+    return sink;
+}
+
+/*
+ * Chardevs
+ */
+
+static void write_pending(PmuSink *sink);
+
+static gboolean takes_more(void *unused, GIOCondition condition, void *opaque)
+{
+    PmuSink *sink = opaque;
+
+    sink->watch = 0;
+    write_pending(sink);
+    return G_SOURCE_REMOVE;
+}
+
+static void drop_pending(PmuSink *sink)
+{
+    g_byte_array_set_size(sink->pending, 0);
+    sink->backlog = 0;
+}
+
+static void write_pending(PmuSink *sink)
+{
+    int done = qemu_chr_fe_write(&sink->chr, sink->pending->data,
+                                 sink->pending->len);
+
+    if (done > 0) {
+        g_byte_array_remove_range(sink->pending, 0, done);
+        sink->backlog = sink->pending->len;
+    }
+    if (sink->pending->len && !sink->watch) {
+        sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
+                                            takes_more, sink);
+        if (!sink->watch) {
+            drop_pending(sink);
+        }
+    }
+}
+
+static void chardev_event(void *opaque, QEMUChrEvent event)
+{
+    PmuSink *sink = opaque;
+
+    if (event == CHR_EVENT_OPENED) {
+        drop_pending(sink);
+        sink->ops->opened(sink->opaque);
+    } else if (event == CHR_EVENT_CLOSED) {
+        drop_pending(sink);
+        sink->ops->closed(sink->opaque);
+    }
+}
+
+PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
+                              void *opaque, Error **errp)
+{
+    Chardev *chr = qemu_chr_find(id);
+    PmuSink *sink = g_new0(PmuSink, 1);
+
+    if (!chr) {
+        error_setg(errp, "There is no chardev %s", id);
+    } else if (qemu_chr_fe_init(&sink->chr, chr, errp)) {
+        sink->ops = ops;
+        sink->opaque = opaque;
+        sink->fd = -1;
+        sink->pending = g_byte_array_new();
+        return sink;
+    }
+    g_free(sink);
+    return NULL;
+}
+
+/*
+ * Either
+ */
+
+void pmu_sink_start(PmuSink *sink)
+{
+    if (sink->fd < 0) {
+        qemu_chr_fe_set_handlers(&sink->chr, NULL, NULL, chardev_event, NULL,
+                                 sink, NULL, true);
+    } else {
+        sink->ops->opened(sink->opaque);
+    }
+}
+
+void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
+{
+    if (sink->fd < 0) {
+        g_byte_array_append(sink->pending, bytes->data, bytes->len);
+        sink->backlog = sink->pending->len;
+        g_byte_array_unref(bytes);
+        write_pending(sink);
+    } else if (bytes->len) {
+        qatomic_fetch_add(&sink->backlog, bytes->len);
+        g_async_queue_push(sink->queue, bytes);
+    } else {
+        g_byte_array_unref(bytes);
+    }
+}
+
+void pmu_sink_free(PmuSink *sink)
+{
+    if (!sink) {
+        return;
+    }
+    if (sink->fd < 0) {
+        if (sink->watch) {
+            g_source_remove(sink->watch);
+        }
+        qemu_chr_fe_deinit(&sink->chr, false);
+        g_byte_array_unref(sink->pending);
+    } else {
+        end_writer(sink);
+    }
+    g_free(sink);
+}

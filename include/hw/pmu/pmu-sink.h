@@ -1,0 +1,87 @@
+/*
+ * Performance monitoring unit: where the stream of a profile goes
+ *
+ * To a file or a pipe, which a thread of its own writes, so that nobody waits
+ * for a disk; or to a chardev.
+ *
+ * Threads: those that hold the big lock.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_SINK_H
+#define HW_PMU_PMU_SINK_H
+
+#include <glib.h>
+#include "qemu/typedefs.h"
+
+/**
+ * struct PmuSinkOps - what a sink tells its owner, in the main loop
+ * @opened: somebody reads the chardev now: a stream begins.  Of files and
+ *          pipes this is told by pmu_sink_start().
+ * @closed: nobody reads it any more, for now: what was not read is gone
+ * @failed: nothing more can be written; @err is the owner's.  @closed tells
+ *          whether that is because a pipe's reader has gone.
+ */
+typedef struct PmuSinkOps {
+    void (*opened)(void *opaque);
+    void (*closed)(void *opaque);
+    void (*failed)(void *opaque, Error *err, bool closed);
+} PmuSinkOps;
+
+typedef struct PmuSink PmuSink;
+
+/**
+ * pmu_sink_new_file - write to a new file, or to a pipe that is read
+ * @path: its name, or that of a set of file descriptors
+ * @ops: what its owner is told
+ * @opaque: the owner
+ * @errp: why it cannot be written
+ *
+ * A file that exists is refused.
+ */
+PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
+                           void *opaque, Error **errp);
+
+/**
+ * pmu_sink_new_chardev - write to a chardev
+ * @id: its ID
+ * @ops: what its owner is told
+ * @opaque: the owner
+ * @errp: why it cannot be used
+ */
+PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
+                              void *opaque, Error **errp);
+
+/**
+ * pmu_sink_start - the owner is ready to be told
+ * @sink: the sink
+ */
+void pmu_sink_start(PmuSink *sink);
+
+/**
+ * pmu_sink_write - write something
+ * @sink: the sink
+ * @bytes: what to write, whole records; is the sink's from now on
+ *
+ * Does not wait.
+ */
+void pmu_sink_write(PmuSink *sink, GByteArray *bytes);
+
+/**
+ * pmu_sink_is_busy - whether much is left to be written
+ * @sink: the sink
+ *
+ * Who writes more in spite of that takes the memory for it.
+ */
+bool pmu_sink_is_busy(PmuSink *sink);
+
+/**
+ * pmu_sink_free - write what is left, and close
+ * @sink: the sink or NULL
+ *
+ * Waits for a file as long as that takes; for a pipe that is not read a second.
+ */
+void pmu_sink_free(PmuSink *sink);
+
+#endif /* HW_PMU_PMU_SINK_H */

@@ -1,0 +1,431 @@
+/*
+ * QTest of the virtual PMU: profiles, taken from outside the guest
+ *
+ * What is in a profile is tested by reading it with perf (tests/unit,
+ * tests/guest/linux); here it is when samples are taken, how many there are, and
+ * how a profile ends.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include <sys/stat.h>
+#include "qapi/error.h"
+#include "qemu/sockets.h"
+#include "qobject/qdict.h"
+#include "qobject/qjson.h"
+#include "vpmu-test.h"
+
+#define PERIOD 1000
+
+/**
+ * struct Profiled - a machine, and a directory for its profiles
+ */
+typedef struct Profiled {
+    Machine m;
+    char *dir;
+} Profiled;
+
+/*
+ * Machines and profiles
+ */
+
+static Profiled start_profiled(const char *cpu)
+{
+    g_autofree char *args = face->args(cpu);
+    Profiled p = { .m = start(args) };
+
+    p.dir = g_dir_make_tmp("vpmu-profile-XXXXXX", NULL);
+    g_assert_nonnull(p.dir);
+    return p;
+}
+
+static char *file_of(const Profiled *p, const char *name)
+{
+    return g_strdup_printf("%s/%s", p->dir, name);
+}
+
+/* An object, with the properties that JSON gives; NULL for its file's default. */
+static QDict *object_with(const Profiled *p, const char *id, const char *json)
+{
+    QDict *object = qobject_to(QDict, qobject_from_json(json, &error_abort));
+    g_autofree char *file = file_of(p, id);
+
+    qdict_put_str(object, "qom-type", "pmu-profile");
+    qdict_put_str(object, "id", id);
+    if (!qdict_haskey(object, "file") && !qdict_haskey(object, "chardev")) {
+        qdict_put_str(object, "file", file);
+    }
+    return object;
+}
+
+static void add_profile(Profiled *p, const char *id, const char *json)
+{
+    qtest_qmp_assert_success(p->m.qts, "{'execute': 'object-add',"
+                             " 'arguments': %p}", object_with(p, id, json));
+}
+
+static void delete_profile(Profiled *p, const char *id)
+{
+    qtest_qmp_assert_success(p->m.qts, "{'execute': 'object-del',"
+                             " 'arguments': {'id': %s}}", id);
+}
+
+static uint64_t property(Profiled *p, const char *id, const char *name)
+{
+    g_autofree char *path = g_strdup_printf("/objects/%s", id);
+    QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'qom-get', 'arguments': "
+                              "{'path': %s, 'property': %s}}", path, name);
+    uint64_t value = qdict_get_int(answer, "return");
+
+    qobject_unref(answer);
+    return value;
+}
+
+static void enable(Profiled *p, const char *id, bool enabled)
+{
+    g_autofree char *path = g_strdup_printf("/objects/%s", id);
+
+    qtest_qmp_assert_success(p->m.qts, "{'execute': 'qom-set', 'arguments': "
+                             "{'path': %s, 'property': 'enabled',"
+                             " 'value': %i}}", path, enabled);
+}
+
+/* How many there are now: a profile that is switched off has written all. */
+static uint64_t samples(Profiled *p, const char *id)
+{
+    enable(p, id, false);
+    return property(p, id, "samples");
+}
+
+static void end(Profiled *p)
+{
+    g_autofree char *remove = g_strdup_printf("rm -rf '%s'", p->dir);
+
+    stop(&p->m);
+    g_assert_cmpint(system(remove), ==, 0);
+    g_free(p->dir);
+}
+
+
+/*
+ * When samples are taken
+ */
+
+static void count_insns(Profiled *p, uint64_t n)
+{
+    count(&p->m, PMU_TALLY_INSNS, face->user, n);
+}
+
+static void check_period(const char *cpu)
+{
+    Profiled p = start_profiled(cpu);
+
+    add_profile(&p, "p", "{'period': 1000}");
+    count_insns(&p, PERIOD - 1);
+    enable(&p, "p", false);
+    g_assert_cmpuint(property(&p, "p", "samples"), ==, 0);
+    enable(&p, "p", true);
+    /* What has been counted without a sample is forgotten by that. */
+    count_insns(&p, 10 * PERIOD + PERIOD - 1);
+    g_assert_cmpuint(samples(&p, "p"), ==, 10);
+    g_assert_cmpuint(property(&p, "p", "lost"), ==, 0);
+    end(&p);
+}
+
+static void test_period(void)
+{
+    check_period(face->cpu);
+}
+
+static void test_without_pmu(void)
+{
+    check_period(face->cpu_without);
+}
+
+static void test_modes(void)
+{
+    Profiled p = start_profiled(face->cpu);
+
+    add_profile(&p, "user", "{'period': 1000, 'modes': 'u'}");
+    add_profile(&p, "kernel", "{'period': 1000, 'modes': 'k'}");
+    count(&p.m, PMU_TALLY_INSNS, face->user, 3 * PERIOD);
+    count(&p.m, PMU_TALLY_INSNS, face->kernel, 5 * PERIOD);
+    g_assert_cmpuint(samples(&p, "user"), ==, 3);
+    g_assert_cmpuint(samples(&p, "kernel"), ==, 5);
+    end(&p);
+}
+
+/* As many as there is room for, of different events, and none disturbs. */
+static void test_several(void)
+{
+    Profiled p = start_profiled(face->cpu);
+
+    face->select(&p.m, 0, face->insns, COUNT_ALL);
+    face->start(&p.m);
+    add_profile(&p, "a", "{'period': 1000}");
+    add_profile(&p, "b", "{'period': 7}");
+    add_profile(&p, "c", "{'period': 3, 'event': 'calls'}");
+    count_insns(&p, 20 * PERIOD);
+    count(&p.m, PMU_TALLY_CALLS, face->user, 10);
+    delete_profile(&p, "a");
+    count_insns(&p, 20 * PERIOD);
+    g_assert_cmpuint(samples(&p, "b"), ==, 40 * PERIOD / 7);
+    g_assert_cmpuint(samples(&p, "c"), ==, 10 / 3);
+    g_assert_cmpuint(face->read(&p.m, 0), ==, 40 * PERIOD);
+    end(&p);
+}
+
+/* The guest cannot end it, nor see it. */
+static void test_reset(void)
+{
+    Profiled p = start_profiled(face->cpu);
+
+    add_profile(&p, "p", "{'period': 1000}");
+    count_insns(&p, PERIOD / 2);
+    qtest_system_reset(p.m.qts);
+    count_insns(&p, PERIOD / 2);
+    g_assert_cmpuint(samples(&p, "p"), ==, 1);
+    end(&p);
+}
+
+static void test_hotplug(void)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *more = g_strdup_printf("%s -smp 1,maxcpus=2", args);
+    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+
+    add_profile(&p, "all", "{'period': 1000}");
+    add_profile(&p, "first", "{'period': 1000, 'vcpus': [0]}");
+    face->hotplug(&p.m);
+    p.m.cpu = 1;
+    count_insns(&p, 4 * PERIOD);
+    g_assert_cmpuint(samples(&p, "all"), ==, 4);
+    g_assert_cmpuint(samples(&p, "first"), ==, 0);
+    end(&p);
+}
+
+/* No sample is neither written nor counted as lost. */
+static void test_lost(void)
+{
+    const uint64_t many = 300000;
+    Profiled p = start_profiled(face->cpu);
+    uint64_t written;
+
+    add_profile(&p, "p", "{'period': 1}");
+    count_insns(&p, many);
+    written = samples(&p, "p");
+    g_assert_cmpuint(written, >, 0);
+    g_assert_cmpuint(written + property(&p, "p", "lost"), ==, many);
+    end(&p);
+}
+
+/*
+ * How it ends
+ */
+
+static void await_stop(Profiled *p, const char *reason)
+{
+    QDict *event = qtest_qmp_eventwait_ref(p->m.qts, "PMU_PROFILE_STOPPED");
+    QDict *data = qdict_get_qdict(event, "data");
+
+    g_assert_cmpstr(qdict_get_str(data, "id"), ==, "p");
+    g_assert_cmpstr(qdict_get_str(data, "reason"), ==, reason);
+    qobject_unref(event);
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat st;
+
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    return st.st_size;
+}
+
+static void test_max_size(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *file = file_of(&p, "p");
+
+    add_profile(&p, "p", "{'period': 1, 'max-size': 20000}");
+    count_insns(&p, 10000);
+    await_stop(&p, "max-size");
+    delete_profile(&p, "p");
+    /* One more record, at most, and the end of the round. */
+    g_assert_cmpint(size_of(file), >=, 20000);
+    g_assert_cmpint(size_of(file), <, 20200);
+    end(&p);
+}
+
+static void test_disk_full(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    QDict *error;
+
+    add_profile(&p, "p", "{'period': 10, 'file': '/dev/full'}");
+    count_insns(&p, 1000);
+    await_stop(&p, "write-error");
+    error = qtest_qmp_assert_failure_ref(
+        p.m.qts, "{'execute': 'qom-set', 'arguments': {'path': '/objects/p',"
+        " 'property': 'enabled', 'value': true}}");
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "No space left"));
+    qobject_unref(error);
+    end(&p);
+}
+
+static void test_pipe(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *pipe = file_of(&p, "p");
+    char magic[8];
+    int fd;
+
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    fd = open(pipe, O_RDONLY | O_NONBLOCK);
+    add_profile(&p, "p", "{'period': 10}");
+    count_insns(&p, 1000);
+    g_assert_cmpint(fcntl(fd, F_SETFL, 0), ==, 0);
+    g_assert_cmpint(read(fd, magic, sizeof(magic)), ==, sizeof(magic));
+    g_assert_cmpmem(magic, sizeof(magic), "PERFILE2", 8);
+    close(fd);
+    count_insns(&p, 1000);
+    await_stop(&p, "disconnected");
+    end(&p);
+}
+
+/* Whoever reads a chardev gets a stream from its beginning. */
+static void test_chardev(void)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *socket = g_strdup_printf("/tmp/vpmu-profile-%d.sock",
+                                              getpid());
+    g_autofree char *more = g_strdup_printf(
+        "%s -chardev socket,id=c,path=%s,server=on,wait=off"
+        " -object pmu-profile,id=p,chardev=c,period=10", args, socket);
+    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+
+    for (int reader = 0; reader < 2; reader++) {
+        char magic[8];
+        int fd;
+
+        count_insns(&p, 1000);
+        fd = unix_connect(socket, &error_abort);
+        g_assert_cmpint(read(fd, magic, sizeof(magic)), ==, sizeof(magic));
+        g_assert_cmpmem(magic, sizeof(magic), "PERFILE2", 8);
+        close(fd);
+    }
+    unlink(socket);
+    end(&p);
+}
+
+/*
+ * What cannot be had
+ */
+
+typedef struct Refused {
+    const char *name, *json, *message;
+} Refused;
+
+static const Refused refused[] = {
+    { "event", "{'event': 'giraffes'}", "no event giraffes" },
+    { "both-rates", "{'period': 10, 'frequency': 10}", "exclude each other" },
+    { "frequency", "{'frequency': 2000000000}", "more than a sample" },
+    { "modes", "{'modes': 'ux'}", "modes=ux" },
+    { "callchain", "{'callchain': 256}", "more than 255" },
+    { "vcpu", "{'vcpus': [0, 77]}", "no vCPU 77" },
+    { "build-id", "{'build-id': 'abcdefgh'}", "build-id=abcdefgh" },
+    { "file-and-chardev", "{'file': '/dev/null', 'chardev': 'c'}",
+      "either file or chardev" },
+    { "chardev", "{'chardev': 'none'}", "no chardev none" },
+    { "no-directory", "{'file': '/nonexistent/p'}", "/nonexistent/p" },
+    { "directory", "{'file': '/'}", "/" },
+};
+
+static void test_refused(const void *data)
+{
+    const Refused *r = data;
+    Profiled p = start_profiled(face->cpu);
+    QDict *error = qtest_qmp_assert_failure_ref(
+        p.m.qts, "{'execute': 'object-add', 'arguments': %p}",
+        object_with(&p, "p", r->json));
+
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), r->message));
+    qobject_unref(error);
+    /* It has left nothing behind. */
+    add_profile(&p, "p", "{}");
+    end(&p);
+}
+
+static void test_file_exists(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *file = file_of(&p, "p");
+    g_autofree char *contents = NULL;
+    QDict *error;
+
+    g_assert_true(g_file_set_contents(file, "precious", -1, NULL));
+    error = qtest_qmp_assert_failure_ref(
+        p.m.qts, "{'execute': 'object-add', 'arguments': %p}",
+        object_with(&p, "p", "{}"));
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "exists"));
+    qobject_unref(error);
+    g_assert_true(g_file_get_contents(file, &contents, NULL, NULL));
+    g_assert_cmpstr(contents, ==, "precious");
+    end(&p);
+}
+
+static void test_pipe_without_reader(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *pipe = file_of(&p, "p");
+    QDict *error;
+
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    error = qtest_qmp_assert_failure_ref(
+        p.m.qts, "{'execute': 'object-add', 'arguments': %p}",
+        object_with(&p, "p", "{}"));
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "cannot be opened"));
+    qobject_unref(error);
+    end(&p);
+}
+
+static void test_too_many(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    QDict *error;
+
+    for (unsigned i = 0; i < 32; i++) {
+        g_autofree char *id = g_strdup_printf("p%u", i);
+
+        add_profile(&p, id, "{'file': '/dev/null', 'period': 10}");
+    }
+    error = qtest_qmp_assert_failure_ref(
+        p.m.qts, "{'execute': 'object-add', 'arguments': %p}",
+        object_with(&p, "p", "{'file': '/dev/null'}"));
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "32 observers"));
+    qobject_unref(error);
+    count_insns(&p, 100);
+    g_assert_cmpuint(samples(&p, "p31"), ==, 10);
+    end(&p);
+}
+
+void add_profile_cases(void)
+{
+    add("profile/period", test_period);
+    add("profile/without-pmu", test_without_pmu);
+    add("profile/modes", test_modes);
+    add("profile/several", test_several);
+    add("profile/reset", test_reset);
+    add("profile/hotplug", test_hotplug);
+    add("profile/lost", test_lost);
+    add("profile/max-size", test_max_size);
+    add("profile/disk-full", test_disk_full);
+    add("profile/pipe", test_pipe);
+    add("profile/chardev", test_chardev);
+    add("profile/file-exists", test_file_exists);
+    add("profile/pipe-without-reader", test_pipe_without_reader);
+    add("profile/too-many", test_too_many);
+    for (unsigned i = 0; i < ARRAY_SIZE(refused); i++) {
+        add_data("profile/refused", refused[i].name, &refused[i], test_refused);
+    }
+}

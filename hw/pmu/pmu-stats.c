@@ -200,7 +200,8 @@ static void add_numbers(Sums *sums, const Source *s)
     for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
         uint64_t value;
 
-        if (numbers[i].machine == !s && numbers[i].get(s, numbers[i].event, &value)) {
+        if (numbers[i].machine == !s
+            && numbers[i].get(s, numbers[i].event, &value)) {
             sums->known[i] = true;
             sums->values[i] = numbers[i].time ? MAX(sums->values[i], value)
                                               : sums->values[i] + value;

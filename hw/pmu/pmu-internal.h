@@ -21,8 +21,6 @@
  * @value: the value at the last fold, below 2^width
  * @running: counts now
  * @alert: its overflow must be noticed at once, not at the next fold
- * @busiest_tally: what grew most of @plus when it last grew, and
- * @busiest_mode: in which mode; the guess at what will grow next
  */
 typedef struct PmuCounter {
     PmuCounterShape shape;
@@ -33,8 +31,6 @@ typedef struct PmuCounter {
     uint64_t value;
     bool running;
     bool alert;
-    uint8_t busiest_tally;
-    uint8_t busiest_mode;
 } PmuCounter;
 
 /**
@@ -49,6 +45,7 @@ typedef struct PmuCounter {
  * @freeze: counters that stop when any counter that may freeze overflows
  * @freeze_by: counters whose overflow freezes
  * @last: what the tallies were at the last fold
+ * @recent: how much they have grown of late, as a guess at how they will
  * @wanted: tallies that some running counter reads
  * @budgets: how far they may grow, as last told to the engine
  * @depth: nesting of pmu_begin()
@@ -64,6 +61,7 @@ struct Pmu {
     uint64_t freeze;
     uint64_t freeze_by;
     uint64_t last[PMU_TALLY__MAX][PMU_MAX_MODES];
+    uint64_t recent[PMU_TALLY__MAX][PMU_MAX_MODES];
     PmuTallies wanted;
     PmuBudgets budgets;
     unsigned depth;

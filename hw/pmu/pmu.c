@@ -21,6 +21,9 @@
      | CALL_TALLIES | TALLY(RETURNS))
 #define TAKEN_TALLIES (NEAR_TAKEN_TALLIES | TALLY(FAR_BRANCHES))
 
+/* So that a 256th of it can be taken without an overflow. */
+#define MAX_RECENT (1ull << 40)
+
 /*
  * What instructions do when they retire, and thus in a cycle of their own: if
  * they are subtracted from cycles, both are known at the same time.
@@ -179,33 +182,18 @@ static void take_snapshot(Pmu *pmu, PmuTallies tallies)
     }
 }
 
-/* Remember where a counter grew most: that is where it will grow next. */
-static void note_busiest(const Pmu *pmu, PmuCounter *c)
-{
-    uint64_t most = 0;
-    unsigned t, m;
-
-    FOR_EACH_IN_SET(t, c->plus) {
-        FOR_EACH_IN_SET(m, c->select.modes) {
-            uint64_t grown = tally_growth(pmu, t, m);
-
-            if (grown > most) {
-                most = grown;
-                c->busiest_tally = t;
-                c->busiest_mode = m;
-            }
-        }
-    }
-}
-
-/* Take the tallies as read. */
+/* Take the tallies as read, and remember how they grow of late. */
 static void note_growth(Pmu *pmu)
 {
     unsigned t, m;
 
     FOR_EACH_IN_SET(t, pmu->wanted) {
         FOR_EACH_IN_SET(m, all_modes(pmu)) {
-            pmu->last[t][m] += tally_growth(pmu, t, m);
+            uint64_t grown = tally_growth(pmu, t, m);
+            uint64_t recent = pmu->recent[t][m] / 2 + grown;
+
+            pmu->last[t][m] += grown;
+            pmu->recent[t][m] = MIN(recent, MAX_RECENT);
         }
     }
 }
@@ -221,7 +209,6 @@ static uint64_t advance_counters(Pmu *pmu)
         uint64_t by = take_growth(pmu, c);
 
         if (by) {
-            note_busiest(pmu, c);
             overflowed |= (uint64_t)counter_advance(c, by) << i;
         }
     }
@@ -267,21 +254,6 @@ static bool counter_stops_engine(const Pmu *pmu, unsigned i)
     return c->running && (c->alert || (pmu->freeze_by >> i & 1));
 }
 
-/* Of where the counter grew most, as far as it still counts there. */
-static uint64_t *busiest_budget(Pmu *pmu, const PmuCounter *c)
-{
-    unsigned t = c->busiest_tally;
-    unsigned m = c->busiest_mode;
-
-    if (!(c->plus >> t & 1)) {
-        t = __builtin_ctz(c->plus);
-    }
-    if (!(c->select.modes >> m & 1)) {
-        m = __builtin_ctz(c->select.modes);
-    }
-    return &pmu->budgets[t][m];
-}
-
 /* Whether all that a counter adds up goes by one after the other. */
 static bool grows_in_turn(const Pmu *pmu, const PmuCounter *c)
 {
@@ -289,32 +261,94 @@ static bool grows_in_turn(const Pmu *pmu, const PmuCounter *c)
            && !(c->plus & ~pmu->ops->timed(pmu->engine));
 }
 
-/*
- * Share what a counter may still grow by among the tallies and modes that it
- * spans.  Whichever uses up its share first, the sum must not have passed the
- * overflow: the shares, less one event each, stay below the distance.  What
- * grew most last time gets nearly all of it; when that is used up, or
- * something else takes over, the next fold shares out anew.  What grows in turn
- * needs no shares.
- */
-static void share_out(Pmu *pmu, const PmuCounter *c)
+static void lower_budget(Pmu *pmu, unsigned t, unsigned m, uint64_t budget)
 {
-    uint64_t distance = counter_distance(c) ?: PMU_NO_DEADLINE;
-    unsigned others = __builtin_popcount(c->plus)
-                      * __builtin_popcount(c->select.modes) - 1;
-    uint64_t share = !others || grows_in_turn(pmu, c)
-                     ? distance : MAX(1, distance / 8 / others);
-    uint64_t *busiest = busiest_budget(pmu, c);
+    pmu->budgets[t][m] = MIN(pmu->budgets[t][m], budget);
+}
+
+/* What needs no shares: one tally in one mode, or what goes by in turn. */
+static void give_all(Pmu *pmu, const PmuCounter *c, uint64_t distance)
+{
     unsigned t, m;
 
     FOR_EACH_IN_SET(t, c->plus) {
         FOR_EACH_IN_SET(m, c->select.modes) {
-            uint64_t *budget = &pmu->budgets[t][m];
-            uint64_t part = budget == busiest && share < distance
-                            ? distance - others * (share - 1) : share;
-
-            *budget = MIN(*budget, part);
+            lower_budget(pmu, t, m, distance);
         }
+    }
+}
+
+/* How much of late, and in which tally and mode most of that. */
+static uint64_t recent_growth(const Pmu *pmu, const PmuCounter *c,
+                              unsigned *tally, unsigned *mode)
+{
+    uint64_t sum = 0, most = 0;
+    unsigned t, m;
+
+    *tally = __builtin_ctz(c->plus);
+    *mode = __builtin_ctz(c->select.modes);
+    FOR_EACH_IN_SET(t, c->plus) {
+        FOR_EACH_IN_SET(m, c->select.modes) {
+            sum += pmu->recent[t][m];
+            if (pmu->recent[t][m] > most) {
+                most = pmu->recent[t][m];
+                *tally = t;
+                *mode = m;
+            }
+        }
+    }
+    return sum;
+}
+
+/* Part @i of @total, in steps of a 256th so that nothing overflows. */
+static uint64_t proportion(uint64_t of, uint64_t i, uint64_t total)
+{
+    uint64_t part = total ? i * 256 / total : 0;
+
+    return of / 256 * part + of % 256 * part / 256;
+}
+
+/*
+ * Share what a counter may still grow by among the tallies and modes that it
+ * spans.  Whichever uses up its share first, the sum must not have passed the
+ * overflow: the shares, less one event each, stay below the distance.  An
+ * eighth is for all alike, as any may begin to grow; the rest is for each as it
+ * has grown of late, so that they are used up at about the same time.  The
+ * next fold shares out anew what is left then.
+ */
+static void share_out(Pmu *pmu, const PmuCounter *c, uint64_t distance)
+{
+    unsigned shares = __builtin_popcount(c->plus)
+                      * __builtin_popcount(c->select.modes);
+    uint64_t alike = (distance - 1) / 8 / shares;
+    uint64_t rest = distance - 1 - alike * shares;
+    uint64_t left = rest;
+    unsigned t, m, most_t, most_m;
+    uint64_t total = recent_growth(pmu, c, &most_t, &most_m);
+
+    FOR_EACH_IN_SET(t, c->plus) {
+        FOR_EACH_IN_SET(m, c->select.modes) {
+            uint64_t part = proportion(rest, pmu->recent[t][m], total);
+
+            if (t != most_t || m != most_m) {
+                lower_budget(pmu, t, m, 1 + alike + part);
+                left -= part;
+            }
+        }
+    }
+    lower_budget(pmu, most_t, most_m, 1 + alike + left);
+}
+
+static void set_deadline(Pmu *pmu, const PmuCounter *c)
+{
+    uint64_t distance = counter_distance(c) ?: PMU_NO_DEADLINE;
+    bool is_one = __builtin_popcount(c->plus) == 1
+                  && __builtin_popcount(c->select.modes) == 1;
+
+    if (is_one || grows_in_turn(pmu, c)) {
+        give_all(pmu, c, distance);
+    } else {
+        share_out(pmu, c, distance);
     }
 }
 
@@ -371,7 +405,7 @@ void pmu_commit(Pmu *pmu)
         const PmuCounter *c = &pmu->counters[i];
 
         if (counter_stops_engine(pmu, i) && c->plus && c->select.modes) {
-            share_out(pmu, c);
+            set_deadline(pmu, c);
         }
         if (c->running) {
             stop_at_each(pmu, c);

@@ -171,6 +171,17 @@ class Machine:
         return other
 
 
+def observed(name, machine):
+    """A machine of which profiles are taken from outside, at the same time as
+    its guest uses its PMU."""
+    profiles = [('instructions', 10007), ('branches', 20011),
+                ('accesses', 30011), ('exceptions', 1)]
+    return machine.variant(name, extra=[
+        word for n, (event, period) in enumerate(profiles)
+        for word in ('-object', f'pmu-profile,id=observer{n},event={event},'
+                     f'period={period},callchain=8,file=/dev/null')])
+
+
 def filtered(name, machine, **properties):
     """A machine whose guests may not count everything."""
     what = {'qom-type': 'kvm-pmu-filter', 'id': 'filter', **properties}

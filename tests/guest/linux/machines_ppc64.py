@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The machines of Power on which tests run."""
 
-from harness import Machine, filtered, symbols
+from harness import Machine, filtered, observed, symbols
 
 # Perf is Debian's on the first of these; on those that only compare models or
 # ways of execution, a small program counts, which takes less time.
@@ -20,6 +20,9 @@ SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS)
 ICOUNT = Machine('icount', extra=['-icount', 'shift=2'], setup=OURS)
 ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
                    setup=OURS, slowness=4)
+
+# Where somebody looks from outside.
+OBSERVED = observed('observed', SMP)
 
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu='POWER9,pmu-cpi=2000')

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The machines of x86-64 on which tests run."""
 
-from harness import LEFT_OUT, SKYLAKE, Machine, filtered, symbols
+from harness import (LEFT_OUT, SKYLAKE, Machine, filtered, observed,
+                     symbols)
 
 # Perf is Debian's on these two; on those that only compare ways of execution,
 # a small program counts, which takes less time.
@@ -13,6 +14,9 @@ SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS)
 ICOUNT = Machine('icount', extra=['-icount', 'shift=0'], setup=OURS)
 ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
                    setup=OURS, slowness=4)
+
+# Where somebody looks from outside.
+OBSERVED = observed('observed', SMP)
 
 # Another microarchitecture, with other codes and 8 counters.
 ICELAKE = Machine('icelake', setup=OURS, cpu=(

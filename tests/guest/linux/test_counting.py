@@ -5,10 +5,10 @@ import re
 
 from harness import expectations, only, require, require_equal, test
 from machines import (EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
-                      ICOUNT, INTEL_MAX, ONE_INSN, ON_OPTERON, ON_POWER8,
-                      OPTERON, POWER8, POWER10, POWER11, POWERNV9, POWERNV10,
-                      PROGRAMS, QUICK, SINGLE, SMP, TOGETHER, TOGETHER_ON,
-                      UNCOUNTED, UP)
+                      ICOUNT, INTEL_MAX, OBSERVED, ONE_INSN, ON_OPTERON,
+                      ON_POWER8, OPTERON, POWER8, POWER10, POWER11, POWERNV9,
+                      POWERNV10, PROGRAMS, QUICK, SINGLE, SMP, TOGETHER,
+                      TOGETHER_ON, UNCOUNTED, UP)
 
 
 def perf_event(machine, name):
@@ -54,7 +54,7 @@ def check_counts(machine, program, output):
     require(not wrong, '; '.join(wrong))
 
 
-@test(UP, SMP, SINGLE, ICOUNT, ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10,
+@test(UP, SMP, SINGLE, ICOUNT, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10,
       POWER11, POWERNV9, POWERNV10, each=PROGRAMS)
 @test(OPTERON, each=ON_OPTERON)
 @test(POWER8, each=ON_POWER8)

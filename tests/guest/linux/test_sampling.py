@@ -6,8 +6,8 @@ import re
 from harness import (ARCH, KERNEL, expectations, only, require, require_equal,
                      symbols, test)
 from machines import (CLOCK, EPYC, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
-                      ICOUNT, OPTERON, POWER8, POWER10, POWER11, POWERNV9,
-                      POWERNV10, SAMPLED_TOGETHER, SINGLE, SMP, STEPS, UP,
+                      ICOUNT, OBSERVED, OPTERON, POWER8, POWER10, POWER11,
+                      POWERNV9, POWERNV10, SAMPLED_TOGETHER, SINGLE, SMP, STEPS, UP,
                       loop_address)
 from test_counting import perf_event
 
@@ -86,8 +86,8 @@ def check_loop(output, period):
 
 
 @test(UP, SMP, GENOA, POWER8, POWER10, each=[1000003, 100003, 10007, 4999])
-@test(SINGLE, ICELAKE, GENOA_SMP, EPYC, OPTERON, POWER11, POWERNV9, POWERNV10,
-      each=[10007])
+@test(SINGLE, OBSERVED, ICELAKE, GENOA_SMP, EPYC, OPTERON, POWER11, POWERNV9,
+      POWERNV10, each=[10007])
 def samples_of_loop(machine, period):
     """Number and place of each sample of a loop of few instructions."""
     check_loop((yield f'''

@@ -18,7 +18,12 @@ static const char *const mode_names[PPC_VPMU_NR_MODES] = {
     "problem", "privileged", "hypervisor-problem", "hypervisor",
 };
 
-/* Whoever runs in hypervisor state is no guest's guest. */
+/*
+ * Whoever runs in hypervisor state is no guest's guest.  Linux has a PIDR for
+ * each process where tables of pages are radix trees.  With hashed ones, as on
+ * POWER8, nothing but the contents of the SLB differs between processes, in a
+ * way that is Linux's own: they are all the same here.
+ */
 static PmuGuestSpace ppc_space(CPUState *cpu)
 {
     const CPUPPCState *env = cpu_env(cpu);

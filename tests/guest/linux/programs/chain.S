@@ -1,0 +1,78 @@
+/*
+ * Loops at the end of chains of calls, with frame pointers as compilers have
+ * them, and with some that lead nowhere.  Where calls return to has
+ * symbols, with the loop's name and a number, the innermost first.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "program.inc"
+
+#define N 2000000
+
+        .macro named name
+        .globl expect_\name
+expect_\name:
+        .endm
+
+        .macro enter
+        push %rbp
+        mov %rsp, %rbp
+        .endm
+
+        .macro spin name
+        .globl \name, \name\()_end
+\name:  mov $N, %ecx
+1:      dec %ecx
+        jnz 1b
+\name\()_end:
+        nop
+        .endm
+
+_start:
+        xor %ebp, %ebp
+        sub $64, %rsp
+        call outer
+named behind_good_3
+        call circle
+named behind_circle_1
+        mov %rsp, %rbx
+        mov $0x10000, %esp              /* nothing is there */
+        mov %rsp, %rbp
+        spin unmapped
+        mov $-0x20000000000, %rsp       /* the kernel's, for it has its IDT */
+        mov %rsp, %rbp
+        spin kernels
+        mov %rbx, %rsp
+        lea 1(%rsp), %rbp
+        spin odd
+        quit
+
+outer:
+        enter
+        call middle
+named behind_good_2
+        leave
+        ret
+
+middle:
+        enter
+        call inner
+named behind_good_1
+        leave
+        ret
+
+inner:
+        enter
+        spin good
+        leave
+        ret
+
+/* A frame whose caller is itself */
+circle:
+        push %rsp
+        mov %rsp, %rbp
+        mov %rbp, (%rbp)
+        spin circular
+        pop %rbp
+        ret

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Profiles that are taken from outside of the guest, as perf shows them."""
+
+import collections
+import itertools
+import lzma
+import math
+import os
+import re
+import subprocess
+
+from harness import (ARCH, BUILD, expectations, require, require_equal,
+                     scenario_of, symbols)
+from machines import GENOA, POWER8, POWER10, SMP, UP
+from test_lifecycle import adds
+from test_sampling import ADDRESSES, PINNED, Mixed, addresses, check_loop
+
+
+def perf(*words):
+    """What perf prints on the host, without settings of the user's."""
+    environment = {**os.environ, 'PERF_CONFIG': '/dev/null',
+                   'PERF_BUILDID_DIR': '/nonexistent'}
+    return subprocess.run(['perf', *map(str, words)], env=environment,
+                          check=True, text=True, capture_output=True).stdout
+
+
+class Profile:
+    """A profile of a guest that is under way."""
+
+    def __init__(self, monitor, directory, **properties):
+        self.monitor = monitor
+        self.path = directory / 'guest.perf.data'
+        monitor.command('object-add', **{
+            'qom-type': 'pmu-profile', 'id': 'p0', 'file': str(self.path),
+            **properties})
+
+    def end(self):
+        """All that it has sampled is in the file then, and nothing is lost."""
+        lost = self.monitor.command('qom-get', path='/objects/p0',
+                                    property='lost')
+        self.monitor.command('object-del', id='p0')
+        require_equal(lost, 0, 'lost samples')
+        return self
+
+    def script(self, fields, *words):
+        return perf('script', '-i', self.path, '-F', fields, *words)
+
+
+def profiled(start, directory, machine, job, programs, properties, extra=(),
+             files=()):
+    """Profile a job up to its line `@@@ end`; the profile, and the lines."""
+    guest = start(machine, f'''
+. /tests/guest.sh
+guest_setup
+{job}
+''', programs, [*adds(), *files], monitored=True, extra=list(extra))
+    lines = guest.lines_until('@@@ ready')
+    if callable(properties):
+        properties = properties(lines)
+    profile = Profile(guest.monitor, directory, **properties)
+    guest.go()
+    lines += guest.lines_until('@@@ end')
+    profile.end()
+    lines += guest.rest()
+    return profile, lines
+
+
+#
+# Where samples are
+#
+
+def contains(whole, part):
+    """Whether a list is in another, without anything between."""
+    return any(whole[start:start + len(part)] == part
+               for start, first in enumerate(whole) if first == part[0])
+
+
+@scenario_of(UP, GENOA, POWER8, POWER10)
+def profile_of_mixed(start, directory, machine):
+    """Every sample is of the very instruction, whatever that does."""
+    period = 7
+    profile, _ = profiled(start, directory, machine, '''
+wait_for_test
+mixed
+echo @@@ end''', ['mixed'], {'modes': 'u', 'period': period})
+    got = [int(ip, 16) for ip in
+           re.findall(r'^\s*([0-9a-f]+)', profile.script('ip'), re.M)]
+    mixed = Mixed()
+    total = expectations('mixed')['instructions']
+
+    def expected(first):
+        return [mixed(nth) for nth in range(first, total, period)]
+
+    # The counter was somewhere in its period when the program began.
+    require(any(contains(got, expected(first)) for first in range(period)),
+            f'among {len(got)} samples there are not {total // period} of the '
+            f'program, {period} instructions from one to the next')
+
+
+def longest_run(profile, program):
+    """Samples in a row that are of one process, and of a program.
+
+    Other programs are at the same addresses, but at others, too.
+    """
+    names = symbols(program)
+    found = re.findall(r'(\d+) +([0-9a-f]+)', profile.script('pid,ip'))
+    runs = []
+    for _, run in itertools.groupby(found, key=lambda sample: sample[0]):
+        run = [int(ip, 16) for _, ip in run]
+        if all(names['_start'] <= ip < names['_end'] for ip in run):
+            runs.append(run)
+    return max(runs, key=len, default=[])
+
+
+@scenario_of(SMP)
+def profile_beside_perf(start, directory, machine):
+    """The same program from inside and from outside, at the same time."""
+    period = 10007
+    profile, lines = profiled(start, directory, machine, f'''
+wait_for_test
+{PINNED} -e instructions:u -c {period} loop
+echo @@@ end
+{ADDRESSES}''', ['loop'], {'modes': 'u', 'period': period})
+    printed = '\n'.join(lines[lines.index('@@@ end') + 1:])
+    check_loop(printed, period)
+    got = longest_run(profile, 'loop')
+    total = expectations('loop')['instructions']
+    require(len(got) in (total // period, total // period + 1),
+            f'{len(got)} samples, not {total // period}')
+    # Both have as many of each instruction: they differ by where they began.
+    inside = addresses(printed)
+    for address in set(got):
+        few = abs(got.count(address) - inside.count(address))
+        require(few <= 2, f'{got.count(address)} samples are at {address:#x} '
+                f'outside, and {inside.count(address)} inside')
+
+
+#
+# Who called what
+#
+
+def chains(profile):
+    """Of each sample, its address and those of its callers."""
+    return [tuple(int(line.split()[0], 16) for line in group.splitlines())
+            for group in re.split(r'\n\s*\n', profile.script('ip').strip())]
+
+
+# Power's link register counts as a caller, whatever it holds: where a function
+# that has no frame was called from.  After `good` it says nothing more.
+CHAINS = {
+    'good': ['good_1', 'good_2', 'good_3'],
+    'circular': ['circle_1'],
+    'unmapped': [],
+    'kernels': [],
+    'odd': [],
+}
+
+
+@scenario_of(UP, GENOA, POWER8, POWER10)
+def profile_of_chain(start, directory, machine):
+    """Callchains by frame pointers, and what is made of those that are bad."""
+    profile, _ = profiled(start, directory, machine, '''
+wait_for_test
+chain
+echo @@@ end''', ['chain'], {'modes': 'u', 'period': 50021, 'callchain': 9})
+    names = symbols('chain')
+    found = chains(profile)
+    for loop, callers in CHAINS.items():
+        got = {chain[1:] for chain in found
+               if names[loop] <= chain[0] < names[f'{loop}_end']}
+        want = tuple(names[f'expect_behind_{caller}'] for caller in callers)
+        require_equal(got, {want}, f'callers of the loop {loop}')
+
+
+@scenario_of(UP)
+def profile_of_short_chains(start, directory, machine):
+    """No more callers than were asked for, the innermost."""
+    profile, _ = profiled(start, directory, machine, '''
+wait_for_test
+chain
+echo @@@ end''', ['chain'], {'modes': 'u', 'period': 50021, 'callchain': 2})
+    names = symbols('chain')
+    got = {chain[1:] for chain in chains(profile)
+           if names['good'] <= chain[0] < names['good_end']}
+    require_equal(got, {(names['expect_behind_good_1'],
+                         names['expect_behind_good_2'])}, 'callers')
+
+
+#
+# The kernel
+#
+
+# On x86 the guest tells of its kernel, once it has loaded a module for that.
+TELL = 'insmod /qemu_fw_cfg.ko'
+PERIOD_OF_KERNEL = 2003
+USER = '(user)'
+
+# On Power, Linux freezes its counters from an overflow until it takes the
+# interrupt: where interrupts are off, it misses what happens, and where they
+# are on again it has too many samples.  Only outside are shares as they should
+# be, and of those inside only the largest says anything.
+HOTTEST = 1 if ARCH == 'ppc64' else 5
+
+# First from inside: there, perf's interrupts are counted, too, which makes
+# more samples but leaves the shares.  The functions with the most samples are
+# printed as kallsyms has them, with those behind: a function ends where the
+# next begins.
+SYSCALLS = f'''
+{TELL if ARCH == 'x86_64' else ':'}
+echo "@@@ notes $(od -An -v -tx1 /sys/kernel/notes | tr -d ' \\n')"
+echo "@@@ text $(grep -w _stext /proc/kallsyms)"
+perf record -q -m 16M -o /tmp/data -e instructions:k \
+    -c {PERIOD_OF_KERNEL} syscalls
+grep -E '^[0-9a-f]+ [tTwW] ' /proc/kallsyms | sort > /tmp/symbols
+perf script -i /tmp/data -F ip,sym | awk '{{ n[$2]++ }}
+    END {{ for (s in n) print n[s], s }}' | sort -nr > /tmp/found
+while read -r n name; do
+    echo "@@@ inside $n $name"
+done < /tmp/found
+head -n {HOTTEST} /tmp/found | while read -r n name; do
+    grep -A 9 -w "$name" /tmp/symbols
+done
+wait_for_test
+syscalls
+echo @@@ end
+'''
+
+
+def values_of(lines, key):
+    """What the guest has said behind a word, each time."""
+    return [line.split(' ', 2)[2] for line in lines
+            if line.startswith(f'@@@ {key} ')]
+
+
+def build_id_of(lines):
+    """Of the kernel: behind the header of an ELF note of GNU's, of type 3."""
+    notes, = values_of(lines, 'notes')
+    return re.search('14000000' '03000000' '474e5500' '([0-9a-f]{40})',
+                     notes).group(1)
+
+
+def text_of(lines):
+    """Where the kernel is."""
+    text, = values_of(lines, 'text')
+    return int(text.split()[0], 16)
+
+
+def kernel_properties(lines):
+    """On Power, the user says which kernel the guest runs."""
+    properties = {'period': PERIOD_OF_KERNEL}
+    if ARCH == 'ppc64':
+        properties.update({'kernel-text': text_of(lines),
+                           'build-id': build_id_of(lines)})
+    return properties
+
+
+def inside_shares(lines):
+    """Of each function of the kernel, the samples that perf record has."""
+    return collections.Counter({
+        name: int(number) for number, name in
+        (words.split() for words in values_of(lines, 'inside'))})
+
+
+def known_symbols(lines):
+    """The kernel's, as far as the guest has printed them: address and name."""
+    found = re.findall(r'^([0-9a-f]{16}) [tTwW] (\S+)$',
+                       '\n'.join([*values_of(lines, 'text'), *lines]), re.M)
+    return [(int(address, 16), name) for address, name in found]
+
+
+def outside_samples(profile, known, directory):
+    """Of each process, the functions of its samples in the kernel."""
+    kallsyms = directory / 'kallsyms'
+    kallsyms.write_text(''.join(f'{address:016x} T {name}\n'
+                                for address, name in known))
+    samples = collections.defaultdict(collections.Counter)
+    for pid, ip, name in re.findall(
+            r'(\d+) +([0-9a-f]+) (\S+)',
+            profile.script('pid,ip,sym', '--kallsyms', kallsyms)):
+        samples[pid][name if int(ip, 16) >> 63 else USER] += 1
+    return samples
+
+
+def aliases(known, name):
+    """All names of a function; perf takes any of them."""
+    here = {address for address, other in known if other == name}
+    return {other for address, other in known if address in here}
+
+
+def modules(directory):
+    """What the guest has to load."""
+    if ARCH != 'x86_64':
+        return []
+    packed, = (BUILD / 'download' / 'guest-x86_64').glob(
+        'lib/modules/*/kernel/drivers/firmware/qemu_fw_cfg.ko.xz')
+    module = directory / 'qemu_fw_cfg.ko'
+    module.write_bytes(lzma.decompress(packed.read_bytes()))
+    return [(module, '/qemu_fw_cfg.ko')]
+
+
+@scenario_of(UP, GENOA, POWER8, POWER10)
+def profile_of_kernel(start, directory, machine):
+    """Symbols of the guest's kernel, wherever that is; one pid a process."""
+    extra = ['-device', 'vmcoreinfo'] if ARCH == 'x86_64' else []
+    profile, lines = profiled(
+        start, directory, machine, SYSCALLS, ['syscalls'], kernel_properties,
+        extra, modules(directory))
+    require_equal(perf('buildid-list', '-i', profile.path).split()[0],
+                  build_id_of(lines), 'the build id')
+    maps = profile.script('ip', '--show-mmap-events')
+    require(f'[{text_of(lines):#x}(' in maps
+            and '[kernel.kallsyms]_stext' in maps, 'no map of the kernel')
+
+    known = known_symbols(lines)
+    inside = inside_shares(lines)
+    outside = max(outside_samples(profile, known, directory).values(),
+                  key=lambda samples: samples.total())
+    # The program's own instructions, of which there are few.
+    require(outside.pop(USER, 0), 'the kernel is a process of its own')
+    for name, number in inside.most_common(HOTTEST):
+        share = number / inside.total()
+        other = (sum(outside[alias] for alias in aliases(known, name))
+                 / outside.total())
+        # Both are estimates; five times what such a difference is in the mean.
+        allowed = 5 * math.sqrt(share * (1 - share)
+                                * (1 / inside.total() + 1 / outside.total()))
+        agree = other if ARCH == 'ppc64' else abs(share - other) <= allowed
+        require(agree, f'{name} has {share:.1%} of the samples inside, and '
+                f'{other:.1%} outside')

@@ -1144,6 +1144,37 @@ static void test_pending_vector(void)
     stop(&m);
 }
 
+/*
+ * The kernel counts what QEMU knows no name of, and says nothing of overflows
+ * and interrupts.
+ */
+static void test_shown_kvm(void)
+{
+    Machine m = x86_start_version(2);
+    g_autofree char *table = NULL;
+    QDict *cpu, *pmu, *c;
+
+    g_strfreev(qtest_command(m.qts, 1, "vpmu_kvm %u %u", m.cpu, NR_FIXED));
+    start_gp(&m, 0, face->unknown | EVTSEL_ALL);
+    cpu = query_cpu(&m);
+    pmu = qdict_get_qdict(cpu, "pmu");
+    g_assert_cmpstr(qdict_get_str(cpu, "engine"), ==, "kvm");
+    g_assert_false(qdict_haskey(pmu, "pending"));
+    g_assert_false(qdict_haskey(pmu, "interrupts"));
+    assert_words(pmu, "hidden", "");
+    qobject_unref(cpu);
+    c = query_counter(&m, 0);
+    g_assert_true(qdict_get_bool(c, "running"));
+    g_assert_false(qdict_haskey(c, "event"));
+    g_assert_false(qdict_haskey(c, "overflows"));
+    assert_words(c, "stopped-by", "");
+    qobject_unref(c);
+    table = qtest_hmp(m.qts, "info pmu");
+    g_assert_nonnull(strstr(table, "unknown "));
+    g_assert_nonnull(strstr(table, " -\r\n"));
+    stop(&m);
+}
+
 static void add_registers(void)
 {
     unsigned i;
@@ -1207,6 +1238,7 @@ static void add_cases(void)
     add("monitor/stopped-fixed", test_stopped_fixed);
     add("monitor/conditions", test_shown_conditions);
     add("monitor/pending-vector", test_pending_vector);
+    add("monitor/kvm", test_shown_kvm);
     add_kvm();
 }
 

@@ -9,9 +9,11 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include "qapi/error.h"
+#include "qapi/qapi-events-pmu-monitor.h"
 #include "qemu/error-report.h"
 #include "qemu/timer.h"
 #include "hw/pmu/pmu-host.h"
+#include "hw/pmu/pmu-monitor.h"
 #include "trace.h"
 
 #define PERIOD_MS 1000
@@ -70,6 +72,7 @@ typedef struct Reading {
  * @warned_at: when the user was last told of a loss, in ms; 0 if never
  * @lost: as in PmuHostReport
  * @losses: as in PmuHostReport
+ * @last_loss_ms: as in PmuHostReport
  */
 struct PmuHost {
     CPUState *cpu;
@@ -83,6 +86,7 @@ struct PmuHost {
     int64_t warned_at;
     uint64_t lost;
     uint64_t losses;
+    int64_t last_loss_ms;
 };
 
 /*
@@ -172,6 +176,7 @@ void pmu_host_report(PmuHost *host, PmuHostReport *report)
     }
     report->lost = host->lost;
     report->losses = host->losses;
+    report->last_loss_ms = host->last_loss_ms;
 }
 
 /*
@@ -239,16 +244,26 @@ static void warn(PmuHost *host)
                  "counters.\n");
 }
 
+static void emit_lost(const PmuHost *host)
+{
+    g_autoptr(strList) lost = pmu_counter_names(host->cpu, host->lost);
+
+    qapi_event_send_pmu_lost(host->cpu->cpu_index, lost, host->losses);
+}
+
 static void judge(PmuHost *host)
 {
-    uint64_t lost = read_counters(host);
+    const uint64_t before = host->lost;
 
-    if (lost & ~host->lost) {
+    host->lost = read_counters(host);
+    if (host->lost & ~before) {
         host->losses++;
-        host->lost = lost;
+        host->last_loss_ms = qemu_clock_get_ms(QEMU_CLOCK_HOST);
         warn(host);
     }
-    host->lost = lost;
+    if (host->lost != before) {
+        emit_lost(host);
+    }
 }
 
 /* How long a vCPU's thread has been in its guest; 0 if /proc does not tell. */

@@ -19,6 +19,7 @@
  * @minus: tallies that are subtracted (inverted thresholds)
  * @owed: events of @minus that have had no cycle yet, and take one to come
  * @value: the value at the last fold, below 2^width
+ * @overflows: how often it had overflowed by then
  * @running: counts now
  * @alert: its overflow must be noticed at once, not at the next fold
  */
@@ -29,6 +30,7 @@ typedef struct PmuCounter {
     PmuTallies minus;
     uint64_t owed;
     uint64_t value;
+    uint64_t overflows;
     bool running;
     bool alert;
 } PmuCounter;
@@ -48,6 +50,7 @@ typedef struct PmuCounter {
  * @recent: how much they have grown of late, as a guess at how they will
  * @wanted: tallies that some running counter reads
  * @budgets: how far they may grow, as last told to the engine
+ * @folds: how many there have been
  * @depth: nesting of pmu_begin()
  */
 struct Pmu {
@@ -64,6 +67,7 @@ struct Pmu {
     uint64_t recent[PMU_TALLY__MAX][PMU_MAX_MODES];
     PmuTallies wanted;
     PmuBudgets budgets;
+    uint64_t folds;
     unsigned depth;
 };
 

@@ -273,7 +273,7 @@ PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
     r.observer = g_new0(PmuObserver, 1);
     r.observer->cpu = cpu;
     r.observer->config = *config;
-    run_on_cpu(cpu, begin_on_cpu, RUN_ON_CPU_HOST_PTR(&r));
+    pmu_guest_run(cpu, begin_on_cpu, &r);
     if (!r.done) {
         error_setg(errp, "vCPU %d has %u observers, and no room for more",
                    cpu->cpu_index, PMU_MAX_OBSERVERS);
@@ -285,7 +285,7 @@ PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
 void pmu_observer_free(PmuObserver *o)
 {
     if (o) {
-        run_on_cpu(o->cpu, end_on_cpu, RUN_ON_CPU_HOST_PTR(o));
+        pmu_guest_run(o->cpu, end_on_cpu, o);
         g_free(o);
     }
 }

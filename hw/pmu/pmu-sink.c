@@ -34,7 +34,7 @@
  * @writer: the thread that writes
  * @closing: it is to end
  * @fail: tells the owner that nothing more can be written
- * @error: the errno of that
+ * @error: the errno of that, negative
  */
 struct PmuSink {
     const PmuSinkOps *ops;
@@ -72,7 +72,7 @@ static bool wait_for_room(PmuSink *sink, int *waited_ms)
     return *waited_ms < PATIENCE_MS;
 }
 
-/* Returns: 0, or an errno. */
+/* Returns: 0, or a negative errno. */
 static int write_whole(PmuSink *sink, const GByteArray *bytes)
 {
     size_t done = 0;
@@ -85,10 +85,10 @@ static int write_whole(PmuSink *sink, const GByteArray *bytes)
             done += n;
         } else if (errno == EAGAIN) {
             if (!wait_for_room(sink, &waited_ms)) {
-                return ETIMEDOUT;
+                return -ETIMEDOUT;
             }
         } else if (errno != EINTR) {
-            return errno;
+            return -errno;
         }
     }
     return 0;
@@ -137,8 +137,8 @@ static void tell_failure(void *opaque)
     PmuSink *sink = opaque;
     Error *err = NULL;
 
-    error_setg_errno(&err, sink->error, "The profile cannot be written");
-    sink->ops->failed(sink->opaque, err, sink->error == EPIPE);
+    error_setg_errno(&err, -sink->error, "The profile cannot be written");
+    sink->ops->failed(sink->opaque, err, sink->error == -EPIPE);
 }
 
 static void end_writer(PmuSink *sink)

@@ -162,13 +162,25 @@ static uint64_t take_growth(const Pmu *pmu, PmuCounter *c)
     return plus > gone ? plus - gone : 0;
 }
 
-/* Returns whether the counter overflowed. */
-static bool counter_advance(PmuCounter *c, uint64_t by)
+/* How often a counter overflows on its way: once, and then in each round. */
+static uint64_t overflows_within(const PmuCounter *c, uint64_t by)
 {
     uint64_t distance = counter_distance(c);
 
+    if (distance == 0 || by < distance) {
+        return 0;
+    }
+    return 1 + (c->shape.width < 64 ? (by - distance) >> c->shape.width : 0);
+}
+
+/* Returns whether the counter overflowed. */
+static bool counter_advance(PmuCounter *c, uint64_t by)
+{
+    uint64_t overflows = overflows_within(c, by);
+
+    c->overflows += overflows;
     c->value = (c->value + by) & counter_mask(c);
-    return distance != 0 && by >= distance;
+    return overflows;
 }
 
 static void take_snapshot(Pmu *pmu, PmuTallies tallies)
@@ -237,6 +249,7 @@ void pmu_begin(Pmu *pmu)
     if (pmu->depth++ > 0) {
         return;
     }
+    pmu->folds++;
     sync_engine(pmu);
     overflowed = advance_counters(pmu);
     if (overflowed & pmu->freeze_by) {
@@ -494,13 +507,19 @@ uint64_t pmu_read(Pmu *pmu, unsigned counter)
     return counter_at(pmu, counter)->value;
 }
 
-uint64_t pmu_peek(const Pmu *pmu, unsigned counter)
+/* The counter as a fold would leave it. */
+static PmuCounter counter_now(const Pmu *pmu, unsigned counter)
 {
     PmuCounter c = *counter_at(pmu, counter);
 
     sync_engine(pmu);
     counter_advance(&c, take_growth(pmu, &c));
-    return c.value;
+    return c;
+}
+
+uint64_t pmu_peek(const Pmu *pmu, unsigned counter)
+{
+    return counter_now(pmu, counter).value;
 }
 
 void pmu_write(Pmu *pmu, unsigned counter, uint64_t value)
@@ -518,11 +537,24 @@ bool pmu_is_running(const Pmu *pmu, unsigned counter)
 
 uint64_t pmu_distance(const Pmu *pmu, unsigned counter)
 {
-    PmuCounter c = *counter_at(pmu, counter);
+    const PmuCounter c = counter_now(pmu, counter);
 
-    sync_engine(pmu);
-    counter_advance(&c, take_growth(pmu, &c));
     return counter_distance(&c) ?: UINT64_MAX;
+}
+
+uint64_t pmu_overflows(const Pmu *pmu, unsigned counter)
+{
+    return counter_now(pmu, counter).overflows;
+}
+
+uint64_t pmu_folds(const Pmu *pmu)
+{
+    return pmu->folds;
+}
+
+unsigned pmu_width(const Pmu *pmu, unsigned counter)
+{
+    return counter_at(pmu, counter)->shape.width;
 }
 
 void pmu_set_shape(Pmu *pmu, unsigned counter, PmuCounterShape shape)
@@ -547,7 +579,7 @@ void pmu_reset(Pmu *pmu)
     for (i = 0; i < pmu->nr_counters; i++) {
         PmuCounter *c = &pmu->counters[i];
 
-        *c = (PmuCounter) { .shape = c->shape };
+        *c = (PmuCounter) { .shape = c->shape, .overflows = c->overflows };
     }
     pmu->freeze = 0;
     pmu->freeze_by = 0;

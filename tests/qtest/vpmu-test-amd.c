@@ -537,6 +537,61 @@ static const Refusal refusals[] = {
       "AMD" },
 };
 
+/*
+ * What the monitor shows
+ */
+
+static void test_stopped(void)
+{
+    Machine m = x86_start(AMD);
+
+    assert_stopped_by(&m, 0, "EN");
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL | HOST_ONLY);
+    assert_stopped_by(&m, 0, "EFER.SVME");
+    write_efer(&m, EFER_SVME);
+    assert_stopped_by(&m, 0, "");
+    face->stop(&m);
+    assert_stopped_by(&m, 0, "GLOBAL_CTRL");
+    stop(&m);
+}
+
+/* Events of more than 8 bits, as perf has them. */
+static void test_shown_code(void)
+{
+    Machine m = x86_start(AMD);
+    QDict *c;
+
+    start_gp(&m, 0, 1ull << 32 | 0x0120 | EVTSEL_ALL);
+    c = query_counter(&m, 0);
+    g_assert_cmpstr(qdict_get_str(c, "event"), ==, "ref-cycles");
+    g_assert_cmphex(get_uint(c, "code"), ==, 1ull << 32 | 0x0120);
+    qobject_unref(c);
+    stop(&m);
+}
+
+static const struct Kind {
+    const char *cpu, *kind, *counter_name;
+} kinds[] = {
+    { "EPYC-Milan-v1,pmu=on", "amd-perfctr-core", "PERF_CTR0" },
+    { "Opteron_G3-v1,pmu=on", "amd-perfctr", "PERF_LEGACY_CTR0" },
+};
+
+static void test_kinds(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        Machine m = x86_start(kinds[i].cpu);
+        QDict *cpu = query_cpu(&m), *c = query_counter(&m, 0);
+
+        g_assert_cmpstr(qdict_get_str(qdict_get_qdict(cpu, "pmu"), "kind"),
+                        ==, kinds[i].kind);
+        g_assert_cmpstr(qdict_get_str(c, "register"), ==,
+                        kinds[i].counter_name);
+        qobject_unref(cpu);
+        qobject_unref(c);
+        stop(&m);
+    }
+}
+
 static void face_hotplug(Machine *m)
 {
     qtest_qmp_device_add(m->qts, MODEL "-x86_64-cpu", "late",
@@ -592,6 +647,9 @@ static void add_cases(void)
     add("count/host-and-guest", test_host_and_guest);
     add("count/svme-changes", test_svme_changes);
     add("count/older-events", test_older_events);
+    add("monitor/stopped", test_stopped);
+    add("monitor/code", test_shown_code);
+    add("monitor/kinds", test_kinds);
     add("status/overflow", test_status);
     add("status/set", test_status_set);
 }
@@ -618,6 +676,19 @@ const X86Face amd_face = {
         .cycles = EVENT_CYCLES,
         .unknown = EVENT_MISSES,
         .unknown_message = "event 0xc3, unit mask 0x00",
+        .kind = "amd-perfmon-v2",
+        .vendor = "amd",
+        .nr_shown = NR_CORE,
+        .counter_name = "PERF_CTR0",
+        .shown_insns = EVENT_INSNS,
+        .shown_modes = {
+            "user guest-user smm-user guest-smm-user",
+            "kernel guest-kernel smm guest-smm",
+            "kernel user guest-kernel guest-user smm smm-user guest-smm "
+            "guest-smm-user",
+            "",
+        },
+        .shown_pending = "nmi",
         .event_tables = event_tables,
         .nr_event_tables = G_N_ELEMENTS(event_tables),
         .states = states,

@@ -1068,6 +1068,82 @@ static void face_rearm(Machine *m)
     face_start(m);
 }
 
+/*
+ * What the monitor shows
+ */
+
+/* Each in turn keeps a counter from counting. */
+static void test_stopped_gp(void)
+{
+    Machine m = x86_start_version(4);
+
+    assert_stopped_by(&m, 0, "EN");
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_USR);
+    assert_stopped_by(&m, 0, "");
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_GP(1));
+    assert_stopped_by(&m, 0, "GLOBAL_CTRL");
+    wrmsr(&m, MSR_STATUS_SET, STATUS_CTR_FRZ);
+    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS);
+    assert_stopped_by(&m, 0, "EN GLOBAL_CTRL CTR_FRZ");
+    wrmsr(&m, MSR_STATUS_RESET, STATUS_CTR_FRZ);
+    face_start(&m);
+    start_gp(&m, 0, EVENT_INSNS);
+    assert_stopped_by(&m, 0, "modes");
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);
+    start_gp(&m, 0, EVENT_INSNS | EVTSEL_USR);
+    assert_stopped_by(&m, 0, "FREEZE_WHILE_SMM");
+    stop(&m);
+}
+
+static void test_stopped_fixed(void)
+{
+    Machine m = x86_start_version(2);
+
+    assert_stopped_by(&m, NR_GP, "FIXED_CTR_CTRL GLOBAL_CTRL");
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_USR));
+    assert_stopped_by(&m, NR_GP, "GLOBAL_CTRL");
+    face_start(&m);
+    assert_stopped_by(&m, NR_GP, "");
+    stop(&m);
+}
+
+/* What is asked for besides the event. */
+static void test_shown_conditions(void)
+{
+    Machine m = x86_start_version(2);
+    g_autofree char *table = NULL;
+    QDict *c;
+
+    start_gp(&m, 0, 0x1cb | EVTSEL_ALL | EVTSEL_EDGE | EVTSEL_INV
+                    | EVTSEL_CMASK(3));
+    c = query_counter(&m, 0);
+    g_assert_cmpstr(qdict_get_str(c, "event"), ==, "interrupts");
+    g_assert_cmphex(get_uint(c, "code"), ==, 0x1cb);
+    g_assert_cmpint(get_uint(c, "threshold"), ==, 3);
+    g_assert_true(qdict_get_bool(c, "invert"));
+    g_assert_true(qdict_get_bool(c, "edge"));
+    qobject_unref(c);
+    table = qtest_hmp(m.qts, "info pmu");
+    g_assert_nonnull(strstr(table,
+                            "code 0x1cb fewer than 3 a cycle edges\r\n"));
+    stop(&m);
+}
+
+/* By the vector of the local APIC's entry, until the CPU takes it. */
+static void test_pending_vector(void)
+{
+    Machine m = x86_start_version(2);
+    QDict *cpu;
+
+    set_lvt(&m, VECTOR);
+    arm_gp(&m, 0, 10, EVTSEL_INT);
+    count(&m, PMU_TALLY_INSNS, USER, 10);
+    cpu = query_cpu(&m);
+    assert_words(qdict_get_qdict(cpu, "pmu"), "pending", "local-apic");
+    qobject_unref(cpu);
+    stop(&m);
+}
+
 static void add_registers(void)
 {
     unsigned i;
@@ -1127,6 +1203,10 @@ static void add_cases(void)
     add_registers();
     add_counting();
     add_overflow();
+    add("monitor/stopped-gp", test_stopped_gp);
+    add("monitor/stopped-fixed", test_stopped_fixed);
+    add("monitor/conditions", test_shown_conditions);
+    add("monitor/pending-vector", test_pending_vector);
     add_kvm();
 }
 
@@ -1152,6 +1232,19 @@ const X86Face intel_face = {
         .cycles = EVENT_CYCLES,
         .unknown = 0x412e,
         .unknown_message = "event 0x2e, unit mask 0x41",
+        .kind = "intel-v2",
+        .vendor = "intel",
+        .nr_shown = NR_GP + NR_FIXED,
+        .counter_name = "IA32_PMC0",
+        .shown_insns = EVENT_INSNS,
+        .shown_modes = {
+            "user guest-user smm-user guest-smm-user",
+            "kernel guest-kernel smm guest-smm",
+            "kernel user guest-kernel guest-user smm smm-user guest-smm "
+            "guest-smm-user",
+            "",
+        },
+        .shown_pending = "nmi",
         .event_tables = event_tables,
         .nr_event_tables = G_N_ELEMENTS(event_tables),
         .states = states,

@@ -1599,6 +1599,100 @@ static void face_rearm(Machine *m)
                         | MMCR0_PMAE);
 }
 
+/*
+ * What the monitor shows
+ */
+
+/* What is set, and what is said against a counter for that. */
+static const struct Stopped {
+    uint64_t mmcr0;
+    unsigned mmcr2; /* bits of the counter's field, from the left */
+    unsigned pmc;
+    bool pmm, wait;
+    const char *by;
+} stopped[] = {
+    { 0, 0, 1, .by = "" },
+    { 0, 0, 5, .by = "" },
+    { MMCR0_FC, 0, 1, .by = "FC" },
+    { MMCR0_FCS | MMCR0_FCP | MMCR0_FCH, 0, 6, .by = "FCS FCP FCH" },
+    { MMCR0_FCP | MMCR0_FCPC, 0, 1, .by = "FCP" },
+    { MMCR0_FCPC, 0, 1, .by = "FCPC" },
+    { MMCR0_FCM1 | MMCR0_FCM0, 0, 1, .pmm = true, .by = "FCM1" },
+    { MMCR0_FCM1 | MMCR0_FCM0, 0, 1, .by = "FCM0" },
+    { MMCR0_TRIGGER, 0, 1, .by = "" },
+    { MMCR0_TRIGGER, 0, 2, .by = "TRIGGER" },
+    { MMCR0_FC14 | MMCR0_FC56, 0, 4, .by = "FC1-4" },
+    { MMCR0_FC14 | MMCR0_FC56, 0, 5, .by = "FC5-6" },
+    { MMCR0_FC14WAIT, 0, 1, .by = "" },
+    { MMCR0_FC14WAIT, 0, 1, .wait = true, .by = "FC1-4WAIT" },
+    { 0, 0, 1, .wait = true, .by = "" },
+    { 0, 0, 5, .wait = true, .by = "run-latch" },
+    { MMCR0_CC56RUN, 0, 5, .wait = true, .by = "" },
+    { 0, 1 << FCNS | 1 << FCNP0 | 1 << FCNP1 | 1 << FCNH, 3,
+      .by = "FC3S FC3P0 FC3P1 FC3H" },
+    { 0, 1 << FCNM1 | 1 << FCNM0, 6, .pmm = true, .by = "FC6M1" },
+    { 0, 1 << FCNM1 | 1 << FCNM0, 1, .by = "FC1M0" },
+    { 0, 1 << FCNWAIT, 2, .by = "" },
+    { 0, 1 << FCNWAIT, 2, .wait = true, .by = "FC2WAIT" },
+    { MMCR0_FC | MMCR0_PMCC(3), 1 << FCNS, 5, .by = "" },
+    { MMCR0_PMCC(3), 0, 5, .wait = true, .by = "run-latch" },
+};
+
+static void check_stopped(Machine *m, const struct Stopped *s)
+{
+    uint64_t mmcr2 = 0;
+
+    for (unsigned n = FCNS; n <= FCNH; n++) {
+        mmcr2 |= s->mmcr2 & 1 << n ? MMCR2_FIELD(n, s->pmc) : 0;
+    }
+    g_test_message("MMCR0 0x%" PRIx64 ", MMCR2 0x%" PRIx64, s->mmcr0, mmcr2);
+    set_mode(m, MODE_PRIVILEGED, s->pmm);
+    set_run(m, !s->wait);
+    mtspr(m, SPR_MMCR0, s->mmcr0);
+    mtspr(m, SPR_MMCR2, mmcr2);
+    assert_stopped_by(m, s->pmc - 1, s->by);
+}
+
+static void test_stopped(void)
+{
+    Machine m = ppc_start(CPU);
+
+    for (unsigned pmc = 1; pmc <= 4; pmc++) {
+        select_event(&m, pmc, 0x02);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(stopped); i++) {
+        check_stopped(&m, &stopped[i]);
+    }
+    stop(&m);
+}
+
+/* An event that is counted only while the run latch is set. */
+static void test_stopped_by_latch(void)
+{
+    Machine m = ppc_start(CPU);
+
+    select_event(&m, 2, 0x200f4);
+    mtspr(&m, SPR_MMCR0, 0);
+    assert_stopped_by(&m, 1, "");
+    set_run(&m, false);
+    assert_stopped_by(&m, 1, "run-latch");
+    stop(&m);
+}
+
+static void test_pending_branch(void)
+{
+    Machine m = ppc_start(CPU);
+    QDict *cpu;
+
+    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    mtspr(&m, SPR_MMCR0, MMCR0_EBE | MMCR0_PMAO);
+    cpu = query_cpu(&m);
+    assert_words(qdict_get_qdict(cpu, "pmu"), "pending",
+                 "event-based-branch");
+    qobject_unref(cpu);
+    stop(&m);
+}
+
 static void add_registers(void)
 {
     static const char *const machines[] = {
@@ -1669,6 +1763,9 @@ static void add_cases(void)
     add("perfmon/hcall", test_perfmon);
     add("perfmon/device-tree", test_device_tree);
     add("perfmon/pa-features", test_pa_features);
+    add("monitor/stopped", test_stopped);
+    add("monitor/stopped-by-latch", test_stopped_by_latch);
+    add("monitor/pending-branch", test_pending_branch);
     add("migration/pending", test_pending_migrates);
     add("migration/onto-counters", test_migration_onto_counters);
     add("reset-of-pending", test_reset_of_pending);
@@ -1689,6 +1786,18 @@ const Face ppc_face = {
     .cycles = 0x1e,
     .unknown = 0x100f8,
     .unknown_message = "event 0x100f8",
+    .kind = "power10",
+    .vendor = "ibm",
+    .nr_shown = NR_PMCS,
+    .counter_name = "PMC1",
+    .shown_insns = 0x10002,
+    .shown_modes = {
+        "problem hypervisor-problem",
+        "privileged hypervisor",
+        "problem privileged hypervisor-problem hypervisor",
+        "",
+    },
+    .shown_pending = "performance-monitor",
     .event_tables = event_tables,
     .nr_event_tables = G_N_ELEMENTS(event_tables),
     .states = states,

@@ -2,8 +2,8 @@
  * QTest of the virtual PMU: profiles, taken from outside the guest
  *
  * What is in a profile is tested by reading it with perf (tests/unit,
- * tests/guest/linux); here it is when samples are taken, how many there are, and
- * how a profile ends.
+ * tests/guest/linux); here it is when samples are taken, how many there are,
+ * and how a profile ends.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -45,7 +45,7 @@ static char *file_of(const Profiled *p, const char *name)
     return g_strdup_printf("%s/%s", p->dir, name);
 }
 
-/* An object, with the properties that JSON gives; NULL for its file's default. */
+/* An object, with the properties that JSON gives, and a file. */
 static QDict *object_with(const Profiled *p, const char *id, const char *json)
 {
     QDict *object = qobject_to(QDict, qobject_from_json(json, &error_abort));

@@ -887,6 +887,7 @@ static void add_face(const Face *of)
     add_counting();
     add_overflow();
     add_life();
+    add_monitor_cases();
     add_profile_cases();
     face->add_cases();
 }

@@ -2,6 +2,7 @@
  * QTest of the virtual PMU: between its parts
  *
  *   vpmu-test.c             cases that all architectures share, written once
+ *   vpmu-test-monitor.c     likewise, of what the monitor shows
  *   vpmu-test-x86.c         those that x86's vendors share
  *   vpmu-test-intel.c       Intel's face, and the cases of its own
  *   vpmu-test-amd.c         AMD's, likewise
@@ -20,6 +21,7 @@
 #define VPMU_TEST_H
 
 #include "libqtest.h"
+#include "qobject/qdict.h"
 #include "hw/pmu/pmu-engine.h"
 
 #define BIT64(n) (1ull << (n))
@@ -132,6 +134,14 @@ typedef struct Refusal {
  * @cycles: an event: cycles
  * @unknown: an event that is not counted
  * @unknown_message: part of what QEMU logs about it
+ * @kind: what query-pmu calls the PMU of @cpu
+ * @vendor: and whose it says that it is
+ * @nr_shown: how many counters it shows
+ * @counter_name: what it calls the first
+ * @shown_insns: what it says is the code of @insns on that
+ * @shown_modes: what it says of the modes of a counter of programs, of the
+ *               kernel, of both, and of neither
+ * @shown_pending: what it calls the interrupt
  * @event_tables: events of all models
  * @nr_event_tables: how many
  * @states: all registers that the PMU keeps
@@ -172,6 +182,12 @@ typedef struct Face {
     bool interrupts_again;
     uint64_t insns, cycles, unknown;
     const char *unknown_message;
+    const char *kind, *vendor;
+    unsigned nr_shown;
+    const char *counter_name;
+    uint64_t shown_insns;
+    const char *shown_modes[4];
+    const char *shown_pending;
     const EventTable *event_tables;
     unsigned nr_event_tables;
     const Kept *states;
@@ -300,6 +316,37 @@ void add_data(const char *path, const char *name, const void *data,
  * add_number - add a case that is one of several, given a number
  */
 void add_number(const char *path, unsigned n, void (*test)(const void *data));
+
+/**
+ * query_cpu - what the monitor says of a CPU; to be unreferenced
+ */
+QDict *query_cpu(Machine *m);
+
+/**
+ * query_counter - what it says of a counter, likewise
+ */
+QDict *query_counter(Machine *m, unsigned counter);
+
+/**
+ * get_uint - a number of 64 bits
+ */
+uint64_t get_uint(const QDict *dict, const char *key);
+
+/**
+ * assert_words - what a list of words holds
+ * @expected: the words, with a space between them
+ */
+void assert_words(const QDict *dict, const char *key, const char *expected);
+
+/**
+ * assert_stopped_by - what query-pmu says against a counter
+ */
+void assert_stopped_by(Machine *m, unsigned counter, const char *expected);
+
+/**
+ * add_monitor_cases - add those of what the monitor shows
+ */
+void add_monitor_cases(void);
 
 /**
  * add_profile_cases - add those about profiles, taken from outside

@@ -118,7 +118,33 @@ static void test_shares_after_a_change(Rig *rig)
     g_assert_cmpuint(most_before_a_fold(rig, 0xf0), ==, 1234567);
 }
 
-/* A fold that nobody needs costs nothing but time. */
+/* What grows side by side is folded a few times a period, not at each event. */
+static void reload_branches(Rig *rig, uint64_t counters G_GNUC_UNUSED)
+{
+    rig_arm(rig, 0, 20011);
+}
+
+static void test_few_folds(Rig *rig)
+{
+    static const PmuTally mix[] = {
+        PMU_TALLY_COND_TAKEN, PMU_TALLY_COND_NOT_TAKEN, PMU_TALLY_COND_TAKEN,
+        PMU_TALLY_CALLS, PMU_TALLY_COND_TAKEN, PMU_TALLY_RETURNS,
+    };
+    const unsigned periods = 20;
+    unsigned i;
+
+    rig->handler = reload_branches;
+    rig_start(rig, 0, PMU_EVENT_BRANCHES, ALL_MODES);
+    rig_arm(rig, 0, 20011);
+    for (i = 0; i < periods * 20011; i++) {
+        rig_count(rig, mix[i % G_N_ELEMENTS(mix)],
+                  i % 1000 < 300 ? KERNEL : USER, 1);
+    }
+    g_assert_cmpuint(rig->log->len, ==, periods);
+    /* Each fold leaves an eighth of the distance, or more as modes change. */
+    g_assert_cmpuint(rig->engine.plans, <, 24 * periods);
+}
+
 /* What goes by in one mode at a time is shared by none. */
 static void test_timed(Rig *rig)
 {
@@ -141,6 +167,7 @@ static void test_timed(Rig *rig)
     g_assert_cmpuint(rig->engine.plans, ==, plans + 1);
 }
 
+/* A fold that nobody needs costs nothing but time. */
 static void test_folding_early(Rig *rig)
 {
     unsigned i;
@@ -248,6 +275,7 @@ int main(int argc, char *argv[])
     rig_add("/pmu/engine/no-deadline", test_no_deadline_without_alert);
     rig_add("/pmu/engine/deadline-of-one-mode", test_deadline_of_one_mode);
     rig_add("/pmu/engine/shares", test_shares);
+    rig_add("/pmu/engine/few-folds", test_few_folds);
     rig_add("/pmu/engine/shares-after-a-change", test_shares_after_a_change);
     rig_add("/pmu/engine/timed", test_timed);
     rig_add("/pmu/engine/folding-early", test_folding_early);

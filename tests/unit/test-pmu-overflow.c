@@ -370,6 +370,55 @@ static void test_narrow(Rig *rig)
     rig_assert_value(rig, 0, 1);
 }
 
+/* Each is counted once, whoever notices it, and for good. */
+static void test_number(Rig *rig)
+{
+    rig_shape(rig, 1, 8, 0);
+    rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
+    rig_start(rig, 1, PMU_EVENT_INSNS, ALL_MODES);
+    rig_arm(rig, 0, 10);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 0), ==, 0);
+    rig_count(rig, PMU_TALLY_INSNS, USER, 3 * 256 + 255);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 0), ==, 1);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 1), ==, 3);
+    rig_count(rig, PMU_TALLY_INSNS, USER, 1);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 1), ==, 4);
+    pmu_fold(rig->pmu);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 1), ==, 4);
+    pmu_reset(rig->pmu);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 0), ==, 1);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 1), ==, 4);
+}
+
+static void test_number_of_64_bits(Rig *rig)
+{
+    rig_shape(rig, 0, 64, 0);
+    rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
+    rig_count(rig, PMU_TALLY_INSNS, USER, UINT64_MAX);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 0), ==, 0);
+    rig_write(rig, 0, UINT64_MAX);
+    rig_start(rig, 0, PMU_EVENT_BRANCHES, ALL_MODES);
+    rig_count(rig, PMU_TALLY_CALLS, USER, UINT64_MAX);
+    g_assert_cmpint(pmu_overflows(rig->pmu, 0), ==, 1);
+}
+
+/* To look is not to fold; a transaction folds once. */
+static void test_folds(Rig *rig)
+{
+    uint64_t before = pmu_folds(rig->pmu);
+
+    rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
+    g_assert_cmpint(pmu_folds(rig->pmu), ==, before + 1);
+    pmu_peek(rig->pmu, 0);
+    pmu_distance(rig->pmu, 0);
+    pmu_overflows(rig->pmu, 0);
+    g_assert_cmpint(pmu_folds(rig->pmu), ==, before + 1);
+    pmu_begin(rig->pmu);
+    pmu_read(rig->pmu, 0);
+    pmu_commit(rig->pmu);
+    g_assert_cmpint(pmu_folds(rig->pmu), ==, before + 2);
+}
+
 int main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
@@ -388,6 +437,9 @@ int main(int argc, char *argv[])
     rig_add("/pmu/overflow/64-bits", test_64_bits);
     rig_add("/pmu/overflow/64-bits-far-away", test_64_bits_far_away);
     rig_add("/pmu/overflow/narrow", test_narrow);
+    rig_add("/pmu/overflow/number", test_number);
+    rig_add("/pmu/overflow/number-of-64-bits", test_number_of_64_bits);
+    rig_add("/pmu/overflow/folds", test_folds);
     rig_add("/pmu/handler/stops", test_handler_stops);
     rig_add("/pmu/handler/reprograms", test_handler_reprograms);
     rig_add("/pmu/handler/in-transaction", test_handler_in_transaction);

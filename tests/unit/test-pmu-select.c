@@ -260,10 +260,23 @@ static void test_inverted_does_not_depend_on_reads(Rig *rig)
     }
 }
 
+/* Each event has a name of its own. */
+static void test_names(void)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+
+    g_assert_null(pmu_event_name(PMU_EVENT_NONE));
+    for (PmuEvent e = PMU_EVENT_NONE + 1; e < PMU_EVENT__MAX; e++) {
+        g_assert_nonnull(pmu_event_name(e));
+        g_assert_true(g_hash_table_add(names, (char *)pmu_event_name(e)));
+    }
+}
+
 int main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
     rig_add("/pmu/select/events", test_events);
+    g_test_add_func("/pmu/select/names", test_names);
     rig_add("/pmu/select/options", test_options);
     rig_add("/pmu/select/inverted/modes", test_inverted_modes);
     rig_add("/pmu/select/inverted/overflow", test_inverted_overflow);

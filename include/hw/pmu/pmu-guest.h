@@ -45,9 +45,15 @@ typedef struct PmuGuestSpace {
  *             first, by frame pointers; as many as there are, up to a number.
  *             Only those in the present mode: what a program has called is
  *             not followed from the kernel.
+ * @counter_name: the register that is a counter of the CPU's Pmu, as the
+ *                architecture's manual calls it; in any thread
+ * @describe: fill in what the CPU has of a PMU, what that does, and what the
+ *            host says of it; the guest does not notice.  In the vCPU's thread,
+ *            or while that does not run.  False with @errp set if it cannot be
+ *            read.
  *
- * The last three are about the state of the vCPU between two instructions, as
- * it is in QEMU: behind cpu_synchronize_state(), or in a fold.
+ * The address space and the callchain are those of the vCPU's state between two
+ * instructions, as it is in QEMU: behind cpu_synchronize_state(), or in a fold.
  */
 typedef struct PmuGuestOps {
     const char *machine;
@@ -58,6 +64,8 @@ typedef struct PmuGuestOps {
     PmuGuestSpace (*space)(CPUState *cpu);
     char *(*space_name)(const PmuGuestSpace *space);
     unsigned (*callchain)(CPUState *cpu, uint64_t *callers, unsigned max);
+    const char *(*counter_name)(const CPUState *cpu, unsigned counter);
+    bool (*describe)(CPUState *cpu, struct PmuCpuInfo *info, Error **errp);
 } PmuGuestOps;
 
 /**
@@ -69,6 +77,18 @@ typedef struct PmuGuestOps {
  * Returns: NULL for architectures whose guests cannot be looked at.
  */
 const PmuGuestOps *pmu_guest_ops(const CPUState *cpu);
+
+/**
+ * pmu_guest_run - do something on a vCPU between two instructions, and wait
+ * @cpu: the vCPU, which may be stopped
+ * @fn: what to do, with the big lock held
+ * @opaque: the pointer that it is given
+ *
+ * As run_on_cpu(), also in commands of the monitor while a machine is recorded
+ * or replayed.  In any thread that holds the big lock, which is given up
+ * meanwhile.
+ */
+void pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque);
 
 /**
  * struct PmuGuestMemory - the memory of a guest, as a vCPU sees it

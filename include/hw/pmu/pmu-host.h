@@ -56,11 +56,13 @@ typedef struct PmuHostAccount {
  * @lost: the guest's counters that do not have the hardware, as of the last
  *        look; bit n for counter n of the guest's Pmu
  * @losses: how often a counter was found to have lost it
+ * @last_loss_ms: when it last was, in ms since 1970; 0 if never
  */
 typedef struct PmuHostReport {
     PmuHostAccount accounts[PMU_HOST__SCOPES];
     uint64_t lost;
     uint64_t losses;
+    int64_t last_loss_ms;
 } PmuHostReport;
 
 typedef struct PmuHost PmuHost;
@@ -105,7 +107,8 @@ void pmu_host_free(PmuHost *host);
  * has executed something since it last was; one that is halted is left alone.
  * A counter of cycles or instructions in all modes that was running at both
  * looks must have moved.  The first loss, and then at most one a minute, is
- * reported to the user with what would help; each is traced.
+ * reported to the user with what would help; each is traced.  Whatever changes
+ * is an event of the monitor's (PMU_LOST).
  */
 void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync);
 

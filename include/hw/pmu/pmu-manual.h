@@ -35,7 +35,8 @@ typedef struct PmuManual {
 } PmuManual;
 
 /**
- * pmu_manual_ops - the operations, for pmu_share_new(); the state is a PmuManual
+ * pmu_manual_ops - the operations, for pmu_share_new(); the state is a
+ *                  PmuManual
  */
 extern const PmuEngineOps pmu_manual_ops;
 

@@ -336,6 +336,33 @@ bool pmu_is_running(const Pmu *pmu, unsigned counter);
 uint64_t pmu_distance(const Pmu *pmu, unsigned counter);
 
 /**
+ * pmu_overflows - how often a counter has overflowed, as of now
+ * @pmu: the Pmu
+ * @counter: which counter
+ *
+ * For monitors: since the Pmu was created, over resets and whatever else it was
+ * loaded with.  Each time is counted, also for a counter that has overflowed
+ * repeatedly before somebody looked, but for what a reset drops.  Nothing is
+ * folded.  Does not migrate.
+ */
+uint64_t pmu_overflows(const Pmu *pmu, unsigned counter);
+
+/**
+ * pmu_folds - how often counters have been folded since the Pmu was created
+ * @pmu: the Pmu
+ *
+ * A transaction folds once.  Does not migrate.
+ */
+uint64_t pmu_folds(const Pmu *pmu);
+
+/**
+ * pmu_width - the bits of a counter
+ * @pmu: the Pmu
+ * @counter: which counter
+ */
+unsigned pmu_width(const Pmu *pmu, unsigned counter);
+
+/**
  * pmu_fold - bring all counters up to date with their tallies
  * @pmu: the Pmu
  *

@@ -98,15 +98,19 @@ static bool has_global(const X86VPmu *v)
  * From registers to counters
  */
 
-/*
- * With either of HostOnly and GuestOnly, nothing is counted unless SVM is
- * enabled; with both, both are counted.
- */
+/* With either of HostOnly and GuestOnly, nothing is counted without SVM. */
+static bool needs_svme(const X86VPmu *v, uint64_t evtsel)
+{
+    return evtsel & (EVTSEL_GUEST | EVTSEL_HOST)
+           && !(v->cpu->env.efer & MSR_EFER_SVME);
+}
+
+/* With both, both are counted. */
 static PmuModes modes_by_svm(const X86VPmu *v, uint64_t evtsel)
 {
     uint64_t side = evtsel & (EVTSEL_GUEST | EVTSEL_HOST);
 
-    if (side && !(v->cpu->env.efer & MSR_EFER_SVME)) {
+    if (needs_svme(v, evtsel)) {
         return 0;
     }
     return side == EVTSEL_GUEST ? X86_VPMU_MODES_GUEST
@@ -122,10 +126,19 @@ static uint32_t event_code(const X86VPmu *v, unsigned i)
                          | extract64(evtsel, 0, 8), extract64(evtsel, 8, 8));
 }
 
+static bool globally_enabled(const X86VPmu *v, unsigned i)
+{
+    return !has_global(v) || (v->global_ctrl >> i & 1);
+}
+
 static bool enabled(const X86VPmu *v, unsigned i)
 {
-    return (v->evtsel[i] & X86_EVTSEL_EN)
-           && (!has_global(v) || (v->global_ctrl >> i & 1));
+    return (v->evtsel[i] & X86_EVTSEL_EN) && globally_enabled(v, i);
+}
+
+static bool interrupts(const X86VPmu *v, unsigned i)
+{
+    return v->evtsel[i] & X86_EVTSEL_INT;
 }
 
 /*
@@ -139,7 +152,7 @@ static void update_counter(X86VPmu *v, unsigned i)
                                           modes_by_svm(v, evtsel));
 
     pmu_select(v->pmu, i, &select);
-    pmu_set_alert(v->pmu, i, evtsel & X86_EVTSEL_INT);
+    pmu_set_alert(v->pmu, i, interrupts(v, i));
     pmu_run(v->pmu, i, enabled(v, i));
 }
 
@@ -156,9 +169,7 @@ static void amd_overflow(void *opaque, uint64_t counters)
     uint64_t interrupting = 0;
 
     for (unsigned i = 0; i < v->nr_gp; i++) {
-        if (v->evtsel[i] & X86_EVTSEL_INT) {
-            interrupting |= 1ull << i;
-        }
+        interrupting |= (uint64_t)interrupts(v, i) << i;
     }
     if (has_global(v)) {
         v->global_status |= counters;
@@ -302,6 +313,37 @@ static void amd_reset(X86VPmu *v)
 }
 
 /*
+ * For the monitor
+ */
+
+static char *amd_kind(const X86VPmu *v)
+{
+    return g_strdup(has_global(v) ? "amd-perfmon-v2"
+                    : count_core(v) ? "amd-perfctr-core" : "amd-perfctr");
+}
+
+static const char *amd_counter_name(const X86VPmu *v, unsigned i)
+{
+    static const char *const legacy[NR_LEGACY] = {
+        "PERF_LEGACY_CTR0", "PERF_LEGACY_CTR1", "PERF_LEGACY_CTR2",
+        "PERF_LEGACY_CTR3",
+    };
+    static const char *const core[NR_CORE] = {
+        "PERF_CTR0", "PERF_CTR1", "PERF_CTR2", "PERF_CTR3", "PERF_CTR4",
+        "PERF_CTR5",
+    };
+
+    return count_core(v) ? core[i] : legacy[i];
+}
+
+static unsigned amd_stops(const X86VPmu *v, unsigned i)
+{
+    return (v->evtsel[i] & X86_EVTSEL_EN ? 0 : X86_VPMU_STOP_EN)
+           | (globally_enabled(v, i) ? 0 : X86_VPMU_STOP_GLOBAL_CTRL)
+           | (needs_svme(v, v->evtsel[i]) ? X86_VPMU_STOP_SVME : 0);
+}
+
+/*
  * Properties
  */
 
@@ -351,4 +393,10 @@ const X86VPmuOps amd_vpmu_ops = {
     .overflow = amd_overflow,
     .bits = amd_bits,
     .update = update_all,
+    .by = PMU_VENDOR_AMD,
+    .kind = amd_kind,
+    .counter_name = amd_counter_name,
+    .event_code = event_code,
+    .interrupts = interrupts,
+    .stops = amd_stops,
 };

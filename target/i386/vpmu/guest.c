@@ -8,6 +8,7 @@
 #include "hw/pmu/pmu-callchain.h"
 #include "guest.h"
 #include "internal.h"
+#include "monitor.h"
 
 static const char *const mode_names[X86_VPMU_NR_MODES] = {
     "kernel", "user", "guest-kernel", "guest-user",
@@ -185,4 +186,6 @@ const PmuGuestOps x86_pmu_guest_ops = {
     .space = x86_space,
     .space_name = x86_space_name,
     .callchain = x86_callchain,
+    .counter_name = x86_vpmu_counter_name,
+    .describe = x86_vpmu_describe,
 };

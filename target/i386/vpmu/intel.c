@@ -595,6 +595,47 @@ static void intel_reset(X86VPmu *v)
 }
 
 /*
+ * For the monitor
+ */
+
+static char *intel_kind(const X86VPmu *v)
+{
+    return g_strdup_printf("intel-v%u", v->version);
+}
+
+static const char *intel_counter_name(const X86VPmu *v, unsigned i)
+{
+    static const char *const gp[X86_VPMU_MAX_GP] = {
+        "IA32_PMC0", "IA32_PMC1", "IA32_PMC2", "IA32_PMC3",
+        "IA32_PMC4", "IA32_PMC5", "IA32_PMC6", "IA32_PMC7",
+    };
+    static const char *const fixed[X86_VPMU_MAX_FIXED] = {
+        "IA32_FIXED_CTR0", "IA32_FIXED_CTR1", "IA32_FIXED_CTR2",
+        "IA32_FIXED_CTR3",
+    };
+
+    return i < v->nr_gp ? gp[i] : fixed[i - v->nr_gp];
+}
+
+static unsigned intel_stops(const X86VPmu *v, unsigned i)
+{
+    const bool controlled = version_of(v)->fixed;
+    unsigned stops = 0;
+
+    if (!locally_enabled(v, i)) {
+        stops |= i < v->nr_gp ? X86_VPMU_STOP_EN : X86_VPMU_STOP_FIXED_CTRL;
+    }
+    if (controlled && !(v->global_ctrl & global_bit(v, i))) {
+        stops |= X86_VPMU_STOP_GLOBAL_CTRL;
+    }
+    if (controlled && v->global_status & STATUS_CTR_FRZ) {
+        stops |= X86_VPMU_STOP_CTR_FRZ;
+    }
+    return stops | (v->debugctl & DEBUGCTL_FREEZE_IN_SMM
+                    ? X86_VPMU_STOP_IN_SMM : 0);
+}
+
+/*
  * Properties
  */
 
@@ -665,4 +706,10 @@ const X86VPmuOps intel_vpmu_ops = {
     .overflow = intel_overflow,
     .bits = intel_bits,
     .update = update_all,
+    .by = PMU_VENDOR_INTEL,
+    .kind = intel_kind,
+    .counter_name = intel_counter_name,
+    .event_code = event_code,
+    .interrupts = interrupts,
+    .stops = intel_stops,
 };

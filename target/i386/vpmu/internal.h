@@ -8,6 +8,7 @@
 #define I386_VPMU_INTERNAL_H
 
 #include "hw/pmu/pmu-cpu.h"
+#include "qapi/qapi-types-pmu-monitor.h"
 #include "vpmu.h"
 #include "events.h"
 #include "filter.h"
@@ -101,6 +102,24 @@ typedef struct X86VPmuBits {
 } X86VPmuBits;
 
 /**
+ * enum X86VPmuStop - what registers say against a counter, a set of these
+ * @X86_VPMU_STOP_EN: EN of the register that selects its event is clear
+ * @X86_VPMU_STOP_FIXED_CTRL: so are both privileges in IA32_FIXED_CTR_CTRL
+ * @X86_VPMU_STOP_GLOBAL_CTRL: its bit of the global control is clear
+ * @X86_VPMU_STOP_CTR_FRZ: an interrupt has frozen all of them
+ * @X86_VPMU_STOP_SVME: GuestOnly or HostOnly is set, and EFER.SVME clear
+ * @X86_VPMU_STOP_IN_SMM: IA32_DEBUGCTL says not to count in SMM
+ */
+typedef enum X86VPmuStop {
+    X86_VPMU_STOP_EN          = 1 << 0,
+    X86_VPMU_STOP_FIXED_CTRL  = 1 << 1,
+    X86_VPMU_STOP_GLOBAL_CTRL = 1 << 2,
+    X86_VPMU_STOP_CTR_FRZ     = 1 << 3,
+    X86_VPMU_STOP_SVME        = 1 << 4,
+    X86_VPMU_STOP_IN_SMM      = 1 << 5,
+} X86VPmuStop;
+
+/**
  * struct X86VPmuOps - a vendor's register file
  * @features: as x86_vpmu_features()
  * @configure: as x86_vpmu_configure(); only what depends on the vendor
@@ -121,6 +140,12 @@ typedef struct X86VPmuBits {
  * @overflow: as PmuOverflowFn
  * @bits: what its registers can hold
  * @update: make the counters do what the registers say; in a transaction
+ * @by: whose it is, for the monitor
+ * @kind: what it is called there; the caller frees it
+ * @counter_name: the register that is a counter, as the manual calls it
+ * @event_code: of a general-purpose counter, X86_VPMU_CODE()
+ * @interrupts: whether a counter's overflow raises an interrupt
+ * @stops: what registers say against a counter, a set of X86VPmuStop
  */
 typedef struct X86VPmuOps {
     uint64_t (*features)(X86CPU *cpu, FeatureWord w);
@@ -140,6 +165,12 @@ typedef struct X86VPmuOps {
     PmuOverflowFn *overflow;
     X86VPmuBits (*bits)(const X86VPmu *v);
     void (*update)(X86VPmu *v);
+    PmuVendor by;
+    char *(*kind)(const X86VPmu *v);
+    const char *(*counter_name)(const X86VPmu *v, unsigned i);
+    uint32_t (*event_code)(const X86VPmu *v, unsigned i);
+    bool (*interrupts)(const X86VPmu *v, unsigned i);
+    unsigned (*stops)(const X86VPmu *v, unsigned i);
 } X86VPmuOps;
 
 /**
@@ -173,6 +204,7 @@ typedef enum X86VPmuEngine {
  * @global_reset: what that is after RESET
  * @global_status: IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus
  * @debugctl: IA32_DEBUGCTL
+ * @pmis: how many interrupts it has raised; not migrated
  */
 struct X86VPmu {
     X86CPU *cpu;
@@ -193,6 +225,7 @@ struct X86VPmu {
     uint64_t global_reset;
     uint64_t global_status;
     uint64_t debugctl;
+    uint64_t pmis;
 };
 
 extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;

@@ -351,6 +351,7 @@ void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask)
     const CPUX86State *env = &v->cpu->env;
     BQL_LOCK_GUARD();
 
+    v->pmis++;
     trace_x86_vpmu_pmi(CPU(v->cpu)->cpu_index, counters, v->global_status,
                        env->segs[R_CS].base + env->eip,
                        x86_vpmu_mode(env->hflags));

@@ -14,7 +14,6 @@
 #include "qemu/timer.h"
 #include "hw/ppc/ppc.h"
 #include "exec/exec-all.h"
-#include "freeze.h"
 #include "internal.h"
 #include "trace.h"
 
@@ -33,7 +32,7 @@ static bool is_negative(PpcVPmu *v, unsigned pmc)
     return pmu_read(v->pmu, ppc_vpmu_counter(pmc)) >= PMC_NEGATIVE;
 }
 
-static bool is_enabled_condition(uint64_t mmcr0, unsigned pmc)
+bool ppc_vpmu_is_condition(uint64_t mmcr0, unsigned pmc)
 {
     return mmcr0 & (pmc == 1 ? MMCR0_PMC1CE : MMCR0_PMCJCE)
            && !ppc_vpmu_is_outside(mmcr0, pmc);
@@ -45,7 +44,7 @@ static unsigned negative_pmc(PpcVPmu *v)
     unsigned pmc;
 
     for (pmc = 1; pmc <= PPC_VPMU_NR_PMCS; pmc++) {
-        if (is_enabled_condition(mmcr0(v), pmc) && is_negative(v, pmc)) {
+        if (ppc_vpmu_is_condition(mmcr0(v), pmc) && is_negative(v, pmc)) {
             return pmc;
         }
     }
@@ -59,7 +58,7 @@ bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc)
     if (pmc == 1 && val & MMCR0_TRIGGER) {
         return true;
     }
-    return is_enabled_condition(val, pmc)
+    return ppc_vpmu_is_condition(val, pmc)
            && val & (MMCR0_PMAE | MMCR0_FCECE | MMCR0_TRIGGER);
 }
 
@@ -155,6 +154,7 @@ static void raise_alert(PpcVPmu *v)
 {
     unsigned mode = take_sample(v);
 
+    v->alerts++;
     v->bhrb_unread = MIN(v->bhrb_unread + 1, PPC_VPMU_BHRB_UNUSED);
     *spr(v, SPR_POWER_MMCR0) &= ~(MMCR0_PMAE | MMCR0_PMAQ);
     *spr(v, SPR_POWER_MMCR0) |= MMCR0_PMAO;

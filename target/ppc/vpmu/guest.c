@@ -11,6 +11,7 @@
 #include "hw/pmu/pmu-callchain.h"
 #include "guest.h"
 #include "modes.h"
+#include "monitor.h"
 
 /* MSR[HV] and MSR[PR] */
 static const char *const mode_names[PPC_VPMU_NR_MODES] = {
@@ -113,4 +114,6 @@ const PmuGuestOps ppc_pmu_guest_ops = {
     .space = ppc_space,
     .space_name = ppc_space_name,
     .callchain = ppc_callchain,
+    .counter_name = ppc_vpmu_counter_name,
+    .describe = ppc_vpmu_describe,
 };

@@ -11,6 +11,7 @@
 #include "hw/pmu/pmu-filter.h"
 #include "access.h"
 #include "events.h"
+#include "freeze.h"
 #include "regs.h"
 #include "vpmu.h"
 
@@ -27,6 +28,7 @@ typedef struct PpcVPmu PpcVPmu;
  *               BHRB, up to PPC_VPMU_BHRB_UNUSED
  * @timebase: the next transition of the bit that MMCR0[TBSEL] selects
  * @watches_siblings: events depend on the run latches of the core's threads
+ * @alerts: how many there have been; not migrated
  */
 struct PpcVPmu {
     PowerPCCPU *cpu;
@@ -37,6 +39,7 @@ struct PpcVPmu {
     uint32_t bhrb_unread;
     QEMUTimer *timebase;
     bool watches_siblings;
+    uint64_t alerts;
 };
 
 /**
@@ -95,6 +98,13 @@ void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event);
  * counter that ended the trigger may still be negative, and does not freeze.
  */
 void ppc_vpmu_alert_if_loaded(PpcVPmu *v);
+
+/**
+ * ppc_vpmu_is_condition - whether a PMC is an enabled condition when negative
+ * @mmcr0: MMCR0
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
+ */
+bool ppc_vpmu_is_condition(uint64_t mmcr0, unsigned pmc);
 
 /**
  * ppc_vpmu_notices - whether the moment at which a PMC turns negative matters
@@ -180,6 +190,19 @@ uint64_t ppc_vpmu_peek(const PpcVPmu *v, unsigned reg);
  * Whatever the CPU's state.
  */
 void ppc_vpmu_write_whole(PpcVPmu *v, unsigned reg, uint64_t val);
+
+/**
+ * ppc_vpmu_freeze_state - what decides now whether counters move
+ * @v: the PMU
+ */
+PpcVPmuFreeze ppc_vpmu_freeze_state(const PpcVPmu *v);
+
+/**
+ * ppc_vpmu_latch_is_set - whether the run latches let an event be counted
+ * @v: the PMU
+ * @latch: whose latch the event depends on
+ */
+bool ppc_vpmu_latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch);
 
 /**
  * ppc_vpmu_qtest_init - offer the commands of qtest

@@ -11,7 +11,6 @@
 #include "qapi/error.h"
 #include "exec/exec-all.h"
 #include "access.h"
-#include "freeze.h"
 #include "helper_regs.h"
 #include "target/ppc/internal.h"
 #include "internal.h"
@@ -71,7 +70,7 @@ static void report_uncounted(const PpcVPmu *v, uint32_t code)
  * CTRL shows the latches of all threads where they share a partition;
  * otherwise a thread sees itself alone.
  */
-static bool latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch)
+bool ppc_vpmu_latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch)
 {
     bool shared = v->cpu->env.flags & POWERPC_FLAG_SMT_1LPAR;
     uint64_t ctrl = v->cpu->env.spr[SPR_CTRL];
@@ -84,23 +83,30 @@ static bool latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch)
     return latch == PPC_VPMU_LATCH_NONE || ctrl & CTRL_RUN;
 }
 
-static PmuSelect select_for(const PpcVPmu *v, unsigned pmc,
-                            const PpcVPmuEvent *event)
+PpcVPmuFreeze ppc_vpmu_freeze_state(const PpcVPmu *v)
 {
     const CPUPPCState *env = &v->cpu->env;
-    const PpcVPmuFreeze freeze = {
+
+    return (PpcVPmuFreeze) {
         .mmcr0 = env->spr[SPR_POWER_MMCR0],
         .mmcr2 = env->spr[SPR_POWER_MMCR2],
         .pmm = FIELD_EX64(env->msr, MSR, PMM),
         .run = env->spr[SPR_CTRL] & CTRL_RUN,
     };
+}
+
+static PmuSelect select_for(const PpcVPmu *v, unsigned pmc,
+                            const PpcVPmuEvent *event)
+{
+    const CPUPPCState *env = &v->cpu->env;
+    const PpcVPmuFreeze freeze = ppc_vpmu_freeze_state(v);
     const uint32_t code = ppc_vpmu_event_code(pmc, env->spr[SPR_POWER_MMCR1]);
     PmuModes modes = ppc_vpmu_freeze_modes(&freeze, pmc, event->runs_always);
 
     if (modes && event->event == PMU_EVENT_NONE) {
         report_uncounted(v, code);
     }
-    if (!latch_is_set(v, event->latch)
+    if (!ppc_vpmu_latch_is_set(v, event->latch)
         || !ppc_vpmu_filter_allows(v->filter, code)) {
         modes = 0;
     }

@@ -54,8 +54,8 @@ def check_counts(machine, program, output):
     require(not wrong, '; '.join(wrong))
 
 
-@test(UP, SMP, SINGLE, ICOUNT, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10,
-      POWER11, POWERNV9, POWERNV10, each=PROGRAMS)
+@test(UP, SMP, SINGLE, ICOUNT, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC,
+      POWER10, POWER11, POWERNV9, POWERNV10, each=PROGRAMS)
 @test(OPTERON, each=ON_OPTERON)
 @test(POWER8, each=ON_POWER8)
 @test(ONE_INSN, each=QUICK)

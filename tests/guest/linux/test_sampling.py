@@ -7,8 +7,8 @@ from harness import (ARCH, KERNEL, expectations, only, require, require_equal,
                      symbols, test)
 from machines import (CLOCK, EPYC, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
                       ICOUNT, OBSERVED, OPTERON, POWER8, POWER10, POWER11,
-                      POWERNV9, POWERNV10, SAMPLED_TOGETHER, SINGLE, SMP, STEPS, UP,
-                      loop_address)
+                      POWERNV9, POWERNV10, SAMPLED_TOGETHER, SINGLE, SMP,
+                      STEPS, UP, loop_address)
 from test_counting import perf_event
 
 # perf opens an event per CPU, each of which counts its own period.  On one

@@ -64,15 +64,30 @@ on() {
     say "$@"
     other=
 }
-# watch NAME ROM PROPERTIES: a second guest with the host's accounts
+# watch NAME ROM PROPERTIES: a second guest with the host's accounts, and a
+# monitor that says all in NAME.said
 watch() {
+    mkfifo /tmp/$1.qmp.in /tmp/$1.qmp.out
     qemu-system-x86_64 -L /usr/share/qemu -nodefaults -display none \\
         -machine pc -m 32 -bios /$2.bin -global apic-common.vapic=off \\
+        -chardev pipe,id=qmp,path=/tmp/$1.qmp,logfile=/tmp/$1.said \\
+        -mon qmp,mode=control \\
         -accel kvm -cpu host,$3 -serial file:/tmp/$1.out -D /tmp/$1.trace \\
         -trace 'pmu_host_*' -trace 'x86_vpmu_kvm_*' \\
         < /dev/null 2> /tmp/$1.errors &
     eval "$1=$!"
-    touch /tmp/$1.out /tmp/$1.trace
+    touch /tmp/$1.out /tmp/$1.trace /tmp/$1.said
+    said $1 QMP > /dev/null
+    tell $1 qmp_capabilities
+}
+# tell NAME COMMAND: to its monitor
+tell() { echo "{\\"execute\\": \\"$2\\"}" 1<> /tmp/$1.qmp.in; }
+# said NAME PATTERN: what it has said of that, as soon as it has
+said() {
+    eval "process=\\$$1"
+    until grep -m 1 "$2" /tmp/$1.said || ! kill -0 $process 2> /dev/null; do
+        sleep 1
+    done
 }
 # lines NAME PATTERN: in its trace
 lines() { grep -c "$2" /tmp/$1.trace; }
@@ -186,6 +201,10 @@ def contention(name):
     yield f'    kill -0 ${name} || break'
     yield '    sleep 1'
     yield 'done'
+    yield f'echo "@ l1 event {name} $(said {name} PMU_LOST)"'
+    for run in RUNS:
+        yield f'tell {run} query-pmu'
+        yield f'echo "@ l1 shows {run} $(said {run} engine)"'
     yield 'echo "@ l1 taken $(sed "s/.*(counters //; s/).*//" /tmp/lost)"'
 
 
@@ -271,6 +290,35 @@ class Host:
         yield 'l1/lost_counter_is_reported', differs(
             [values for values in printed if values[0] == 'taken'],
             [('taken', '0x1')])
+        yield 'l1/lost_counter_is_an_event', self.wrong_event(
+            ' '.join(printed['event', 'running']))
+        for name in RUNS:
+            yield f'l1/monitor_shows/{name}', self.wrong_in_monitor(
+                name, ' '.join(printed['shows', name]))
         first, last = map(int, printed['account', 'without_pmu'])
         yield 'l1/accounts_without_pmu', None if first < last \
             else f'{first} to {last}'
+
+    def wrong_event(self, line):
+        """The event has the counter's name."""
+        return differs(line and json.loads(line)['data'],
+                       {'cpu-index': 0, 'lost': ['PERF_CTR0'], 'losses': 1})
+
+    def wrong_in_monitor(self, name, line):
+        """query-pmu has both accounts, and what has been taken away."""
+        if not line:
+            return 'it says nothing'
+        (cpu,) = json.loads(line)['return']
+        host = cpu['host']
+        if host['all']['instructions'] <= host['guest']['instructions']:
+            return f'accounts: {host}'
+        if name == 'without_pmu':
+            return differs([cpu['engine'], 'pmu' in cpu], ['none', False])
+        counter = cpu['pmu']['counters'][0]
+        lost = ['PERF_CTR0'] if name == 'running' else []
+        return differs(
+            [cpu['engine'], counter['event'], counter['running'],
+             counter['stopped-by'], host['lost'], 'last-loss' in host,
+             'overflows' in counter],
+            ['kvm', 'instructions', not lost, ['host'] if lost else [], lost,
+             bool(lost), False])

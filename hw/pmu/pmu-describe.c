@@ -1,0 +1,143 @@
+/*
+ * Performance monitoring unit: what descriptions of all architectures share
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/clone-visitor.h"
+#include "qapi/qapi-visit-pmu.h"
+#include "hw/pmu/pmu-monitor.h"
+#include "hw/pmu/pmu-observer.h"
+
+static strList *names_of(PmuModes modes, const PmuGuestOps *ops)
+{
+    strList *names = NULL, **tail = &names;
+
+    for (unsigned m = 0; m < ops->nr_modes; m++) {
+        if (modes >> m & 1) {
+            QAPI_LIST_APPEND(tail, g_strdup(ops->mode_names[m]));
+        }
+    }
+    return names;
+}
+
+strList *pmu_counter_names(const CPUState *cpu, uint64_t counters)
+{
+    strList *names = NULL, **tail = &names;
+
+    for (unsigned i = 0; i < PMU_MAX_COUNTERS; i++) {
+        if (counters >> i & 1) {
+            QAPI_LIST_APPEND(tail, g_strdup(
+                pmu_guest_ops(cpu)->counter_name(cpu, i)));
+        }
+    }
+    return names;
+}
+
+static void describe_select(PmuCounterInfo *info, const PmuSelect *select,
+                            const PmuGuestOps *ops)
+{
+    info->modes = names_of(select->modes, ops);
+    info->has_threshold = select->threshold;
+    info->threshold = select->threshold;
+    info->has_invert = select->invert;
+    info->invert = select->invert;
+    info->has_edge = select->edge;
+    info->edge = select->edge;
+}
+
+PmuCounterInfo *pmu_describe_counter(const Pmu *pmu, unsigned counter,
+                                     PmuEvent event, const PmuGuestOps *ops)
+{
+    PmuCounterInfo *info = g_new0(PmuCounterInfo, 1);
+
+    info->event = g_strdup(pmu_event_name(event));
+    describe_select(info, pmu_selected(pmu, counter), ops);
+    info->value = pmu_peek(pmu, counter);
+    info->left = pmu_distance(pmu, counter);
+    info->has_overflows = true;
+    info->overflows = pmu_overflows(pmu, counter);
+    return info;
+}
+
+void pmu_stopped_by(PmuCounterInfo *info, bool applies, const char *what)
+{
+    strList **tail = &info->stopped_by;
+
+    if (applies) {
+        while (*tail) {
+            tail = &(*tail)->next;
+        }
+        QAPI_LIST_APPEND(tail, g_strdup(what));
+    }
+}
+
+PmuFilterInfo *pmu_describe_filter(const PmuFilter *filter)
+{
+    PmuFilterInfo *info;
+
+    if (!filter) {
+        return NULL;
+    }
+    info = g_new0(PmuFilterInfo, 1);
+    info->id = g_strdup(
+        object_get_canonical_path_component(OBJECT(filter)));
+    info->action = filter->action;
+    info->has_x86_fixed_counter = true;
+    info->x86_fixed_counter = filter->fixed;
+    info->has_events = true;
+    info->events = QAPI_CLONE(KvmPmuFilterEventList, filter->events);
+    return info;
+}
+
+static PmuObserverInfo *describe_observer(const PmuObserver *o,
+                                          const PmuGuestOps *ops)
+{
+    const PmuObserverConfig *config = pmu_observer_config(o);
+    PmuObserverInfo *info = g_new0(PmuObserverInfo, 1);
+
+    info->owner = g_strdup(config->owner);
+    info->event = g_strdup(pmu_event_name(config->event));
+    info->modes = names_of(config->modes, ops);
+    info->has_period = config->period;
+    info->period = config->period;
+    info->count = pmu_observer_count(o);
+    return info;
+}
+
+PmuObserverInfoList *pmu_describe_observers(CPUState *cpu)
+{
+    PmuObserverInfoList *list = NULL, **tail = &list;
+    const PmuObserver *o = NULL;
+
+    while ((o = pmu_observer_next(cpu, o))) {
+        QAPI_LIST_APPEND(tail, describe_observer(o, pmu_guest_ops(cpu)));
+    }
+    return list;
+}
+
+static PmuHostAccountInfo *describe_account(const PmuHostAccount *account)
+{
+    PmuHostAccountInfo *info = g_new0(PmuHostAccountInfo, 1);
+
+    info->instructions = account->insns;
+    info->cycles = account->cycles;
+    info->enabled_ns = account->enabled_ns;
+    info->running_ns = account->running_ns;
+    return info;
+}
+
+PmuHostInfo *pmu_describe_host(const CPUState *cpu,
+                               const PmuHostReport *report)
+{
+    PmuHostInfo *info = g_new0(PmuHostInfo, 1);
+
+    info->guest = describe_account(&report->accounts[PMU_HOST_GUEST]);
+    info->all = describe_account(&report->accounts[PMU_HOST_ALL]);
+    info->lost = pmu_counter_names(cpu, report->lost);
+    info->losses = report->losses;
+    info->has_last_loss = report->losses;
+    info->last_loss = report->last_loss_ms;
+    return info;
+}

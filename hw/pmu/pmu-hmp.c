@@ -1,0 +1,183 @@
+/*
+ * Performance monitoring unit: info pmu
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-pmu-monitor.h"
+#include "monitor/hmp.h"
+#include "monitor/monitor.h"
+#include "qemu/timer.h"
+
+#define LINE_WIDTH 80
+#define INDENT 19
+
+/* Print words, and go on below where they do not fit. */
+static void print_words(Monitor *mon, const char *title, const strList *words)
+{
+    unsigned column = INDENT + strlen(title);
+
+    if (!words) {
+        return;
+    }
+    monitor_printf(mon, "%*s%s", INDENT, "", title);
+    for (; words; words = words->next) {
+        if (column + 1 + strlen(words->value) > LINE_WIDTH) {
+            monitor_printf(mon, "\n%*s", INDENT + 2, "");
+            column = INDENT + 2;
+        }
+        monitor_printf(mon, " %s", words->value);
+        column += 1 + strlen(words->value);
+    }
+    monitor_printf(mon, "\n");
+}
+
+static void add_word(strList ***tail, char *word)
+{
+    QAPI_LIST_APPEND(*tail, word);
+}
+
+/* How the counter is set up. */
+static strList *settings(const PmuCounterInfo *c)
+{
+    strList *words = NULL, **tail = &words;
+
+    if (c->has_code) {
+        add_word(&tail, g_strdup_printf("code 0x%" PRIx64, c->code));
+    }
+    if (c->threshold) {
+        add_word(&tail, g_strdup_printf("%s %u a cycle", c->invert
+                                        ? "fewer than" : "at least",
+                                        c->threshold));
+    }
+    if (c->edge) {
+        add_word(&tail, g_strdup("edges"));
+    }
+    if (c->interrupts) {
+        add_word(&tail, g_strdup("interrupts"));
+    }
+    return words;
+}
+
+static void print_counter(Monitor *mon, const PmuCounterInfo *c)
+{
+    g_autoptr(strList) setup = settings(c);
+    g_autofree char *overflows = c->has_overflows
+        ? g_strdup_printf("%" PRIu64, c->overflows) : g_strdup("-");
+
+    monitor_printf(mon, " %-17s %-17s %15" PRIu64 " %15" PRIu64 " %10s\n",
+                   c->q_register,
+                   c->event ?: c->has_code ? "unknown" : "-", c->value,
+                   c->left, overflows);
+    print_words(mon, "setup:", setup);
+    if (c->running) {
+        print_words(mon, "counts in:", c->modes);
+    }
+    print_words(mon, c->running ? "but for:" : "stopped by:", c->stopped_by);
+}
+
+static void print_pending(Monitor *mon, const PmuInfo *pmu)
+{
+    if (pmu->has_interrupts) {
+        monitor_printf(mon, " %" PRIu64 " interrupts", pmu->interrupts);
+        for (PmuInterruptList *i = pmu->pending; i; i = i->next) {
+            monitor_printf(mon, ", pending: %s",
+                           PmuInterrupt_str(i->value));
+        }
+        monitor_printf(mon, "\n");
+    }
+}
+
+static void print_pmu(Monitor *mon, const PmuInfo *pmu)
+{
+    print_pending(mon, pmu);
+    if (pmu->filter) {
+        monitor_printf(mon, " filter %s: %s\n", pmu->filter->id,
+                       KvmPmuFilterAction_str(pmu->filter->action));
+    }
+    print_words(mon, "hidden by KVM:", pmu->hidden);
+    monitor_printf(mon, " %-17s %-17s %15s %15s %10s\n", "Counter", "Event",
+                   "Value", "Left", "Overflows");
+    for (PmuCounterInfoList *c = pmu->counters; c; c = c->next) {
+        print_counter(mon, c->value);
+    }
+}
+
+/* The time for which it was not counted is what the numbers lack. */
+static void print_account(Monitor *mon, const char *whose,
+                          const PmuHostAccountInfo *a)
+{
+    monitor_printf(mon, " %-17s %15" PRIu64 " %15" PRIu64 " %12" PRIu64
+                   " %12" PRIu64 "\n", whose, a->instructions, a->cycles,
+                   a->enabled_ns / SCALE_MS, a->running_ns / SCALE_MS);
+}
+
+static void print_host(Monitor *mon, const PmuHostInfo *host)
+{
+    monitor_printf(mon, " %-17s %15s %15s %12s %12s\n", "Host's account",
+                   "Instructions", "Cycles", "Enabled ms", "Running ms");
+    print_account(mon, "guest", host->guest);
+    print_account(mon, "guest and host", host->all);
+    print_words(mon, "taken away:", host->lost);
+    if (host->losses) {
+        g_autoptr(GDateTime) when =
+            g_date_time_new_from_unix_utc(host->last_loss / 1000);
+        g_autofree char *text = g_date_time_format_iso8601(when);
+
+        monitor_printf(mon, " counters were taken away %" PRIu64
+                       " times, last at %s\n", host->losses, text);
+    }
+}
+
+static void print_observers(Monitor *mon, const PmuObserverInfoList *list)
+{
+    if (list) {
+        monitor_printf(mon, " %-17s %-17s %15s %15s\n", "Observer", "Event",
+                       "Count", "Period");
+    }
+    for (; list; list = list->next) {
+        const PmuObserverInfo *o = list->value;
+        g_autofree char *period = o->has_period
+            ? g_strdup_printf("%" PRIu64, o->period) : g_strdup("-");
+
+        monitor_printf(mon, " %-17s %-17s %15" PRIu64 " %15s\n",
+                       o->owner, o->event, o->count, period);
+    }
+}
+
+static void print_cpu(Monitor *mon, const PmuCpuInfo *info)
+{
+    const PmuInfo *pmu = info->pmu;
+
+    monitor_printf(mon, "CPU %" PRId64 ": ", info->cpu_index);
+    if (pmu) {
+        monitor_printf(mon, "%s (%s), %u bits, engine %s\n", pmu->kind,
+                       pmu->model, pmu->width,
+                       PmuEngineKind_str(info->engine));
+        print_pmu(mon, pmu);
+    } else if (info->engine == PMU_ENGINE_KIND_NONE) {
+        monitor_printf(mon, "no PMU\n");
+    } else {
+        monitor_printf(mon, "engine %s, which tells nothing of it\n",
+                       PmuEngineKind_str(info->engine));
+    }
+    print_observers(mon, info->observers);
+    if (info->host) {
+        print_host(mon, info->host);
+    }
+}
+
+void hmp_info_pmu(Monitor *mon, const QDict *qdict)
+{
+    Error *err = NULL;
+    g_autoptr(PmuCpuInfoList) list = qmp_query_pmu(&err);
+
+    if (hmp_handle_error(mon, err)) {
+        return;
+    }
+    for (PmuCpuInfoList *i = list; i; i = i->next) {
+        print_cpu(mon, i->value);
+    }
+}

@@ -1,0 +1,80 @@
+/*
+ * Performance monitoring unit: what the monitor shows
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-pmu-monitor.h"
+#include "hw/pmu/pmu-monitor.h"
+
+static PmuCpuInfo *describe(CPUState *cpu, Error **errp)
+{
+    const PmuGuestOps *ops = pmu_guest_ops(cpu);
+    g_autoptr(PmuCpuInfo) info = g_new0(PmuCpuInfo, 1);
+
+    info->cpu_index = cpu->cpu_index;
+    info->qom_path = object_get_canonical_path(OBJECT(cpu));
+    return !ops || ops->describe(cpu, info, errp) ? g_steal_pointer(&info)
+                                                  : NULL;
+}
+
+/**
+ * struct Question - to a vCPU
+ * @info: what it answers, or NULL
+ * @err: why it could not be read, or NULL
+ */
+typedef struct Question {
+    PmuCpuInfo *info;
+    Error *err;
+} Question;
+
+static void answer(CPUState *cpu, run_on_cpu_data data)
+{
+    Question *question = data.host_ptr;
+
+    question->info = describe(cpu, &question->err);
+}
+
+PmuCpuInfo *pmu_describe_cpu(CPUState *cpu, Error **errp)
+{
+    Question question = {};
+
+    pmu_guest_run(cpu, answer, &question);
+    error_propagate(errp, question.err);
+    return question.info;
+}
+
+GPtrArray *pmu_all_cpus(void)
+{
+    GPtrArray *cpus = g_ptr_array_new_with_free_func(object_unref);
+    CPUState *cpu;
+
+    CPU_FOREACH(cpu) {
+        g_ptr_array_add(cpus, object_ref(OBJECT(cpu)));
+    }
+    return cpus;
+}
+
+PmuCpuInfoList *qmp_query_pmu(Error **errp)
+{
+    g_autoptr(GPtrArray) cpus = pmu_all_cpus();
+    g_autoptr(PmuCpuInfoList) list = NULL;
+    PmuCpuInfoList **tail = &list;
+
+    for (guint i = 0; i < cpus->len; i++) {
+        CPUState *cpu = g_ptr_array_index(cpus, i);
+        PmuCpuInfo *info;
+
+        if (cpu->unplug) {
+            continue;
+        }
+        info = pmu_describe_cpu(cpu, errp);
+        if (!info) {
+            return NULL;
+        }
+        QAPI_LIST_APPEND(tail, info);
+    }
+    return g_steal_pointer(&list);
+}

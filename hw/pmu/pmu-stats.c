@@ -1,0 +1,334 @@
+/*
+ * Performance monitoring unit: query-stats
+ *
+ * What query-pmu tells of each CPU, added up; and events that observers count,
+ * from the first time on that somebody asks for one of them.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qemu/timer.h"
+#include "qom/object.h"
+#include "system/stats.h"
+#include "hw/pmu/pmu-monitor.h"
+#include "hw/pmu/pmu-observer.h"
+
+static const char owner[] = "query-stats";
+
+static const PmuEvent observed[] = {
+    PMU_EVENT_INSNS, PMU_EVENT_BRANCHES, PMU_EVENT_INTERRUPTS,
+    PMU_EVENT_EXCEPTIONS,
+};
+
+/*
+ * Observers
+ */
+
+static PmuObserver *observer_of(CPUState *cpu, PmuEvent event)
+{
+    PmuObserver *o = NULL;
+
+    while ((o = pmu_observer_next(cpu, o))) {
+        const PmuObserverConfig *config = pmu_observer_config(o);
+
+        if (config->owner == owner && config->event == event) {
+            break;
+        }
+    }
+    return o;
+}
+
+/* Its argument is the time at which it began. */
+static void observe(CPUState *cpu, PmuEvent event)
+{
+    int64_t *since = g_new(int64_t, 1);
+    const PmuObserverConfig config = {
+        .owner = owner,
+        .event = event,
+        .modes = (1u << pmu_guest_ops(cpu)->nr_modes) - 1,
+        .gone = g_free,
+        .opaque = since,
+    };
+
+    *since = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+    if (!pmu_observer_new(cpu, &config, NULL)) {
+        g_free(since);
+    }
+}
+
+static void observe_all(CPUState *cpu)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(observed); i++) {
+        if (pmu_guest_ops(cpu) && !observer_of(cpu, observed[i])) {
+            observe(cpu, observed[i]);
+        }
+    }
+}
+
+/*
+ * Numbers
+ */
+
+/* What is known of a CPU. */
+typedef struct Source {
+    CPUState *cpu;
+    const PmuCpuInfo *info;
+} Source;
+
+/* Returns: whether the number is known. */
+typedef bool GetFn(const Source *s, PmuEvent event, uint64_t *value);
+
+static bool get_events(const Source *s, PmuEvent event, uint64_t *value)
+{
+    PmuObserverInfoList *o = s->info->observers;
+
+    while (o && (!g_str_equal(o->value->owner, owner)
+                 || !g_str_equal(o->value->event, pmu_event_name(event)))) {
+        o = o->next;
+    }
+    *value = o ? o->value->count : 0;
+    return o;
+}
+
+static bool get_observed_time(const Source *s, PmuEvent event, uint64_t *value)
+{
+    const PmuObserver *o = observer_of(s->cpu, event);
+
+    if (o) {
+        const int64_t *since = pmu_observer_config(o)->opaque;
+
+        *value = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) - *since;
+    }
+    return o;
+}
+
+static bool get_overflows(const Source *s, PmuEvent event, uint64_t *value)
+{
+    const PmuInfo *pmu = s->info->pmu;
+
+    *value = 0;
+    for (PmuCounterInfoList *c = pmu ? pmu->counters : NULL; c; c = c->next) {
+        *value += c->value->overflows;
+    }
+    return pmu && pmu->has_interrupts;
+}
+
+static bool get_pmis(const Source *s, PmuEvent event, uint64_t *value)
+{
+    const PmuInfo *pmu = s->info->pmu;
+
+    *value = pmu ? pmu->interrupts : 0;
+    return pmu && pmu->has_interrupts;
+}
+
+static bool get_folds(const Source *s, PmuEvent event, uint64_t *value)
+{
+    const PmuInfo *pmu = s->info->pmu;
+
+    *value = pmu ? pmu->folds : 0;
+    return pmu && pmu->has_folds;
+}
+
+static bool get_losses(const Source *s, PmuEvent event, uint64_t *value)
+{
+    const PmuHostInfo *host = s->info->host;
+
+    *value = host ? host->losses : 0;
+    return host;
+}
+
+static int add_lost(Object *obj, void *opaque)
+{
+    uint64_t *lost = opaque;
+
+    if (object_dynamic_cast(obj, "pmu-profile")) {
+        *lost += object_property_get_uint(obj, "lost", &error_abort);
+    }
+    return 0;
+}
+
+/* Profiles are the machine's. */
+static bool get_lost_samples(const Source *s, PmuEvent event, uint64_t *value)
+{
+    *value = 0;
+    object_child_foreach(object_get_objects_root(), add_lost, value);
+    return true;
+}
+
+/**
+ * struct Number - what can be asked for
+ * @name: its name
+ * @get: finds it, for a CPU
+ * @event: what it is about, if observers count it
+ * @time: it is in nanoseconds, and that of the machine is the longest
+ * @machine: it is the machine's, and no CPU has one
+ */
+static const struct Number {
+    const char *name;
+    GetFn *get;
+    PmuEvent event;
+    bool time;
+    bool machine;
+} numbers[] = {
+    { "instructions", get_events, PMU_EVENT_INSNS },
+    { "branches", get_events, PMU_EVENT_BRANCHES },
+    { "interrupts", get_events, PMU_EVENT_INTERRUPTS },
+    { "exceptions", get_events, PMU_EVENT_EXCEPTIONS },
+    { "observed-time", get_observed_time, PMU_EVENT_INSNS, .time = true },
+    { "overflows", get_overflows },
+    { "pmis", get_pmis },
+    { "folds", get_folds },
+    { "losses", get_losses },
+    { "lost-samples", get_lost_samples, .machine = true },
+};
+
+/**
+ * struct Sums - numbers, of a CPU or of several
+ * @known: whether there is a CPU of which it is known
+ * @values: the numbers
+ */
+typedef struct Sums {
+    bool known[ARRAY_SIZE(numbers)];
+    uint64_t values[ARRAY_SIZE(numbers)];
+} Sums;
+
+/* Those of a CPU, or those of the machine. */
+static void add_numbers(Sums *sums, const Source *s)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
+        uint64_t value;
+
+        if (numbers[i].machine == !s && numbers[i].get(s, numbers[i].event, &value)) {
+            sums->known[i] = true;
+            sums->values[i] = numbers[i].time ? MAX(sums->values[i], value)
+                                              : sums->values[i] + value;
+        }
+    }
+}
+
+/*
+ * The provider
+ */
+
+static StatsList *stats_of(const Sums *sums, strList *names)
+{
+    StatsList *list = NULL, **tail = &list;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
+        if (sums->known[i] && apply_str_list_filter(numbers[i].name, names)) {
+            Stats *stats = g_new0(Stats, 1);
+
+            stats->name = g_strdup(numbers[i].name);
+            stats->value = g_new0(StatsValue, 1);
+            stats->value->type = QTYPE_QNUM;
+            stats->value->u.scalar = sums->values[i];
+            QAPI_LIST_APPEND(tail, stats);
+        }
+    }
+    return list;
+}
+
+static bool wants_observers(strList *names)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
+        if (numbers[i].event && apply_str_list_filter(numbers[i].name, names)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns: false with @errp set if the CPU cannot be read. */
+static bool ask_cpu(CPUState *cpu, strList *names, Sums *sums, Error **errp)
+{
+    g_autoptr(PmuCpuInfo) info = NULL;
+
+    if (wants_observers(names)) {
+        observe_all(cpu);
+    }
+    info = pmu_describe_cpu(cpu, errp);
+    if (info) {
+        add_numbers(sums, &(Source) { cpu, info });
+    }
+    return info;
+}
+
+static void add_result(StatsResultList **result, const char *path,
+                       const Sums *sums, strList *names)
+{
+    StatsList *list = stats_of(sums, names);
+
+    if (list) {
+        add_stats_entry(result, STATS_PROVIDER_PMU, path, list);
+    }
+}
+
+static void query(StatsResultList **result, StatsTarget target,
+                  strList *names, strList *targets, Error **errp)
+{
+    g_autoptr(GPtrArray) cpus = pmu_all_cpus();
+    Sums all = {};
+
+    if (target != STATS_TARGET_VM && target != STATS_TARGET_VCPU) {
+        return;
+    }
+    for (guint i = 0; i < cpus->len; i++) {
+        CPUState *cpu = g_ptr_array_index(cpus, i);
+        g_autofree char *path = object_get_canonical_path(OBJECT(cpu));
+        Sums own = {};
+
+        if (cpu->unplug || !apply_str_list_filter(path, targets)) {
+            continue;
+        }
+        if (!ask_cpu(cpu, names, target == STATS_TARGET_VM ? &all : &own,
+                     errp)) {
+            return;
+        }
+        add_result(result, path, &own, names);
+    }
+    if (target == STATS_TARGET_VM) {
+        add_numbers(&all, NULL);
+    }
+    add_result(result, NULL, &all, names);
+}
+
+static StatsSchemaValue *schema_of(const struct Number *number)
+{
+    StatsSchemaValue *value = g_new0(StatsSchemaValue, 1);
+
+    value->name = g_strdup(number->name);
+    value->type = STATS_TYPE_CUMULATIVE;
+    value->has_unit = number->time;
+    value->unit = STATS_UNIT_SECONDS;
+    value->has_base = number->time;
+    value->base = 10;
+    value->exponent = number->time ? -9 : 0;
+    return value;
+}
+
+static StatsSchemaValueList *schema(StatsTarget target)
+{
+    StatsSchemaValueList *list = NULL, **tail = &list;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
+        if (target == STATS_TARGET_VM || !numbers[i].machine) {
+            QAPI_LIST_APPEND(tail, schema_of(&numbers[i]));
+        }
+    }
+    return list;
+}
+
+static void query_schemas(StatsSchemaList **result, Error **errp)
+{
+    add_stats_schema(result, STATS_PROVIDER_PMU, STATS_TARGET_VM,
+                     schema(STATS_TARGET_VM));
+    add_stats_schema(result, STATS_PROVIDER_PMU, STATS_TARGET_VCPU,
+                     schema(STATS_TARGET_VCPU));
+}
+
+static void __attribute__((constructor)) add_provider(void)
+{
+    add_stats_callbacks(STATS_PROVIDER_PMU, query, query_schemas);
+}

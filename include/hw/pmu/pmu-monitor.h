@@ -1,0 +1,93 @@
+/*
+ * Performance monitoring unit: what the monitor shows
+ *
+ * query-pmu asks each CPU's architecture (PmuGuestOps.describe), which builds
+ * its answer of what is common to all, below.
+ *
+ * Threads: that of the vCPU, or any that holds the big lock while the vCPU does
+ * not run, unless a function says otherwise.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_MONITOR_H
+#define HW_PMU_PMU_MONITOR_H
+
+#include "qapi/qapi-types-pmu-monitor.h"
+#include "hw/pmu/pmu-filter.h"
+#include "hw/pmu/pmu-guest.h"
+#include "hw/pmu/pmu-host.h"
+#include "hw/pmu/pmu.h"
+
+/**
+ * pmu_all_cpus - the vCPUs, to be asked one after the other
+ *
+ * While one is asked the big lock is given up, and others can come and go:
+ * those that are gone have @unplug set.  In any thread that holds the big lock.
+ *
+ * Returns: an array of CPUState, with a reference to each.
+ */
+GPtrArray *pmu_all_cpus(void);
+
+/**
+ * pmu_describe_cpu - ask a vCPU
+ * @cpu: the vCPU, which may run
+ * @errp: why it cannot be read
+ *
+ * In any thread that holds the big lock, which is given up meanwhile.
+ */
+PmuCpuInfo *pmu_describe_cpu(CPUState *cpu, Error **errp);
+
+/**
+ * pmu_describe_counter - a counter, as far as the model knows it
+ * @pmu: its Pmu
+ * @counter: which counter
+ * @event: what its registers select, whether it may be counted or not
+ * @ops: those of its architecture
+ *
+ * Its register, its code, whether it runs and what stops it are for the face
+ * to say.
+ */
+PmuCounterInfo *pmu_describe_counter(const Pmu *pmu, unsigned counter,
+                                     PmuEvent event, const PmuGuestOps *ops);
+
+/**
+ * pmu_counter_names - the registers that are counters of a vCPU
+ * @cpu: the vCPU
+ * @counters: bit n for counter n
+ */
+strList *pmu_counter_names(const CPUState *cpu, uint64_t counters);
+
+/**
+ * pmu_stopped_by - name something that keeps a counter from counting
+ * @info: the counter
+ * @applies: whether it does
+ * @what: its name
+ *
+ * The names will be in the order of the calls.
+ */
+void pmu_stopped_by(PmuCounterInfo *info, bool applies, const char *what);
+
+/**
+ * pmu_describe_filter - the user's filter
+ * @filter: the filter or NULL
+ *
+ * Returns: NULL if there is none.
+ */
+PmuFilterInfo *pmu_describe_filter(const PmuFilter *filter);
+
+/**
+ * pmu_describe_observers - who looks at a vCPU
+ * @cpu: the vCPU
+ */
+PmuObserverInfoList *pmu_describe_observers(CPUState *cpu);
+
+/**
+ * pmu_describe_host - what the host says about a vCPU
+ * @cpu: the vCPU
+ * @report: what it says
+ */
+PmuHostInfo *pmu_describe_host(const CPUState *cpu,
+                               const PmuHostReport *report);
+
+#endif /* HW_PMU_PMU_MONITOR_H */

@@ -1,0 +1,17 @@
+/*
+ * x86 virtual PMU: what the monitor shows
+ *
+ * The operations of PmuGuestOps of the same names.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef I386_VPMU_MONITOR_H
+#define I386_VPMU_MONITOR_H
+
+#include "hw/pmu/pmu-guest.h"
+
+const char *x86_vpmu_counter_name(const CPUState *cs, unsigned counter);
+bool x86_vpmu_describe(CPUState *cs, struct PmuCpuInfo *info, Error **errp);
+
+#endif /* I386_VPMU_MONITOR_H */

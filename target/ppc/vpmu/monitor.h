@@ -1,0 +1,17 @@
+/*
+ * Power virtual PMU: what the monitor shows
+ *
+ * The operations of PmuGuestOps of the same names.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef PPC_VPMU_MONITOR_H
+#define PPC_VPMU_MONITOR_H
+
+#include "hw/pmu/pmu-guest.h"
+
+const char *ppc_vpmu_counter_name(const CPUState *cs, unsigned counter);
+bool ppc_vpmu_describe(CPUState *cs, struct PmuCpuInfo *info, Error **errp);
+
+#endif /* PPC_VPMU_MONITOR_H */

@@ -488,7 +488,7 @@ const FuzzTarget fuzz_target = {
     .verbs = verbs,
     .vmsd = &vmstate_x86_cpu,
     .sections = (const char *const[]) {
-        "cpu/vpmu/registers", "cpu/vpmu", "cpu/msr_architectural_pmu", NULL
+        "cpu/vpmu", "cpu/msr_architectural_pmu", NULL
     },
     .nr_modes = NR_MODES,
     .retired = retired,

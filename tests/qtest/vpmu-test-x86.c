@@ -325,6 +325,20 @@ static void test_leftover_control(void)
     check_leftovers(&m);
 }
 
+/* An overflow is to be seen, also when its counter has no event any more. */
+static void test_status_alone(void)
+{
+    g_autofree char *args = x86_args(face->full_cpu);
+    Machine m = x86_start(face->full_cpu);
+
+    arm_gp(&m, 0, 10, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    wrmsr(&m, evtsel_msr(0), 0);
+    migrate_machine(&m, args);
+    g_assert_cmphex(face->overflowed(&m), ==, 1);
+    stop(&m);
+}
+
 /* 1000 cycles, 700 instructions, the CPU woken 4 times. */
 static const struct Condition {
     bool of_cycles;
@@ -501,6 +515,7 @@ void add_x86_cases(void)
     add("properties/expansion", test_expansion);
     add("migration/leftover-values", test_leftover_values);
     add("migration/leftover-control", test_leftover_control);
+    add("migration/status-alone", test_status_alone);
     add("count/conditions", test_conditions);
     add("overflow/interrupt", test_interrupt);
     add("overflow/nmi", test_nmi);

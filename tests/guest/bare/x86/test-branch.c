@@ -508,3 +508,35 @@ TEST(branch, after_translation)
     expect(rdmsr(MSR_PMC(0)), 2 * (101 + EXIT_BRANCHES),
            "branches, started again");
 }
+
+/*
+ * A branch makes one counter overflow, and the instruction behind it another:
+ * each has its interrupt at once.
+ */
+CODE("branch_neighbour:\n"
+     "    nop\n"
+     "    nop\n"
+     "    jmp branch_neighbour_first\n"
+     "branch_neighbour_first:\n"
+     "    nop\n"
+     "branch_neighbour_second:\n"
+     "    nop\n"
+     "    ret\n");
+LABEL(branch_neighbour_first);
+LABEL(branch_neighbour_second);
+code_fn branch_neighbour;
+
+TEST(branch, neighbour_overflows)
+{
+    pmu_gp(0, EV_BRANCHES | SEL_USR | SEL_INT, -1ull);
+    pmu_gp(1, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -4ull);
+    sample_with(APIC_NMI);
+    sample_reload(0, 0);
+    sample_reload(1, 0);
+    run_user(GP(0) | GP(1), branch_neighbour, 0);
+    expect(sample_count, 2, "samples");
+    expect(samples[0].rip, (uint64_t)branch_neighbour_first, "first: RIP");
+    expect(samples[0].status, GP(0), "first: status");
+    expect(samples[1].rip, (uint64_t)branch_neighbour_second, "second: RIP");
+    expect(samples[1].status, GP(1), "second: status");
+}

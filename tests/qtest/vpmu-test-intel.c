@@ -701,16 +701,37 @@ static void test_version_1_interrupt(void)
  * Freezing
  */
 
-static void arm_with_freeze(Machine *m)
+static void arm_two(Machine *m)
 {
     set_lvt(m, LVT_NMI);
     arm_fixed(m, 0, 1000, FIXED_PMI);
     arm_gp(m, 0, 10, EVTSEL_INT);
-    wrmsr(m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+}
+
+static void count_until_frozen(Machine *m)
+{
     count(m, PMU_TALLY_INSNS, KERNEL, 100);
     g_assert_true(take_nmi(m));
     assert_msr(m, MSR_PERFCTR0, 0);
     assert_msr(m, MSR_FIXED_CTR0, -990 & LOW_BITS(48));
+}
+
+static void arm_with_freeze(Machine *m)
+{
+    arm_two(m);
+    wrmsr(m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+    count_until_frozen(m);
+}
+
+/* What is to interrupt can be said when it is said already that it freezes. */
+static void test_freeze_by_later(const void *data)
+{
+    Machine m = x86_start_version(GPOINTER_TO_UINT(data));
+
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+    arm_two(&m);
+    count_until_frozen(&m);
+    stop(&m);
 }
 
 /* Versions 2 and 3 clear the global enables. */
@@ -740,6 +761,7 @@ static void test_freeze_by_status(const void *data)
     assert_msr(&m, MSR_STATUS, GLOBAL_GP(0) | STATUS_CTR_FRZ);
     assert_msr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
     wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(0));
+    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_ALL);
     count(&m, PMU_TALLY_INSNS, KERNEL, 100);
     assert_msr(&m, MSR_PERFCTR0, 0);
     wrmsr(&m, MSR_STATUS_RESET, STATUS_CTR_FRZ);
@@ -1221,6 +1243,8 @@ static void add_overflow(void)
         add_number("freeze/version", i, i < 4 ? test_freeze_by_enables
                                               : test_freeze_by_status);
     }
+    add_number("freeze/later-version", 2, test_freeze_by_later);
+    add_number("freeze/later-version", 4, test_freeze_by_later);
     add("freeze/not-without-interrupt", test_no_freeze_without_interrupt);
     add("migration/inverted", test_migration_of_inverted);
     add("migration/leftovers-of-version-1", test_leftovers_of_version_1);

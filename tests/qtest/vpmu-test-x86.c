@@ -325,6 +325,58 @@ static void test_leftover_control(void)
     check_leftovers(&m);
 }
 
+/*
+ * Eject a CPU as a guest does by ACPI: registers of q35, as
+ * docs/specs/acpi_cpu_hotplug.rst describes them.
+ */
+#define CPU_SELECTOR 0xcd8
+#define CPU_CONTROL  0xcdc
+#define CPU_EJECT    8
+
+static void eject(Machine *m, unsigned cpu)
+{
+    /* The first write leaves the interface that was there before. */
+    qtest_outl(m->qts, CPU_SELECTOR, 0);
+    qtest_outl(m->qts, CPU_SELECTOR, cpu);
+    qtest_outb(m->qts, CPU_CONTROL, CPU_EJECT);
+}
+
+static unsigned nr_cpus(Machine *m)
+{
+    QDict *response = qtest_qmp(m->qts, "{'execute': 'query-cpus-fast'}");
+    unsigned nr = qlist_size(qdict_get_qlist(response, "return"));
+
+    qobject_unref(response);
+    return nr;
+}
+
+static void test_unplug(void)
+{
+    g_autofree char *cpu = g_strdup_printf("%s -smp 1,maxcpus=2", face->cpu);
+    g_autofree char *args = x86_args(cpu);
+    Machine m = start(args);
+
+    face->hotplug(&m);
+    g_assert_cmpint(nr_cpus(&m), ==, 2);
+    eject(&m, 1);
+    g_assert_cmpint(nr_cpus(&m), ==, 1);
+    stop(&m);
+}
+
+/* An overflow is to be seen, also when its counter has no event any more. */
+static void test_status_alone(void)
+{
+    g_autofree char *args = x86_args(face->full_cpu);
+    Machine m = x86_start(face->full_cpu);
+
+    arm_gp(&m, 0, 10, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    wrmsr(&m, evtsel_msr(0), 0);
+    migrate_machine(&m, args);
+    g_assert_cmphex(face->overflowed(&m), ==, 1);
+    stop(&m);
+}
+
 /* 1000 cycles, 700 instructions, the CPU woken 4 times. */
 static const struct Condition {
     bool of_cycles;
@@ -501,6 +553,8 @@ void add_x86_cases(void)
     add("properties/expansion", test_expansion);
     add("migration/leftover-values", test_leftover_values);
     add("migration/leftover-control", test_leftover_control);
+    add("migration/status-alone", test_status_alone);
+    add("unplug", test_unplug);
     add("count/conditions", test_conditions);
     add("overflow/interrupt", test_interrupt);
     add("overflow/nmi", test_nmi);

@@ -715,8 +715,11 @@ static void widen_in_stream(const char *path, uint32_t value)
     g_assert_true(g_file_set_contents(path, stream, length, NULL));
 }
 
-/* What is wider than the counter is cut, as if it had been written. */
-static void test_migration_of_width(void)
+/*
+ * What is wider than the counter is cut, as if it had been written: that of a
+ * PMU in use and that of one that is not can be in places of their own.
+ */
+static void migrate_width(bool used)
 {
     const uint32_t value = 0x5a17c3e9;
     char *path = new_file();
@@ -725,6 +728,9 @@ static void test_migration_of_width(void)
     g_autofree char *args = face->args(to);
     Machine m = begin(face->cpu);
 
+    if (used) {
+        face->select(&m, 0, face->insns, COUNT_ALL);
+    }
     face->write(&m, 0, value);
     save(&m, path);
     stop(&m);
@@ -735,6 +741,16 @@ static void test_migration_of_width(void)
                     deposit64(MAKE_64BIT_MASK(0, face->width), 0, 32, value));
     stop(&m);
     delete_file(path);
+}
+
+static void test_migration_of_width(void)
+{
+    migrate_width(true);
+}
+
+static void test_migration_of_width_unused(void)
+{
+    migrate_width(false);
 }
 
 static void test_migration_mismatch(const void *data)
@@ -873,6 +889,7 @@ static void add_life(void)
     add("migration/goes-on", test_migration_goes_on);
     add("migration/overflow", test_migration_of_overflow);
     add("migration/width", test_migration_of_width);
+    add("migration/width-unused", test_migration_of_width_unused);
     for (i = 0; i < face->nr_mismatches; i++) {
         add_data("migration/mismatch", face->mismatches[i].name,
                  &face->mismatches[i], test_migration_mismatch);

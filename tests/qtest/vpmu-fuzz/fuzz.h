@@ -162,7 +162,7 @@ typedef struct FuzzFace {
  * @nr_faces: how many
  * @verbs: what can happen, besides what fuzz_verbs has
  * @vmsd: the state of a CPU
- * @sections: names of those parts of it that are about the PMU
+ * @sections: names of those parts of it that are about the PMU; ended by NULL
  * @fixed_section: where in a state registers of the PMU lie besides, and
  * @fixed_size: how long that is; 0 if there are none
  * @start: QEMU has been started with such a PMU
@@ -221,7 +221,7 @@ extern CPUState *fuzz_cpu;
 void fuzz_machine_start(void);
 
 /**
- * fuzz_machine_begin - begin with the first CPU
+ * fuzz_machine_begin - begin with the first CPU, as after a reset
  */
 void fuzz_machine_begin(void);
 
@@ -255,5 +255,10 @@ void fuzz_end_read(void);
  * fuzz_streams_loaded, fuzz_streams_refused - what became of changed streams
  */
 extern uint64_t fuzz_streams_loaded, fuzz_streams_refused;
+
+/**
+ * fuzz_pokes_missed - changes for which a state had no part that is the PMU's
+ */
+extern uint64_t fuzz_pokes_missed;
 
 #endif /* VPMU_FUZZ_H */

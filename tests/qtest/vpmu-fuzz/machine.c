@@ -14,6 +14,12 @@
 /* So often does something happen at the most. */
 #define MAX_EVENTS 0xfff
 
+/* Of a state, what is changed. */
+#define MAX_SECTIONS 4
+
+#define CF_PMU (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES \
+                | CF_PMU_ADDRESSES)
+
 CPUState *fuzz_cpu;
 
 static CPUState *cpus[2];
@@ -29,8 +35,30 @@ static void become(CPUState *cpu)
     current_cpu = cpu;
 }
 
+/* A name that no state ever has would never be changed. */
+static bool is_subsection(const char *name)
+{
+    const VMStateDescription *const *sub = fuzz_target.vmsd->subsections;
+
+    while (*sub && !g_str_equal((*sub)->name, name)) {
+        sub++;
+    }
+    return *sub;
+}
+
+static void check_sections(void)
+{
+    const char *const *name = fuzz_target.sections;
+
+    for (; *name; name++) {
+        g_assert(is_subsection(*name));
+    }
+    g_assert(name - fuzz_target.sections < MAX_SECTIONS);
+}
+
 void fuzz_machine_start(void)
 {
+    check_sections();
     for (int i = 0; i < ARRAY_SIZE(cpus); i++) {
         cpus[i] = qemu_get_cpu(i);
         g_assert(cpus[i]);
@@ -41,10 +69,23 @@ void fuzz_machine_start(void)
     become(cpus[0]);
 }
 
+/*
+ * Blocks that count are kept in use for a while when nobody reads them, and so
+ * parts of cycles go by: programs before are not to decide about that.
+ */
+static void forget_blocks(void)
+{
+    for (int i = 0; i < ARRAY_SIZE(cpus); i++) {
+        cpus[i]->tcg_cflags &= ~CF_PMU;
+    }
+}
+
 void fuzz_machine_begin(void)
 {
     g_byte_array_set_size(saved, 0);
     become(cpus[0]);
+    fuzz_target.begin();
+    forget_blocks();
 }
 
 /*
@@ -267,27 +308,38 @@ const FuzzVerb fuzz_verbs[] = {
  * Changed streams
  */
 
-uint64_t fuzz_streams_loaded, fuzz_streams_refused;
+uint64_t fuzz_streams_loaded, fuzz_streams_refused, fuzz_pokes_missed;
 
-/* The beginning of a section, which has its name in it. */
-static uint8_t *find_section(const char *name, size_t *size)
+typedef struct Section {
+    uint8_t *at;
+    size_t size;
+} Section;
+
+/* One that is found by its name, begins with it. */
+static Section find_section(const char *name)
 {
     uint8_t *at = memmem(saved->data, saved->len, name, strlen(name));
 
-    *size = at ? saved->len - (at - saved->data) : 0;
-    return at;
+    return (Section) { at, at ? saved->data + saved->len - at : 0 };
 }
 
-static uint8_t *section(uint64_t n, size_t *size)
+/* Those that this state has, and how many. */
+static unsigned find_sections(Section *found)
 {
-    unsigned nr = g_strv_length((char **)fuzz_target.sections);
+    unsigned n = 0;
 
-    n %= nr + (fuzz_target.fixed_size > 0);
-    if (n < nr) {
-        return find_section(fuzz_target.sections[n], size);
+    if (!saved->len) {
+        return 0;
     }
-    *size = fuzz_target.fixed_size;
-    return saved->data + fuzz_target.fixed_section;
+    for (const char *const *name = fuzz_target.sections; *name; name++) {
+        found[n] = find_section(*name);
+        n += found[n].at != NULL;
+    }
+    if (fuzz_target.fixed_size) {
+        found[n++] = (Section) { saved->data + fuzz_target.fixed_section,
+                                 fuzz_target.fixed_size };
+    }
+    return n;
 }
 
 /* Most of what is near the beginning of a section are its registers. */
@@ -300,12 +352,16 @@ static void make_poke(FuzzRandom *r, uint64_t *arg)
 
 static void run_poke(const uint64_t *arg)
 {
-    size_t size = 0;
-    uint8_t *at = saved->len ? section(arg[0], &size) : NULL;
+    Section found[MAX_SECTIONS];
+    unsigned nr = find_sections(found);
 
-    if (size) {
-        at[arg[1] % size] ^= arg[2];
+    if (nr) {
+        const Section *section = &found[arg[0] % nr];
+
+        section->at[arg[1] % section->size] ^= arg[2];
         changed = true;
+    } else {
+        fuzz_pokes_missed++;
     }
 }
 

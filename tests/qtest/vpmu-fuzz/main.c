@@ -161,6 +161,16 @@ static void child_of_program(const void *program)
     fuzz_run_program(program, NULL);
 }
 
+/* A program that is kept and changes nothing shows nothing. */
+static void child_of_replay(const void *program)
+{
+    child_of_program(program);
+    if (fuzz_pokes_missed) {
+        fprintf(stderr, "there was nothing to poke\n");
+        _exit(2);
+    }
+}
+
 static bool program_fails(const GArray *program)
 {
     return child_fails(true, child_of_program, program);
@@ -254,7 +264,7 @@ int main(int argc, char **argv)
     progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     start_qemu(argv[0], face);
-    return replay ? child_fails(false, child_of_program,
+    return replay ? child_fails(false, child_of_replay,
                                 fuzz_read_program(replay))
                   : fuzz(face);
 }

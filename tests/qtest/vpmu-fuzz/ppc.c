@@ -464,11 +464,23 @@ static void check(void)
     check_pending();
 }
 
-static void check_legal(void)
+/* What a stream can hold all the same. */
+static void check_nothing_of_later(void)
 {
-    if (pmu && pmu->isa == 206 && env()->spr[SPR_POWER_MMCR2]) {
+    if (env()->spr[SPR_POWER_MMCR2]) {
         fprintf(stderr, "there is an MMCR2\n");
         abort();
+    }
+    if (env()->pending_interrupts & PPC_INTERRUPT_EBB) {
+        fprintf(stderr, "an event-based branch is pending\n");
+        abort();
+    }
+}
+
+static void check_legal(void)
+{
+    if (pmu && pmu->isa == 206) {
+        check_nothing_of_later();
     }
     for (unsigned i = 0; i < nr_registers() && pmu; i++) {
         uint64_t val = ppc_vpmu_peek(cpu()->vpmu, registers[i]);

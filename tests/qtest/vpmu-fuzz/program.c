@@ -186,7 +186,6 @@ void fuzz_run_program(const GArray *program, uint64_t *done)
     digest = 0;
     fuzz_expecting = true;
     fuzz_machine_begin();
-    fuzz_target.begin();
     for (unsigned i = 0; i < program->len; i++) {
         const FuzzOp *op = &g_array_index(program, FuzzOp, i);
 

@@ -85,7 +85,10 @@ static const RefEvent zen4_events[] = {
 
 static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
 
-/* What it takes to allow the others of Skylake's, and nothing else. */
+/*
+ * What it takes to allow the others of Skylake's, and nothing else.  What is
+ * excluded can come before what includes it, and after that.
+ */
 #define RAW(code) "{\"format\":\"raw\",\"code\":" #code "}"
 #define DENY                                                              \
     "-object '{\"qom-type\":\"kvm-pmu-filter\",\"id\":\"f\","               \
@@ -95,10 +98,10 @@ static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
     "-object '{\"qom-type\":\"kvm-pmu-filter\",\"id\":\"f\","               \
     "\"action\":\"allow\",\"x86-fixed-counter\":5,\"events\":["             \
     RAW(60) "," RAW(316) ","                                              \
-    "{\"format\":\"x86-masked-entry\",\"select\":196,\"match\":0,"          \
-    "\"mask\":0,\"exclude\":false},"                                        \
     "{\"format\":\"x86-masked-entry\",\"select\":196,\"match\":32,"         \
     "\"mask\":255,\"exclude\":true},"                                       \
+    "{\"format\":\"x86-masked-entry\",\"select\":196,\"match\":0,"          \
+    "\"mask\":0,\"exclude\":false},"                                        \
     "{\"format\":\"x86-masked-entry\",\"select\":196,\"match\":2,"          \
     "\"mask\":255,\"exclude\":true},"                                       \
     "{\"format\":\"x86-select-umask\",\"select\":208,\"umask\":129},"       \
@@ -488,7 +491,7 @@ const FuzzTarget fuzz_target = {
     .verbs = verbs,
     .vmsd = &vmstate_x86_cpu,
     .sections = (const char *const[]) {
-        "cpu/vpmu/registers", "cpu/vpmu", "cpu/msr_architectural_pmu", NULL
+        "cpu/vpmu", "cpu/msr_architectural_pmu", NULL
     },
     .nr_modes = NR_MODES,
     .retired = retired,

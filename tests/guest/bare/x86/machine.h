@@ -299,6 +299,14 @@ extern uint8_t spare[SPARE_PAGES][PAGE_SIZE];
  */
 void map(unsigned n, const void *page, uint64_t flags);
 
+/* ---- System calls --------------------------------------------------- */
+
+#define MSR_SYSENTER_CS     0x174
+#define MSR_SYSENTER_ESP    0x175
+#define MSR_SYSENTER_EIP    0x176
+#define MSR_LSTAR           0xc0000082
+#define MSR_FMASK           0xc0000084
+
 /* ---- Local APIC ----------------------------------------------------- */
 
 #define MSR_APICBASE    0x1b

@@ -399,6 +399,57 @@ TEST(branch, far)
     expect(rdmsr(MSR_PMC(2)), 1, "near branches taken: the return");
 }
 
+CODE("branch_syscall_entry:\n"
+     "    sysretq\n"
+     "branch_syscall:\n"
+     "    syscall\n"
+     "    nop\n"
+     "    syscall\n"
+     "    ret\n");
+LABEL(branch_syscall_entry);
+code_fn branch_syscall;
+
+TEST(branch, syscall)
+{
+    wrmsr(MSR_LSTAR, (uint64_t)branch_syscall_entry);
+    wrmsr(MSR_FMASK, RFLAGS_IF);
+    pmu_gp(0, EV_BR_FAR | SEL_USR, 0);
+    pmu_gp(1, EV_BR_FAR | SEL_OS, 0);
+    run_user(GP(0) | GP(1), branch_syscall, 0);
+    expect(rdmsr(MSR_PMC(0)), 2 + EXIT_BRANCHES, "SYSCALL");
+    /* IRET of run_user() */
+    expect(rdmsr(MSR_PMC(1)), 1 + 2, "SYSRET");
+}
+
+CODE("branch_sysenter_entry:\n"
+     "    rex.w sysexit\n"
+     "branch_sysenter:\n"
+     "    mov %rsp, %rcx\n"
+     "    lea 1f(%rip), %rdx\n"
+     "    sysenter\n"
+     "1:  ret\n");
+LABEL(branch_sysenter_entry);
+code_fn branch_sysenter;
+
+/* AMD's CPUs do not have the instruction in long mode. */
+TEST(branch, sysenter)
+{
+    static uint8_t stack[256] __attribute__((aligned(16)));
+
+    if (!pmu_is_intel()) {
+        skip();
+    }
+    wrmsr(MSR_SYSENTER_CS, KERNEL_CS);
+    wrmsr(MSR_SYSENTER_ESP, (uint64_t)(stack + sizeof(stack)));
+    wrmsr(MSR_SYSENTER_EIP, (uint64_t)branch_sysenter_entry);
+    pmu_gp(0, EV_BR_FAR | SEL_USR, 0);
+    pmu_gp(1, EV_BR_FAR | SEL_OS, 0);
+    run_user(GP(0) | GP(1), branch_sysenter, 0);
+    expect(rdmsr(MSR_PMC(0)), 1 + EXIT_BRANCHES, "SYSENTER");
+    /* IRET of run_user() */
+    expect(rdmsr(MSR_PMC(1)), 1 + 1, "SYSEXIT");
+}
+
 /*
  * INTO is a far branch if it traps.  The first has no gate to begin with: what
  * could not be delivered has not retired, and is executed again.
@@ -456,4 +507,36 @@ TEST(branch, after_translation)
     run_user(GP(0), branch_loop, 100);
     expect(rdmsr(MSR_PMC(0)), 2 * (101 + EXIT_BRANCHES),
            "branches, started again");
+}
+
+/*
+ * A branch makes one counter overflow, and the instruction behind it another:
+ * each has its interrupt at once.
+ */
+CODE("branch_neighbour:\n"
+     "    nop\n"
+     "    nop\n"
+     "    jmp branch_neighbour_first\n"
+     "branch_neighbour_first:\n"
+     "    nop\n"
+     "branch_neighbour_second:\n"
+     "    nop\n"
+     "    ret\n");
+LABEL(branch_neighbour_first);
+LABEL(branch_neighbour_second);
+code_fn branch_neighbour;
+
+TEST(branch, neighbour_overflows)
+{
+    pmu_gp(0, EV_BRANCHES | SEL_USR | SEL_INT, -1ull);
+    pmu_gp(1, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -4ull);
+    sample_with(APIC_NMI);
+    sample_reload(0, 0);
+    sample_reload(1, 0);
+    run_user(GP(0) | GP(1), branch_neighbour, 0);
+    expect(sample_count, 2, "samples");
+    expect(samples[0].rip, (uint64_t)branch_neighbour_first, "first: RIP");
+    expect(samples[0].status, GP(0), "first: status");
+    expect(samples[1].rip, (uint64_t)branch_neighbour_second, "second: RIP");
+    expect(samples[1].status, GP(1), "second: status");
 }

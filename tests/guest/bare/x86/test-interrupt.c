@@ -214,3 +214,19 @@ TEST(interrupt, sampling)
     }
     expect_enough(hits);
 }
+
+/* The last one of a period is noticed before its handler has begun. */
+TEST(interrupt, overflow)
+{
+    set_gate(VEC_IPI, interrupt_wake_up);
+    interrupt_hits = 0;
+    pmu_gp(0, EV_INTERRUPTS | SEL_ALL | SEL_INT, -3ull);
+    sample_with(APIC_NMI);
+    sample_reload(0, 0);
+    run_kernel(GP(0), interrupt_self, 5);
+    expect(interrupt_hits, 5, "interrupts");
+    expect(sample_count, 1, "samples");
+    expect(samples[0].rip, (uint64_t)interrupt_wake_up, "RIP");
+    /* The NMI is one, too. */
+    expect(samples[0].value, 1, "counter");
+}

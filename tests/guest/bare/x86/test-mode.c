@@ -8,13 +8,6 @@
  */
 #include "pmu.h"
 
-#define MSR_SYSENTER_CS     0x174
-#define MSR_SYSENTER_ESP    0x175
-#define MSR_SYSENTER_EIP    0x176
-
-#define MSR_LSTAR   0xc0000082
-#define MSR_FMASK   0xc0000084
-
 /* SYSCALL: 4 in the kernel. RCX and R11 are SYSCALL's. */
 #define SYSCALL_COUNT 4
 

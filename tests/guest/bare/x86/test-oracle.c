@@ -9,9 +9,6 @@
 #include "pmu.h"
 #include "programs.h"
 
-#define MSR_LSTAR   0xc0000082
-#define MSR_FMASK   0xc0000084
-
 /* ---- The kernel of the programs ------------------------------------- */
 
 static void map_page(struct regs *regs)

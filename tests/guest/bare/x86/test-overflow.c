@@ -528,9 +528,6 @@ TEST(overflow, atomic_before_interrupt)
 
 /* ---- Transitions ---------------------------------------------------- */
 
-#define MSR_LSTAR   0xc0000082
-#define MSR_FMASK   0xc0000084
-
 CODE("overflow_syscall_entry:\n"
      "    nop\n"
      "    sysretq\n"

@@ -47,19 +47,6 @@
     (TALLY(DTLB_LOAD_MISSES) | TALLY(DTLB_STORE_MISSES) \
      | TALLY(ITLB_MISSES))
 
-/*
- * Translated code reaches the descriptors of the TLB by displacements from
- * env.  They span 512 bytes on AArch64 hosts, and 256 on those of 32-bit Arm,
- * where descriptors are half as large; other hosts have more.
- */
-#define TLB_DISTANCE \
-    (sizeof(CPUNegativeOffsetState) - offsetof(CPUNegativeOffsetState, tlb.f))
-#define TLB_EXCESS \
-    (sizeof_field(CPUTLB, f) - NB_MMU_MODES * 2 * sizeof(uint32_t))
-
-QEMU_BUILD_BUG_ON(TLB_DISTANCE > 512);
-QEMU_BUILD_BUG_ON(TLB_DISTANCE - TLB_EXCESS > 256);
-
 #define CF_PMU_MASK \
     (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES)
 

@@ -536,7 +536,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
 
     /* Perhaps only this mode's share is used up, and there is more. */
     fold(cpu, "budget");
-    if (cpu->neg.icount_decr.u16.high) {
+    if (qatomic_read(&cpu->neg.icount_decr.u16.high)) {
         /* An interrupt was raised, and comes first. */
         return true;
     }

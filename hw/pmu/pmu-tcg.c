@@ -66,6 +66,7 @@
  * @note_addresses: somebody asks what data instructions access
  * @deadline: ends the budget of cycles, where they follow the clock
  * @linger: ends the use of blocks that count
+ * @lingering: that will happen; the timer itself is the main loop's as well
  */
 struct PmuTcg {
     CPUState *cpu;
@@ -80,6 +81,7 @@ struct PmuTcg {
     bool note_addresses;
     QEMUTimer *deadline;
     QEMUTimer *linger;
+    bool lingering;
 };
 
 static PmuTcg *engine_of(CPUState *cpu)
@@ -315,7 +317,10 @@ static void set_flags(PmuTcg *e, uint32_t flags)
 static void linger_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     if (cpu->pmu) {
-        set_flags(engine_of(cpu), needed_flags(engine_of(cpu)));
+        PmuTcg *e = engine_of(cpu);
+
+        e->lingering = false;
+        set_flags(e, needed_flags(e));
     }
 }
 
@@ -339,7 +344,8 @@ static void adapt_flags(PmuTcg *e)
         set_flags(e, need);
     } else if (need & ~now) {
         set_flags(e, now | need);
-    } else if (need != now && !timer_pending(e->linger)) {
+    } else if (need != now && !e->lingering) {
+        e->lingering = true;
         timer_mod(e->linger,
                   qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + LINGER_MS);
     }

@@ -80,7 +80,8 @@ END
 }
 
 # make_runner PROGRAM: a program of this machine that runs one of the host's,
-# beside it, in a directory "here".
+# beside it, in a directory "here".  The latter finds the former as its own name:
+# tests of GLib's start themselves anew to see that something aborts.
 make_runner()
 {
     local path=${1%/*}/here/${1##*/}
@@ -88,7 +89,7 @@ make_runner()
     mkdir -p "${path%/*}"
     cat > "$path" <<END
 #!/bin/sh
-exec qemu-$EMULATOR-static -L $LIBRARIES $1 "\$@"
+exec qemu-$EMULATOR-static -0 "\$0" -L $LIBRARIES $1 "\$@"
 END
     chmod +x "$path"
     echo "$path"

@@ -47,19 +47,6 @@
     (TALLY(DTLB_LOAD_MISSES) | TALLY(DTLB_STORE_MISSES) \
      | TALLY(ITLB_MISSES))
 
-/*
- * Translated code reaches the descriptors of the TLB by displacements from
- * env.  They span 512 bytes on AArch64 hosts, and 256 on those of 32-bit Arm,
- * where descriptors are half as large; other hosts have more.
- */
-#define TLB_DISTANCE \
-    (sizeof(CPUNegativeOffsetState) - offsetof(CPUNegativeOffsetState, tlb.f))
-#define TLB_EXCESS \
-    (sizeof_field(CPUTLB, f) - NB_MMU_MODES * 2 * sizeof(uint32_t))
-
-QEMU_BUILD_BUG_ON(TLB_DISTANCE > 512);
-QEMU_BUILD_BUG_ON(TLB_DISTANCE - TLB_EXCESS > 256);
-
 #define CF_PMU_MASK \
     (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES)
 
@@ -79,6 +66,7 @@ QEMU_BUILD_BUG_ON(TLB_DISTANCE - TLB_EXCESS > 256);
  * @note_addresses: somebody asks what data instructions access
  * @deadline: ends the budget of cycles, where they follow the clock
  * @linger: ends the use of blocks that count
+ * @lingering: that will happen; the timer itself is the main loop's as well
  */
 struct PmuTcg {
     CPUState *cpu;
@@ -93,6 +81,7 @@ struct PmuTcg {
     bool note_addresses;
     QEMUTimer *deadline;
     QEMUTimer *linger;
+    bool lingering;
 };
 
 static PmuTcg *engine_of(CPUState *cpu)
@@ -338,7 +327,10 @@ static void set_flags(PmuTcg *e, uint32_t flags)
 static void linger_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     if (cpu->pmu) {
-        set_flags(engine_of(cpu), needed_flags(engine_of(cpu)));
+        PmuTcg *e = engine_of(cpu);
+
+        e->lingering = false;
+        set_flags(e, needed_flags(e));
     }
 }
 
@@ -362,7 +354,8 @@ static void adapt_flags(PmuTcg *e)
         set_flags(e, need);
     } else if (need & ~now) {
         set_flags(e, now | need);
-    } else if (need != now && !timer_pending(e->linger)) {
+    } else if (need != now && !e->lingering) {
+        e->lingering = true;
         timer_mod(e->linger,
                   qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + LINGER_MS);
     }
@@ -559,7 +552,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
 
     /* Perhaps only this mode's share is used up, and there is more. */
     fold(cpu, "budget");
-    if (cpu->neg.icount_decr.u16.high) {
+    if (qatomic_read(&cpu->neg.icount_decr.u16.high)) {
         /* An interrupt was raised, and comes first. */
         return true;
     }

@@ -169,6 +169,28 @@ void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
  * The rest is for accel/tcg.
  */
 
+#ifdef CONFIG_TCG
+/**
+ * PMU_TCG_TLB_DISTANCE - how far from env the TLB's descriptors begin
+ *
+ * Translated code reaches them by displacements from env.  What the PMU keeps
+ * between the two must leave them in reach of every host: the tightest are
+ * AArch64, with 512 bytes, and 32-bit Arm, with 256, where descriptors are half
+ * as large.  MIN_TLB_MASK_TABLE_OFS is what a host says of itself.
+ */
+#define PMU_TCG_TLB_DISTANCE \
+    (sizeof(CPUNegativeOffsetState) - offsetof(CPUNegativeOffsetState, tlb.f))
+
+/**
+ * PMU_TCG_TLB_EXCESS - what hosts of 64 bits need more for the descriptors
+ */
+#define PMU_TCG_TLB_EXCESS \
+    (sizeof_field(CPUTLB, f) - NB_MMU_MODES * 2 * sizeof(uint32_t))
+
+QEMU_BUILD_BUG_ON(PMU_TCG_TLB_DISTANCE > 512);
+QEMU_BUILD_BUG_ON(PMU_TCG_TLB_DISTANCE - PMU_TCG_TLB_EXCESS > 256);
+#endif
+
 /**
  * pmu_tcg_cell - where events of a kind are counted down
  * @cpu: the vCPU

@@ -97,18 +97,31 @@ boot:
     bl start_machine
 2:  b 2b
 
-/* work is in .data: the first processor clears .bss meanwhile. */
+/*
+ * Each takes the next index, and with it a stack.  work is in .data: the first
+ * processor clears .bss meanwhile.
+ */
 wait_for_work:
-    load_address r1, second_stack + STACK_SIZE - 64
+    load_address r31, others_started
+1:  lwarx r30, 0, r31
+    addi r4, r30, 1
+    stwcx. r4, 0, r31
+    bne- 1b
+    sldi r4, r4, STACK_SIZE_LOG
+    load_address r1, other_stacks - 64
+    add r1, r1, r4
     lis r2, .TOC.@ha
     addi r2, r2, .TOC.@l
     load_address r31, work
+    sldi r4, r30, 3
+    add r31, r31, r4
 1:  or r27, r27, r27        /* yield */
     ld r12, 0(r31)
     cmpdi r12, 0
     beq 1b
     isync
     mtctr r12
+    mr r3, r30
     bctrl
     lwsync
     li r12, 0
@@ -119,7 +132,9 @@ wait_for_work:
     .balign 8
     .globl work
 work:
-    .quad 0
+    .fill MAX_OTHERS, 8, 0
+others_started:
+    .long 0
     .text
 
 /*
@@ -196,8 +211,8 @@ stack:
     .space STACK_SIZE
 trap_stack:
     .space STACK_SIZE
-second_stack:
-    .space STACK_SIZE
+other_stacks:
+    .space MAX_OTHERS * STACK_SIZE
     .globl run_mmcr0
 run_mmcr0:
     .space 8

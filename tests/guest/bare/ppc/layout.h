@@ -6,7 +6,11 @@
 #ifndef BARE_LAYOUT_H
 #define BARE_LAYOUT_H
 
-#define STACK_SIZE      0x8000
+#define STACK_SIZE_LOG  15
+#define STACK_SIZE      (1 << STACK_SIZE_LOG)
+
+/* Processors beside the first. */
+#define MAX_OTHERS      3
 
 /* What r0 says at "sc 1" to the hypervisor, which is the test. */
 #define CALL_EXIT       0x7e57  /* the code under test has returned */

@@ -164,13 +164,14 @@ LABEL(run_return);
  */
 uint64_t count_steps(uint64_t msr, code_fn *fn, uint64_t arg);
 
-/* ---- The other processor -------------------------------------------- */
+/* ---- Other processors ----------------------------------------------- */
 
 /*
- * What the second processor is to do next, where there is one; NULL when it
- * has done it.  It is in real mode and takes no interrupts.
+ * What each of the others is to do next, where there are any; NULL when it has
+ * done it.  It is called with its index here, in real mode and without
+ * interrupts.
  */
-extern void (*volatile work)(void);
+extern void (*volatile work[MAX_OTHERS])(unsigned index);
 
 /* ---- Interrupts ----------------------------------------------------- */
 

@@ -71,6 +71,7 @@ MACHINES = [
     PowerNV('POWER10', but=OTHERS, model='powernv10'),
     ASSISTED,
     PowerNV('two cores', ['smp'], smp='2,cores=2'),
+    PowerNV('four cores', ['smp'], smp='4,cores=4', options={'cpus': 4}),
     PowerNV('two threads', ['smp'], smp='2,threads=2', model='powernv10'),
     cpi(2000),
     cpi(1337),

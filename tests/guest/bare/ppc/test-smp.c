@@ -1,5 +1,5 @@
 /*
- * Suite smp: two processors, or two threads of one, count for themselves
+ * Suite smp: processors, or threads of one, count for themselves
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,16 +17,21 @@ code_fn smp_loop;
 #define LOOP_INSNS(turns) (3 * (turns) + 2)
 
 /**
- * struct job - what the second processor counts
+ * struct job - what another processor counts
  * @mmcr0: while it does
  * @pmc5: of which its counter starts
  * @turns: of the loop
  * @count, @cycles, @siar, @after: what it has then
  */
-static struct {
+static struct job {
     uint64_t mmcr0, pmc5, turns;
     uint64_t count, cycles, siar, after;
-} job;
+} jobs[MAX_OTHERS];
+
+static unsigned others(void)
+{
+    return option("cpus", 2) - 1;
+}
 
 /* As run() does, without leaving the hypervisor's state. */
 CODE("smp_count:\n"             /* r3: turns, r4: MMCR0, r5: to freeze */
@@ -40,48 +45,66 @@ uint64_t smp_count(uint64_t turns, uint64_t mmcr0, uint64_t frozen);
 
 #define OWN_INSNS 2             /* the call, and the write that stops */
 
-static void begin(void)
+static void begin(const struct job *job)
 {
     mtspr(SPR_CTRL_WRITE, 1);
     mtspr(SPR_MMCR0, MMCR0_FC);
-    mtspr(SPR_PMC5, job.pmc5);
+    mtspr(SPR_PMC5, job->pmc5);
     mtspr(SPR_PMC6, 0);
 }
 
-static void count(void)
+static void count(unsigned index)
 {
-    begin();
-    smp_count(job.turns, job.mmcr0, MMCR0_FC);
-    job.count = mfspr(SPR_PMC5);
-    job.cycles = mfspr(SPR_PMC6);
+    struct job *job = &jobs[index];
+
+    begin(job);
+    smp_count(job->turns, job->mmcr0, MMCR0_FC);
+    job->count = mfspr(SPR_PMC5);
+    job->cycles = mfspr(SPR_PMC6);
 }
 
 /* The same until the counter overflows, which freezes it. */
-static void overflow(void)
+static void overflow(unsigned index)
 {
-    begin();
-    mtspr(SPR_MMCR0, job.mmcr0);
-    smp_loop(job.turns);
-    job.after = mfspr(SPR_MMCR0);
-    job.siar = mfspr(SPR_SIAR);
+    struct job *job = &jobs[index];
+
+    begin(job);
+    mtspr(SPR_MMCR0, job->mmcr0);
+    smp_loop(job->turns);
+    job->after = mfspr(SPR_MMCR0);
+    job->siar = mfspr(SPR_SIAR);
     mtspr(SPR_MMCR0, MMCR0_FC);
-    job.count = mfspr(SPR_PMC5);
-    job.cycles = mfspr(SPR_PMC6);
+    job->count = mfspr(SPR_PMC5);
+    job->cycles = mfspr(SPR_PMC6);
 }
 
-static void give(void (*fn)(void))
+static void give(void (*fn)(unsigned index))
 {
     asm volatile("lwsync" : : : "memory");
-    work = fn;
+    for (unsigned i = 0; i < others(); i++) {
+        work[i] = fn;
+    }
 }
 
-/* However long it takes where both share a thread of the host. */
+/* However long it takes where all share a thread of the host. */
 static void await(void)
 {
-    while (work) {
-        asm volatile("or 27, 27, 27" : : : "memory");   /* yield */
+    for (unsigned i = 0; i < others(); i++) {
+        while (work[i]) {
+            asm volatile("or 27, 27, 27" : : : "memory");   /* yield */
+        }
     }
     asm volatile("isync" : : : "memory");
+}
+
+static void expect_counted(unsigned trial)
+{
+    for (unsigned i = 0; i < others(); i++) {
+        expect(jobs[i].count, LOOP_INSNS(jobs[i].turns) + OWN_INSNS,
+               "trial %u: instructions of other %u", trial, i);
+        expect(jobs[i].cycles, jobs[i].count,
+               "trial %u: cycles of other %u", trial, i);
+    }
 }
 
 TEST(smp, counts)
@@ -90,20 +113,18 @@ TEST(smp, counts)
         uint64_t turns = 1 + random() % 5000;
         struct counts c;
 
-        job.turns = 1 + random() % 5000;
-        job.mmcr0 = 0;
-        job.pmc5 = 0;
+        for (unsigned i = 0; i < others(); i++) {
+            jobs[i] = (struct job) { .turns = 1 + random() % 5000 };
+        }
         give(count);
         c = measure(STATE_PROBLEM, smp_loop, turns);
         await();
         expect_counts("loop", c, 0, 0, LOOP_INSNS(turns));
-        expect(job.count, LOOP_INSNS(job.turns) + OWN_INSNS,
-               "trial %u: instructions of the other", trial);
-        expect(job.cycles, job.count, "trial %u: cycles of the other", trial);
+        expect_counted(trial);
     }
 }
 
-/* One is frozen in every way while the other counts. */
+/* One is frozen in every way while the others count. */
 TEST(smp, registers)
 {
     static const uint64_t bits[] = {
@@ -111,46 +132,74 @@ TEST(smp, registers)
     };
 
     for (unsigned i = 0; i < ARRAY_SIZE(bits); i++) {
-        job.turns = 100;
-        job.mmcr0 = bits[i];
-        job.pmc5 = 5;
+        for (unsigned j = 0; j < others(); j++) {
+            jobs[j] = (struct job) {
+                .turns = 100, .mmcr0 = j ? 0 : bits[i], .pmc5 = j ? 0 : 5,
+            };
+        }
         give(count);
         expect_counts("loop", measure(STATE_HV, smp_loop, 1000),
                       LOOP_INSNS(1000), 0, 0);
         await();
-        expect(job.count, 5, "%lx: instructions of the other", bits[i]);
+        expect(jobs[0].count, 5, "%lx: instructions of the frozen", bits[i]);
+        for (unsigned j = 1; j < others(); j++) {
+            expect(jobs[j].count, LOOP_INSNS(100) + OWN_INSNS,
+                   "%lx: instructions of other %u", bits[i], j);
+        }
     }
 }
 
-/* Both overflow; each has its own alerts only. */
+#define ARMED (MMCR0_ALERT | MMCR0_FCECE)
+
+/* How far another is from its alert in its turns of the loop. */
+static uint64_t distance(unsigned period, unsigned i)
+{
+    return (7 * period + 50 * i) % 300 + 101;
+}
+
+/* From the second instruction of the loop on. */
+static void arm_others(unsigned period)
+{
+    for (unsigned i = 0; i < others(); i++) {
+        jobs[i] = (struct job) {
+            .turns = 200, .mmcr0 = ARMED,
+            .pmc5 = PMC_NEGATIVE - distance(period, i),
+        };
+    }
+}
+
+static void expect_alerts(unsigned period)
+{
+    for (unsigned i = 0; i < others(); i++) {
+        const struct job *job = &jobs[i];
+
+        expect(job->count, PMC_NEGATIVE, "%u: PMC5 of other %u", period, i);
+        expect(job->cycles, distance(period, i), "%u: PMC6 of other %u",
+               period, i);
+        expect(job->after & (MMCR0_FC | MMCR0_PMAO), MMCR0_FC | MMCR0_PMAO,
+               "%u: MMCR0 of other %u", period, i);
+        expect(job->siar >= (uint64_t)smp_loop
+               && job->siar < (uint64_t)smp_loop + 16, true,
+               "%u: SIAR of other %u", period, i);
+    }
+}
+
+/* All overflow; each has its own alerts only. */
 TEST(smp, alerts)
 {
-    const uint64_t armed = MMCR0_ALERT | MMCR0_FCECE;
-
     for (unsigned period = 1; period <= 300; period++) {
-        uint64_t turns = 200, n = 7 * period % 300 + 1;
-
-        /* From the second instruction of the loop on. */
-        job.turns = 200;
-        job.mmcr0 = armed;
-        job.pmc5 = PMC_NEGATIVE - n - 100;
+        arm_others(period);
         write_pmc(5, PMC_NEGATIVE - period);
         sample();
         give(overflow);
-        run(armed | MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, smp_loop, turns);
+        run(ARMED | MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, smp_loop, 200);
         await();
         expect(sample_count, 1, "%u: alerts", period);
         expect(samples[0].siar,
                (uint64_t)smp_loop
                + (period == 1 ? 0 : 4 + 4 * ((period - 2) % 3)),
                "%u: SIAR", period);
-        expect(job.count, PMC_NEGATIVE, "%u: PMC5 of the other", period);
-        expect(job.cycles, n + 100, "%u: PMC6 of the other", period);
-        expect(job.after & (MMCR0_FC | MMCR0_PMAO), MMCR0_FC | MMCR0_PMAO,
-               "%u: MMCR0 of the other", period);
-        expect(job.siar >= (uint64_t)smp_loop
-               && job.siar < (uint64_t)smp_loop + 16, true,
-               "%u: SIAR of the other", period);
+        expect_alerts(period);
     }
 }
 

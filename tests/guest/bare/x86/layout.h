@@ -15,7 +15,7 @@
 #define SMBASE          0x30000
 #define SMI_ENTRY       (SMBASE + 0x8000)
 
-#define MAX_CPUS        2
+#define MAX_CPUS        4
 #define STACK_SIZE      0x4000
 
 /*

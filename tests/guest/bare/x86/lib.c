@@ -61,9 +61,11 @@ static uint8_t stacks[MAX_CPUS][3][STACK_SIZE] __attribute__((aligned(16)));
 static struct gate idt[256];
 static void (*handlers[256])(struct regs *regs);
 
-/* From one CPU to the other. */
-static void (*volatile cpu1_fn)(void);
-static volatile bool cpu1_returned; /* and back */
+/* From the first CPU to the others, and whether it has been done. */
+static struct {
+    void (*volatile fn)(void);
+    volatile bool done;
+} work[MAX_CPUS];
 
 
 /* ---- Traps ---------------------------------------------------------- */
@@ -330,29 +332,30 @@ void reset_machine(void)
     write_cr0(read_cr0() & ~CR0_TS);
 }
 
-bool cpu1_done(void)
+bool cpu_done(unsigned index)
 {
-    return cpu1_returned;
+    return work[index].done;
 }
 
-static void cpu1_main(void)
+static void do_work(unsigned index)
 {
     apic_write(APIC_SVR, 0x100 | VEC_SPURIOUS);
-    cpu1_fn();
-    cpu1_returned = true;
+    work[index].fn();
+    work[index].done = true;
 }
 
-void start_cpu1(void (*fn)(void))
+void start_cpu(unsigned index, void (*fn)(void))
 {
     memcpy((void *)TRAMPOLINE_BASE, trampoline, trampoline_end - trampoline);
-    cpus_started = 1;
-    cpu1_returned = false;
-    cpu1_fn = fn;
-    apic_write(APIC_ICR, APIC_OTHERS | APIC_ASSERT | APIC_INIT);
-    apic_write(APIC_ICR, APIC_OTHERS | APIC_ASSERT | APIC_STARTUP |
+    cpus_started = index;
+    work[index].done = false;
+    work[index].fn = fn;
+    apic_write(APIC_ICR_HIGH, index << 24);
+    apic_write(APIC_ICR, APIC_ASSERT | APIC_INIT);
+    apic_write(APIC_ICR, APIC_ASSERT | APIC_STARTUP |
                          TRAMPOLINE_BASE / PAGE_SIZE);
-    if (!spin_until(cpus_started == 2)) {
-        fail("the second CPU did not start");
+    if (!spin_until(cpus_started == index + 1)) {
+        fail("CPU %u did not start", index);
     }
 }
 
@@ -363,7 +366,7 @@ void cpu_main(unsigned index)
         pmu_find();
         main();
     } else {
-        cpu1_main();
+        do_work(index);
     }
 }
 

@@ -329,7 +329,6 @@ void map(unsigned n, const void *page, uint64_t flags);
 #define APIC_STARTUP    (6 << 8)
 #define APIC_ASSERT     BIT(14)
 #define APIC_SELF       (1 << 18)
-#define APIC_OTHERS     (3 << 18)
 
 uint32_t apic_read(uint32_t reg);
 void apic_write(uint32_t reg, uint32_t value);
@@ -354,15 +353,16 @@ void timer_once(uint32_t ns);
 /* ---- Other CPUs ----------------------------------------------------- */
 
 /**
- * start_cpu1 - let the second CPU run a function
+ * start_cpu - let another CPU run a function
+ * @index: which; the first, 0, is the one that calls this
  * @fn: called on its stack with interrupts disabled
  *
- * By INIT and SIPI, every time. The test fails if there is no second CPU.
+ * By INIT and SIPI, every time. The test fails if there is no such CPU.
  */
-void start_cpu1(void (*fn)(void));
+void start_cpu(unsigned index, void (*fn)(void));
 
-/* Returns: whether what start_cpu1() was given has returned. */
-bool cpu1_done(void);
+/* Returns: whether what start_cpu() was given has returned. */
+bool cpu_done(unsigned index);
 
 unsigned cpu_index(void);
 

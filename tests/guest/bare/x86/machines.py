@@ -63,6 +63,10 @@ def version(number, counters=4):
               {'version': number, 'counters': counters})
 
 
+def cpus(number):
+    return Pc(f'{number} CPUs', cpus=number)
+
+
 def model(name, conditional, loads=0x81d0, stores=0x82d0):
     return Pc(name, f'{name},pmu=on', {'conditional': conditional,
                                        'loads': loads, 'stores': stores})
@@ -99,6 +103,7 @@ MACHINES = {
     ],
     'overflow': [DEFAULT, version(3), version(5, 8)],
     'random': [DEFAULT, version(5, 8)],
+    'smp': [DEFAULT, cpus(4)],
     'svm': [Pc('', DEFAULT_CPU + ',+svm')],
     'version': [version(1), version(2), version(3), version(4),
                 version(5, 8)],

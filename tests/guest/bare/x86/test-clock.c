@@ -85,7 +85,7 @@ TEST(clock, modes)
 /* A millisecond of sleep is a million cycles, but for being asleep. */
 CODE("clock_sleep:\n"
      "    mov $0xfee00000, %eax\n"
-     "1:  movl $20000000, 0x380(%rax)\n"
+     "1:  movl $100000000, 0x380(%rax)\n"
      "    sti\n"
      "    hlt\n"
      "    cli\n"
@@ -108,7 +108,9 @@ TEST(clock, halted)
     pmu_fixed(1, FIXED_ALL, 0);
     run_kernel(FIXED(0) | FIXED(1), clock_sleep, 5);
     cycles = rdmsr(MSR_FIXED_CTR(1));
-    expect(cycles < 50000000, true, "%lu cycles in 100 ms of sleep", cycles);
+    /* What it takes to wake up passes too, the more the slower the host is. */
+    expect(cycles < option("mhz", 0) * 500000 / 2, true,
+           "%lu cycles in 500 ms of sleep", cycles);
     expect_cycles(cycles, rdmsr(MSR_FIXED_CTR(0)), "asleep");
 }
 

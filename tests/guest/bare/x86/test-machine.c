@@ -184,10 +184,10 @@ static void report_index(void)
 TEST(machine, second_cpu)
 {
     seen = 0;
-    start_cpu1(report_index);
-    spin_until(cpu1_done());
+    start_cpu(1, report_index);
+    spin_until(cpu_done(1));
     expect(seen, 11, "index");
-    start_cpu1(report_index);
-    spin_until(cpu1_done());
+    start_cpu(1, report_index);
+    spin_until(cpu_done(1));
     expect(seen, 22, "index after another INIT");
 }

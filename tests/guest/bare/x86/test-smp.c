@@ -1,23 +1,71 @@
 /*
- * Suite smp: two CPUs, each with counters of its own
+ * Suite smp: CPUs with counters of their own
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-static volatile bool go; /* from the first CPU to the second */
+/* The last is split between two lines, which QEMU has to stop all CPUs for. */
+uint64_t smp_shared, smp_split[16];
+unsigned __int128 smp_pair;
 
-/* Both begin at the same time, more or less. */
+CODE("smp_contend:\n"
+     "    mov %rdi, %rsi\n"
+     "    xor %ebx, %ebx\n"
+     "1:  lock incq smp_shared\n"
+     "    lock cmpxchg16b smp_pair\n"
+     "    lock xadd %rbx, smp_shared\n"
+     "    lock addq $1, smp_split + 61\n"
+     "    xor %ebx, %ebx\n"
+     "    dec %rsi\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn smp_contend;
+
+#define CONTEND_INSNS(turns) (7 * (turns) + 3)
+#define TURNS(cpu)           (1000 * (cpu) + 500)
+
+static volatile bool go; /* from the first CPU to the others */
+static struct counts counts_of[MAX_CPUS];
+
+/*
+ * What CPUs beyond the second do meanwhile, if there are any.  A reset of the
+ * PMU begins a new list of samples, which is for the second to do.
+ */
+static void contend_beside(void)
+{
+    unsigned self = cpu_index();
+
+    wrmsr(MSR_GLOBAL_CONTROL, 0);
+    while (!go) {
+        pause();
+    }
+    counts_of[self] = measure_user(smp_contend, TURNS(self));
+}
+
+/* All begin at the same time, more or less. */
 static void start_together(void (*fn)(void))
 {
     go = false;
-    start_cpu1(fn);
+    for (unsigned i = 2; i < option("cpus", 2); i++) {
+        start_cpu(i, contend_beside);
+    }
+    start_cpu(1, fn);
     go = true;
+}
+
+static void await_cpu(unsigned index)
+{
+    expect(spin_until(cpu_done(index)), true, "CPU %u done", index);
 }
 
 static void finish_together(void)
 {
-    expect(spin_until(cpu1_done()), true, "second CPU done");
+    await_cpu(1);
+    for (unsigned i = 2; i < option("cpus", 2); i++) {
+        await_cpu(i);
+        expect_counts("a CPU beside", counts_of[i], CONTEND_INSNS(TURNS(i)), 0);
+    }
 }
 
 /* ---- Registers ------------------------------------------------------ */
@@ -34,8 +82,8 @@ static void read_reset_values(void)
 /* The first in this suite: nothing has touched the second CPU's PMU. */
 TEST(smp, reset_values)
 {
-    start_cpu1(read_reset_values);
-    finish_together();
+    start_cpu(1, read_reset_values);
+    await_cpu(1);
     /* AMD has general counters only. */
     expect(seen_ctrl, pmu_is_intel() ? BIT(pmu_gp_counters()) - 1
                                      : pmu_all_counters(), "GLOBAL_CTRL");
@@ -62,10 +110,10 @@ static void read_counters(void)
 /* INIT leaves the PMU alone. */
 TEST(smp, init)
 {
-    start_cpu1(set_counters);
-    finish_together();
-    start_cpu1(read_counters);
-    finish_together();
+    start_cpu(1, set_counters);
+    await_cpu(1);
+    start_cpu(1, read_counters);
+    await_cpu(1);
     expect(seen_counter, 0x123456789abc, "PMC0");
     expect(seen_select, EV_INSTRUCTIONS | SEL_ALL | SEL_EN, "EVTSEL0");
     expect(seen_fixed, 4711, "FIXED_CTR0");
@@ -73,27 +121,8 @@ TEST(smp, init)
 
 /* ---- Counts --------------------------------------------------------- */
 
-/* The last is split between two lines, which QEMU has to stop all CPUs for. */
-uint64_t smp_shared, smp_split[16];
-unsigned __int128 smp_pair;
-
-CODE("smp_contend:\n"
-     "    mov %rdi, %rsi\n"
-     "    xor %ebx, %ebx\n"
-     "1:  lock incq smp_shared\n"
-     "    lock cmpxchg16b smp_pair\n"
-     "    lock xadd %rbx, smp_shared\n"
-     "    lock addq $1, smp_split + 61\n"
-     "    xor %ebx, %ebx\n"
-     "    dec %rsi\n"
-     "    jnz 1b\n"
-     "    ret\n");
-code_fn smp_contend;
-
 #define TURNS0  3000
 #define TURNS1  5000
-
-static struct counts counts1;
 
 static void contend_in_kernel(void)
 {
@@ -101,7 +130,7 @@ static void contend_in_kernel(void)
     while (!go) {
         pause();
     }
-    counts1 = measure_kernel(smp_contend, TURNS1);
+    counts_of[1] = measure_kernel(smp_contend, TURNS1);
 }
 
 static void contend_in_user_mode(void)
@@ -110,7 +139,7 @@ static void contend_in_user_mode(void)
     while (!go) {
         pause();
     }
-    counts1 = measure_user(smp_contend, TURNS1);
+    counts_of[1] = measure_user(smp_contend, TURNS1);
 }
 
 TEST(smp, contended_locks)
@@ -120,14 +149,15 @@ TEST(smp, contended_locks)
     start_together(contend_in_kernel);
     c = measure_user(smp_contend, TURNS0);
     finish_together();
-    expect_counts("first CPU, user mode", c, 7 * TURNS0 + 3, 0);
-    expect_counts("second CPU, kernel", counts1, 0, 7 * TURNS1 + 3);
+    expect_counts("first CPU, user mode", c, CONTEND_INSNS(TURNS0), 0);
+    expect_counts("second CPU, kernel", counts_of[1], 0, CONTEND_INSNS(TURNS1));
 
     start_together(contend_in_user_mode);
     c = measure_kernel(smp_contend, TURNS0);
     finish_together();
-    expect_counts("first CPU, kernel", c, 0, 7 * TURNS0 + 3);
-    expect_counts("second CPU, user mode", counts1, 7 * TURNS1 + 3, 0);
+    expect_counts("first CPU, kernel", c, 0, CONTEND_INSNS(TURNS0));
+    expect_counts("second CPU, user mode", counts_of[1],
+                  CONTEND_INSNS(TURNS1), 0);
 }
 
 /* One CPU modifies what the other executes: CLC for NOP and back. */
@@ -157,7 +187,7 @@ static void write_code(void)
     while (!go) {
         pause();
     }
-    counts1 = measure_kernel(smp_writer, 3000);
+    counts_of[1] = measure_kernel(smp_writer, 3000);
 }
 
 TEST(smp, cross_modification)
@@ -168,7 +198,7 @@ TEST(smp, cross_modification)
     c = measure_user(smp_executor, 30000);
     finish_together();
     expect_counts("executing CPU", c, 7 * 30000 + 1, 0);
-    expect_counts("writing CPU", counts1, 0, 4 * 3000 + 2);
+    expect_counts("writing CPU", counts_of[1], 0, 4 * 3000 + 2);
 }
 
 /* ---- Samples -------------------------------------------------------- */
@@ -205,7 +235,7 @@ TEST(smp, sampling)
     start_together(sample_loop);
     c = measure_user(smp_contend, 500);
     finish_together();
-    expect_counts("first CPU", c, 7 * 500 + 3, 0);
+    expect_counts("first CPU", c, CONTEND_INSNS(500), 0);
     expect(sample_count, total / PERIOD, "samples");
     for (unsigned i = 0; i < total / PERIOD; i++) {
         expect(samples[i].rip, step_trace[(i + 1) * PERIOD - 1],

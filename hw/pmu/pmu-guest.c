@@ -17,12 +17,12 @@ const PmuGuestOps *pmu_guest_ops(const CPUState *cpu)
 }
 
 /*
- * Whoever holds the lock of record and replay keeps vCPUs from running: to wait
- * for one would be for ever.
+ * Where a machine is recorded or replayed, vCPUs do not run while the main loop
+ * does anything: to wait for one would be for ever.
  */
 void pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque)
 {
-    if (replay_mutex_locked()) {
+    if (replay_mode != REPLAY_MODE_NONE) {
         fn(cpu, RUN_ON_CPU_HOST_PTR(opaque));
     } else {
         run_on_cpu(cpu, fn, RUN_ON_CPU_HOST_PTR(opaque));

@@ -301,7 +301,7 @@ static void tell_given_kernel(PmuProfile *p)
     pmu_stream_kernel(&p->stream, &kernel, 0);
 }
 
-/* Linux tells early in its boot. */
+/* Linux tells when its driver qemu_fw_cfg is loaded. */
 static void tell_kernel(PmuProfile *p)
 {
     if (p->stream.has_kernel) {

@@ -61,8 +61,8 @@ bool pmu_guest_kernel_parse(PmuGuestKernel *kernel, const void *note,
  * With the big lock held.  Only RAM is read.
  *
  * Returns: false if there is no -device vmcoreinfo, if the guest has not
- * written to it since the machine's reset (Linux does early in its boot), or if
- * what it offers names no kernel.
+ * written to it since the machine's reset (Linux does when its driver is
+ * loaded, which is qemu_fw_cfg), or if what it offers names no kernel.
  */
 bool pmu_guest_kernel_find(PmuGuestKernel *kernel);
 

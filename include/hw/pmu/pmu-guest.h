@@ -21,6 +21,9 @@
 #include "hw/core/cpu.h"
 #include "hw/pmu/pmu-engine.h"
 
+/* What the monitor shows, see qapi/pmu-monitor.json */
+struct PmuCpuInfo;
+
 /**
  * struct PmuGuestSpace - one of the address spaces of a guest
  * @guest: 0, or which of the guest's own guests has it

@@ -4,6 +4,7 @@
 
 import os
 import re
+import subprocess
 import tempfile
 
 from machine import MODES, OBSERVERS
@@ -128,6 +129,48 @@ class Stepped(Debugged):
 
     def planned(self):
         return super().planned() + 1
+
+
+class Profiled(Job):
+    """While a profile is taken: in what perf shows of it, the guest's guests
+    are told apart from itself."""
+
+    def __init__(self, *args, **more):
+        super().__init__(*args, **more)
+        self.shown = set()              # address spaces, and what runs there
+
+    def boot(self, skip, timeout, args=(), meddle=None):
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, 'data')
+            ended = super().boot(
+                skip, timeout,
+                ['-object', f'pmu-profile,id=profile,period=11,file={file}',
+                 *args], meddle)
+            self.shown |= rows_of_report(file)
+        return ended
+
+    def run(self, timeout):
+        super().run(timeout)
+        suite = self.cases[0].split('/')[0]
+        nested = {space.startswith('guest ') for space, _ in self.shown}
+        apart = all(space.startswith('guest ') == (what == '[nested guest]')
+                    for space, what in self.shown)
+        self.outcomes.append((f'{suite}/profile',
+                              None if apart and nested == {False, True}
+                              else f'perf shows {sorted(self.shown)}'))
+
+    def planned(self):
+        return super().planned() + 1
+
+
+def rows_of_report(file):
+    """Of a profile, the address spaces with what runs there."""
+    lines = subprocess.run(
+        ['perf', 'report', '-i', file, '--stdio', '-q', '-t', ';', '--sort',
+         'comm,dso'], check=True, text=True, capture_output=True,
+        env={**os.environ, 'PERF_CONFIG': '/dev/null'}).stdout.splitlines()
+    return {tuple(word.strip() for word in line.split(';')[1:])
+            for line in lines if line}
 
 
 def split_by_case(lines):

@@ -5,7 +5,7 @@ import os
 from functools import partial
 
 import debugger
-from jobs import Debugged, Group, Job, Replayed, Stepped
+from jobs import Debugged, Group, Job, Profiled, Replayed, Stepped
 from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=0']
@@ -120,6 +120,8 @@ RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
 INTERRUPTED = ['branch', 'count', 'fault', 'interrupt', 'memory', 'mode',
                'oracle', 'overflow', 'rep', 'smc', 'smm', 'svm']
 DEBUGGED = Pc('debugger', DEFAULT_CPU + ',+svm,+monitor', {'debugger': 1})
+# The suite that has guests of its own is profiled from outside.
+PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
 # Modes in which a debugger takes every step of the suite "step".
 STEP_MODES = ['multi', 'icount']
@@ -145,6 +147,8 @@ def groups(suite, cases, modes, everything):
     compared = cases if suite in COMPARED else []
     if everything and suite in INTERRUPTED:
         found[0].append(job(DEBUGGED, 'multi', partial(Debugged, interfere)))
+    if everything and suite == 'svm':
+        found[0].append(job(PROFILED, 'multi', Profiled))
     if everything and suite in REPLAYED:
         found.append([job(RECORDED, None, Replayed)])
     if everything and suite == 'step':

@@ -80,8 +80,8 @@ END
 }
 
 # make_runner PROGRAM: a program of this machine that runs one of the host's,
-# beside it, in a directory "here".  The latter finds the former as its own name:
-# tests of GLib's start themselves anew to see that something aborts.
+# beside it, in a directory "here".  The latter finds the former as its own
+# name: tests of GLib's start themselves anew to see that something aborts.
 make_runner()
 {
     local path=${1%/*}/here/${1##*/}

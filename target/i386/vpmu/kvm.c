@@ -58,8 +58,7 @@ static X86VPmuShape intel_shape(void)
     return (X86VPmuShape) {
         .version = MIN(version, X86_VPMU_MAX_INTEL_VERSION),
         .nr_gp = MIN(extract32(eax, 8, 8), X86_VPMU_MAX_GP),
-        .nr_fixed = version < 2 ? 0 : MIN(extract32(edx, 0, 5),
-                                          MAX_FIXED_COUNTERS),
+        .nr_fixed = MIN(extract32(edx, 0, 5), MAX_FIXED_COUNTERS),
     };
 }
 

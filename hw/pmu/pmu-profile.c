@@ -39,8 +39,11 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
 /* Of each vCPU, in words. */
 #define RING_SIZE (1u << 18)
 
-/* What a profile begins with that is told to adapt its period. */
-#define FIRST_PERIOD 100003
+/* Of instructions, some thousand samples a second. */
+#define DEFAULT_PERIOD 100003
+
+/* What a profile begins with that adapts it: the event may be a rare one. */
+#define FIRST_PERIOD 1
 
 /* Address spaces that get a pid of their own; the others share the last one. */
 #define MAX_SPACES 65536
@@ -265,7 +268,7 @@ static void report_lost(PmuProfile *p, const Sampler *s)
 {
     uint64_t lost = pmu_ring_take_lost(s->ring);
 
-    if (lost) {
+    if (lost && p->streaming) {
         p->lost += lost;
         pmu_stream_lost(&p->stream, s->index, lost, profile_time(p));
     }
@@ -284,9 +287,7 @@ static void empty_ring(PmuProfile *p, const Sampler *s)
             write_sample(p, s);
         }
     }
-    if (p->streaming) {
-        report_lost(p, s);
-    }
+    report_lost(p, s);
 }
 
 /* As the user says; or nothing, of a guest that has no way to tell. */
@@ -335,7 +336,7 @@ static void drain(PmuProfile *p)
     for (unsigned i = 0; i < p->samplers->len; i++) {
         empty_ring(p, g_ptr_array_index(p->samplers, i));
     }
-    if (p->streaming) {
+    if (p->streaming && p->stream.out->len) {
         pmu_stream_round(&p->stream);
         flush(p);
     }
@@ -372,7 +373,7 @@ static bool is_exact(const PmuProfile *p)
 {
     return p->counted == PMU_EVENT_INSNS || p->counted == PMU_EVENT_CYCLES
            || p->counted == PMU_EVENT_REF_CYCLES
-           || !tcg_cflags_has(first_cpu, CF_PCREL);
+           || !(first_cpu->tcg_cflags & CF_PCREL);
 }
 
 /* What perf calls them, as far as it has names. */
@@ -414,6 +415,9 @@ static void begin_stream(void *opaque)
     PmuProfile *p = opaque;
     const PmuStreamEvent event = stream_event(p);
 
+    if (p->stopped) {
+        return;
+    }
     /* What was sampled for others is not for this reader. */
     p->streaming = false;
     drain(p);
@@ -588,6 +592,7 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
     }
     p->stopped = g_strdup(message);
     p->enabled = false;
+    p->streaming = false;
     observe_no_more(p);
     qapi_event_send_pmu_profile_stopped(p->id, reason, message);
 }
@@ -706,7 +711,7 @@ static bool check_period(PmuProfile *p, Error **errp)
         return false;
     }
     if (!p->period && !p->frequency) {
-        p->period = FIRST_PERIOD;
+        p->period = DEFAULT_PERIOD;
     }
     return true;
 }
@@ -747,10 +752,10 @@ static PmuSink *open_sink(PmuProfile *p, Error **errp)
 /* The file is made last, so that none is left by what cannot be had. */
 static bool begin(PmuProfile *p, Error **errp)
 {
-    const PmuGuestOps *ops = pmu_guest_ops(first_cpu);
+    const PmuGuestOps *ops = first_cpu ? pmu_guest_ops(first_cpu) : NULL;
 
     if (!ops) {
-        error_setg(errp, "CPUs of this architecture cannot be profiled");
+        error_setg(errp, "The machine has no CPU that can be profiled");
         return false;
     }
     if (!parse_modes(p, ops, errp) || !add_samplers(p, errp)) {

@@ -250,6 +250,9 @@ static void test_max_size(void)
     add_profile(&p, "p", "{'period': 1, 'max-size': 20000}");
     count_insns(&p, 10000);
     await_stop(&p, "max-size");
+    /* Nothing is written after that, whatever happens. */
+    count_insns(&p, 10000);
+    g_usleep(300000);
     delete_profile(&p, "p");
     /* One more record, at most, and the end of the round. */
     g_assert_cmpint(size_of(file), >=, 20000);
@@ -389,6 +392,14 @@ static void test_pipe_without_reader(void)
     end(&p);
 }
 
+static void test_no_cpu(void)
+{
+    g_autofree char *message = complaint("-machine none -object pmu-profile,"
+                                         "id=p,file=/dev/null");
+
+    g_assert_nonnull(strstr(message, "no CPU that can be profiled"));
+}
+
 static void test_too_many(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -424,6 +435,7 @@ void add_profile_cases(void)
     add("profile/chardev", test_chardev);
     add("profile/file-exists", test_file_exists);
     add("profile/pipe-without-reader", test_pipe_without_reader);
+    add("profile/no-cpu", test_no_cpu);
     add("profile/too-many", test_too_many);
     for (unsigned i = 0; i < ARRAY_SIZE(refused); i++) {
         add_data("profile/refused", refused[i].name, &refused[i], test_refused);

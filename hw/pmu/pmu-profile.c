@@ -650,21 +650,57 @@ static void machine_changed(void *opaque, bool running, RunState state)
  * The object
  */
 
+static PmuEvent named_event(const char *name)
+{
+    for (int e = PMU_EVENT_NONE + 1; e < PMU_EVENT__MAX; e++) {
+        if (g_str_equal(name, pmu_event_name(e))) {
+            return e;
+        }
+    }
+    return PMU_EVENT_NONE;
+}
+
+/* Returns: whether it is written as one. */
+static bool raw_code(const char *name, uint64_t *code)
+{
+    return name[0] == 'r' && g_ascii_isxdigit(name[1])
+           && parse_uint_full(name + 1, 16, code) == 0;
+}
+
+/* What codes mean, vCPUs say. */
+static bool resolve_event(PmuProfile *p, const PmuGuestOps *ops, Error **errp)
+{
+    ERRP_GUARD();
+    uint64_t code;
+
+    if (p->counted) {
+        return true;
+    }
+    if (raw_code(p->event, &code)) {
+        p->counted = ops->raw_event(first_cpu, code);
+    }
+    if (!p->counted) {
+        error_setg(errp, "event=%s is not counted here", p->event);
+        error_append_hint(errp, "Codes are those of the CPU's PMU, if it has "
+                          "one; events can be named, too.\n");
+    }
+    return p->counted;
+}
+
 static bool parse_event(PmuProfile *p, Error **errp)
 {
     ERRP_GUARD();
+    uint64_t code;
 
     if (!p->event) {
         p->event = g_strdup(pmu_event_name(PMU_EVENT_INSNS));
     }
-    for (int e = PMU_EVENT_NONE + 1; e < PMU_EVENT__MAX; e++) {
-        if (g_str_equal(p->event, pmu_event_name(e))) {
-            p->counted = e;
-            return true;
-        }
+    p->counted = named_event(p->event);
+    if (p->counted || raw_code(p->event, &code)) {
+        return true;
     }
     error_setg(errp, "There is no event %s", p->event);
-    error_append_hint(errp, "Events:");
+    error_append_hint(errp, "Codes are written as rNNNN.  Events:");
     for (int e = PMU_EVENT_NONE + 1; e < PMU_EVENT__MAX; e++) {
         error_append_hint(errp, " %s", pmu_event_name(e));
     }
@@ -758,7 +794,8 @@ static bool begin(PmuProfile *p, Error **errp)
         error_setg(errp, "The machine has no CPU that can be profiled");
         return false;
     }
-    if (!parse_modes(p, ops, errp) || !add_samplers(p, errp)) {
+    if (!resolve_event(p, ops, errp) || !parse_modes(p, ops, errp)
+        || !add_samplers(p, errp)) {
         return false;
     }
     p->sink = open_sink(p, errp);

@@ -143,6 +143,28 @@ static void test_without_pmu(void)
     check_period(face->cpu_without);
 }
 
+/* By the code of an event; without a PMU there are no codes. */
+static void test_raw(void)
+{
+    g_autofree char *json = g_strdup_printf(
+        "{'event': 'r%" PRIx64 "', 'period': 1000}", face->shown_insns);
+    Profiled p = start_profiled(face->cpu);
+    QDict *error;
+
+    add_profile(&p, "p", json);
+    count_insns(&p, 5 * PERIOD);
+    g_assert_cmpuint(samples(&p, "p"), ==, 5);
+    end(&p);
+
+    p = start_profiled(face->cpu_without);
+    error = qtest_qmp_assert_failure_ref(
+        p.m.qts, "{'execute': 'object-add', 'arguments': %p}",
+        object_with(&p, "p", json));
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "not counted here"));
+    qobject_unref(error);
+    end(&p);
+}
+
 static void test_modes(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -331,6 +353,8 @@ typedef struct Refused {
 
 static const Refused refused[] = {
     { "event", "{'event': 'giraffes'}", "no event giraffes" },
+    { "code", "{'event': 'rfffff'}", "not counted here" },
+    { "long-code", "{'event': 'r11111111111111111'}", "no event" },
     { "both-rates", "{'period': 10, 'frequency': 10}", "exclude each other" },
     { "frequency", "{'frequency': 2000000000}", "more than a sample" },
     { "modes", "{'modes': 'ux'}", "modes=ux" },
@@ -424,6 +448,7 @@ void add_profile_cases(void)
 {
     add("profile/period", test_period);
     add("profile/without-pmu", test_without_pmu);
+    add("profile/raw", test_raw);
     add("profile/modes", test_modes);
     add("profile/several", test_several);
     add("profile/reset", test_reset);

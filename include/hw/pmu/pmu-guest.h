@@ -19,7 +19,7 @@
 #define HW_PMU_PMU_GUEST_H
 
 #include "hw/core/cpu.h"
-#include "hw/pmu/pmu-engine.h"
+#include "hw/pmu/pmu.h"
 
 /* What the monitor shows, see qapi/pmu-monitor.json */
 struct PmuCpuInfo;
@@ -48,6 +48,9 @@ typedef struct PmuGuestSpace {
  *             first, by frame pointers; as many as there are, up to a number.
  *             Only those in the present mode: what a program has called is
  *             not followed from the kernel.
+ * @raw_event: what a code counts, as perf's rNNNN has it; PMU_EVENT_NONE if
+ *             nothing, or if the CPU has no PMU whose code it could be.  In any
+ *             thread.
  * @counter_name: the register that is a counter of the CPU's Pmu, as the
  *                architecture's manual calls it; in any thread
  * @describe: fill in what the CPU has of a PMU, what that does, and what the
@@ -67,6 +70,7 @@ typedef struct PmuGuestOps {
     PmuGuestSpace (*space)(CPUState *cpu);
     char *(*space_name)(const PmuGuestSpace *space);
     unsigned (*callchain)(CPUState *cpu, uint64_t *callers, unsigned max);
+    PmuEvent (*raw_event)(const CPUState *cpu, uint64_t code);
     const char *(*counter_name)(const CPUState *cpu, unsigned counter);
     bool (*describe)(CPUState *cpu, struct PmuCpuInfo *info, Error **errp);
 } PmuGuestOps;

@@ -186,6 +186,7 @@ const PmuGuestOps x86_pmu_guest_ops = {
     .space = x86_space,
     .space_name = x86_space_name,
     .callchain = x86_callchain,
+    .raw_event = x86_vpmu_raw_event,
     .counter_name = x86_vpmu_counter_name,
     .describe = x86_vpmu_describe,
 };

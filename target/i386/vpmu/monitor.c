@@ -52,6 +52,19 @@ static bool allowed(const X86VPmu *v, unsigned i)
            : pmu_filter_allows_fixed(v->filter, i - v->nr_gp);
 }
 
+/* The bits of a code as in the registers. */
+#define RAW_BITS 0xf0000ffffull
+
+PmuEvent x86_vpmu_raw_event(const CPUState *cs, uint64_t raw)
+{
+    const X86VPmu *v = X86_CPU(cs)->vpmu;
+    uint32_t select = extract64(raw, 0, 8) | extract64(raw, 32, 4) << 8;
+    uint32_t code = X86_VPMU_CODE(select, extract64(raw, 8, 8));
+
+    return v && !(raw & ~RAW_BITS) ? x86_vpmu_event(v->model, code)
+                                   : PMU_EVENT_NONE;
+}
+
 /* As in the registers. */
 static uint64_t raw_code(uint32_t code)
 {

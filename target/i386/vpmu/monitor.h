@@ -11,6 +11,7 @@
 
 #include "hw/pmu/pmu-guest.h"
 
+PmuEvent x86_vpmu_raw_event(const CPUState *cs, uint64_t raw);
 const char *x86_vpmu_counter_name(const CPUState *cs, unsigned counter);
 bool x86_vpmu_describe(CPUState *cs, struct PmuCpuInfo *info, Error **errp);
 

@@ -247,3 +247,31 @@ uint32_t ppc_vpmu_event_code(unsigned pmc, uint64_t mmcr1)
 
     return pmc << 16 | unit << 12 | sel;
 }
+
+/* Of one counter; the last two have an event each. */
+static const PpcVPmuEvent *find_code(const PpcVPmuModel *model, unsigned pmc,
+                                     uint32_t code)
+{
+    const PpcVPmuEvent *only = pmc == 5 ? &pmc5 : &pmc6;
+
+    if (pmc < 5) {
+        return find_event(model, pmc, extract32(code, 12, 4),
+                          extract32(code, 0, 8));
+    }
+    return extract32(code, 0, 16) == only->sel ? only : NULL;
+}
+
+PmuEvent ppc_vpmu_code_event(const PpcVPmuModel *model, uint32_t code)
+{
+    unsigned wanted = extract32(code, 16, 16);
+
+    for (unsigned pmc = 1; pmc <= PPC_VPMU_NR_PMCS; pmc++) {
+        const PpcVPmuEvent *e = !wanted || wanted == pmc
+                                ? find_code(model, pmc, code) : NULL;
+
+        if (e && !e->marked && e->latch == PPC_VPMU_LATCH_NONE) {
+            return e->event;
+        }
+    }
+    return PMU_EVENT_NONE;
+}

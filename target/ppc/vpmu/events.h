@@ -123,4 +123,14 @@ PpcVPmuEvent ppc_vpmu_event(const PpcVPmuModel *model, unsigned pmc,
  */
 uint32_t ppc_vpmu_event_code(unsigned pmc, uint64_t mmcr1);
 
+/**
+ * ppc_vpmu_code_event - what a code counts, whatever else is set
+ * @model: the processor
+ * @code: 0xPUxSS, where 0 for the counter stands for any
+ *
+ * Returns: PMU_EVENT_NONE if no counter counts it, or if that depends on more
+ * than the code: on marked instructions, or on run latches.
+ */
+PmuEvent ppc_vpmu_code_event(const PpcVPmuModel *model, uint32_t code);
+
 #endif /* PPC_VPMU_EVENTS_H */

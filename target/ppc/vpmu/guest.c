@@ -114,6 +114,7 @@ const PmuGuestOps ppc_pmu_guest_ops = {
     .space = ppc_space,
     .space_name = ppc_space_name,
     .callchain = ppc_callchain,
+    .raw_event = ppc_vpmu_raw_event,
     .counter_name = ppc_vpmu_counter_name,
     .describe = ppc_vpmu_describe,
 };

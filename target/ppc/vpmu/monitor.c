@@ -220,7 +220,20 @@ bool ppc_vpmu_describe(CPUState *cs, PmuCpuInfo *info, Error **errp)
     return true;
 }
 
+PmuEvent ppc_vpmu_raw_event(const CPUState *cs, uint64_t raw)
+{
+    const PpcVPmu *v = POWERPC_CPU(cs)->vpmu;
+
+    return v && raw <= UINT32_MAX ? ppc_vpmu_code_event(v->model, raw)
+                                  : PMU_EVENT_NONE;
+}
+
 #else /* no PMU but KVM's in this executable */
+
+PmuEvent ppc_vpmu_raw_event(const CPUState *cs, uint64_t raw)
+{
+    return PMU_EVENT_NONE;
+}
 
 bool ppc_vpmu_describe(CPUState *cs, PmuCpuInfo *info, Error **errp)
 {

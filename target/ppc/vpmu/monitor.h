@@ -11,6 +11,7 @@
 
 #include "hw/pmu/pmu-guest.h"
 
+PmuEvent ppc_vpmu_raw_event(const CPUState *cs, uint64_t raw);
 const char *ppc_vpmu_counter_name(const CPUState *cs, unsigned counter);
 bool ppc_vpmu_describe(CPUState *cs, struct PmuCpuInfo *info, Error **errp);
 

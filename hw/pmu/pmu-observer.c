@@ -76,7 +76,7 @@ static void end_period(PmuObserver *o)
 
     o->before += since_written(o, beyond);
     write_counter(o, period - beyond % period);
-    o->config.overflow(o->config.opaque, o->cpu, events);
+    o->config.overflow(o->config.opaque, o, events);
 }
 
 static void handle_overflow(void *opaque, uint64_t counters)

@@ -152,14 +152,15 @@ static int64_t profile_time(const PmuProfile *p)
  */
 
 /* As many events as there would have been in the time between two samples. */
-static void adapt_period(Sampler *s, uint64_t events, int64_t now)
+static void adapt_period(Sampler *s, PmuObserver *observer, uint64_t events,
+                         int64_t now)
 {
     int64_t elapsed = MAX(now - s->sampled_ns, 1);
     int64_t wanted = NANOSECONDS_PER_SECOND / s->profile->frequency;
     double factor = (double)wanted / elapsed;
 
     if (s->sampled_ns) {
-        pmu_observer_set_period(s->observer,
+        pmu_observer_set_period(observer,
                                 MAX(1, events * CLAMP(factor, 0.125, 8.0)));
     }
     s->sampled_ns = now;
@@ -182,7 +183,7 @@ static void fill_in(Sampler *s, PmuRingSample *sample, uint64_t events)
     }
 }
 
-static void take_sample(void *opaque, CPUState *cpu, uint64_t events)
+static void take_sample(void *opaque, PmuObserver *observer, uint64_t events)
 {
     PmuRingSample sample;
     Sampler *s = opaque;
@@ -192,7 +193,7 @@ static void take_sample(void *opaque, CPUState *cpu, uint64_t events)
         qemu_bh_schedule(s->profile->drain_bh);
     }
     if (s->profile->frequency) {
-        adapt_period(s, events, sample.time_ns);
+        adapt_period(s, observer, events, sample.time_ns);
     }
 }
 

@@ -640,6 +640,9 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
 void pmu_tcg_free(PmuTcg *e)
 {
     if (e) {
+        /* The vCPU may go on without, and nothing is to be done for nobody. */
+        set_flags(e, 0);
+        e->cpu->neg.pmu.fold_pending = false;
         timer_free(e->linger);
         timer_free(e->deadline);
         g_free(e);

@@ -143,6 +143,27 @@ static void test_without_pmu(void)
     check_period(face->cpu_without);
 }
 
+/* While no time goes by, each period is eight times the one before. */
+static void test_frequency(void)
+{
+    Profiled p = start_profiled(face->cpu);
+
+    qtest_clock_step(p.m.qts, 1000000);
+    add_profile(&p, "p", "{'frequency': 1000}");
+    count_insns(&p, 1 + 1 + 8 + 64 + 512);
+    g_assert_cmpuint(samples(&p, "p"), ==, 5);
+    enable(&p, "p", true);
+    count_insns(&p, 1 + 1 + 8);
+    g_assert_cmpuint(samples(&p, "p"), ==, 8);
+    /* Ten times as long as it should take: an eighth, for a start. */
+    enable(&p, "p", true);
+    count_insns(&p, 1 + 1 + 8);
+    qtest_clock_step(p.m.qts, 10000000);
+    count_insns(&p, 64 + 8);
+    g_assert_cmpuint(samples(&p, "p"), ==, 13);
+    end(&p);
+}
+
 /* By the code of an event; without a PMU there are no codes. */
 static void test_raw(void)
 {
@@ -448,6 +469,7 @@ void add_profile_cases(void)
 {
     add("profile/period", test_period);
     add("profile/without-pmu", test_without_pmu);
+    add("profile/frequency", test_frequency);
     add("profile/raw", test_raw);
     add("profile/modes", test_modes);
     add("profile/several", test_several);

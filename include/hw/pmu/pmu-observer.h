@@ -36,7 +36,7 @@ typedef struct PmuObserver PmuObserver;
 /**
  * typedef PmuObserverFn - what is done once a period
  * @opaque: as configured
- * @cpu: the vCPU
+ * @observer: the observer, which pmu_observer_new() may not have returned yet
  * @events: how many events this call is for: the period, or several periods
  *          where a single instruction is so many events
  *
@@ -44,7 +44,8 @@ typedef struct PmuObserver PmuObserver;
  * pmu_tcg_where() tells which that is.  May change its own period, and must not
  * add or remove observers.
  */
-typedef void PmuObserverFn(void *opaque, CPUState *cpu, uint64_t events);
+typedef void PmuObserverFn(void *opaque, PmuObserver *observer,
+                           uint64_t events);
 
 /**
  * typedef PmuObserverGoneFn - the vCPU is unplugged

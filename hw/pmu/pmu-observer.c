@@ -192,16 +192,6 @@ static int free_slot(const PmuObservers *all)
     return -1;
 }
 
-static bool is_last(const PmuObservers *all)
-{
-    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
-        if (all->slots[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Returns: false if there is no room. */
 static bool take_slot(PmuObserver *o)
 {
@@ -239,7 +229,7 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
 
     stop_counter(o);
     all->slots[o->index] = NULL;
-    if (is_last(all)) {
+    if (!pmu_observer_next(cpu, NULL)) {
         pmu_cpu_end_observers(cpu);
     }
 }

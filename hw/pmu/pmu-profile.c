@@ -88,7 +88,7 @@ typedef struct Sampler {
  * @size: bytes of it so far
  * @samples: samples in it
  * @lost: samples that are missing
- * @kernel: what runs, if the guest has said it
+ * @kernel: what runs, if the guest or the user has said it
  * @pids: of the address spaces, by PmuGuestSpace
  * @time_offset: of the stream's time from the guest's, in ns
  * @stopped_ns: the stream's time when the machine stopped
@@ -291,26 +291,17 @@ static void empty_ring(PmuProfile *p, const Sampler *s)
     report_lost(p, s);
 }
 
-/* As the user says; or nothing, of a guest that has no way to tell. */
-static void tell_given_kernel(PmuProfile *p)
-{
-    PmuGuestKernel kernel = { .text = p->kernel_text };
-
-    if (p->build_id) {
-        pmu_guest_kernel_set_build_id(&kernel, p->build_id,
-                                      strlen(p->build_id));
-    }
-    pmu_stream_kernel(&p->stream, &kernel, 0);
-}
-
-/* Linux tells when its driver qemu_fw_cfg is loaded. */
+/*
+ * Linux tells when its driver qemu_fw_cfg is loaded.  Otherwise it is what the
+ * user says; or nothing, of a guest that has no way to tell.
+ */
 static void tell_kernel(PmuProfile *p)
 {
     if (p->stream.has_kernel) {
         return;
     }
     if (!p->asks_guest) {
-        tell_given_kernel(p);
+        pmu_stream_kernel(&p->stream, &p->kernel, 0);
     } else if (pmu_guest_kernel_find(&p->kernel)) {
         pmu_stream_kernel(&p->stream, &p->kernel, profile_time(p));
     }
@@ -619,8 +610,9 @@ static bool is_same_kernel(const PmuProfile *p)
 {
     PmuGuestKernel now;
 
-    return pmu_guest_kernel_find(&now)
-           && !memcmp(&now, &p->kernel, sizeof(now));
+    return pmu_guest_kernel_find(&now) && now.text == p->kernel.text
+           && g_str_equal(now.release, p->kernel.release)
+           && !memcmp(now.build_id, p->kernel.build_id, sizeof(now.build_id));
 }
 
 /* It may go on from a snapshot, of another time and perhaps another kernel. */
@@ -753,11 +745,10 @@ static bool check_period(PmuProfile *p, Error **errp)
     return true;
 }
 
-static bool check_kernel(const PmuProfile *p, Error **errp)
+static bool take_given_kernel(PmuProfile *p, Error **errp)
 {
-    PmuGuestKernel kernel;
-
-    if (p->build_id && !pmu_guest_kernel_set_build_id(&kernel, p->build_id,
+    p->kernel.text = p->kernel_text;
+    if (p->build_id && !pmu_guest_kernel_set_build_id(&p->kernel, p->build_id,
                                                       strlen(p->build_id))) {
         error_setg(errp, "build-id=%s is none", p->build_id);
         return false;
@@ -777,7 +768,7 @@ static bool check_properties(PmuProfile *p, Error **errp)
         return false;
     }
     return parse_event(p, errp) && check_period(p, errp)
-           && check_kernel(p, errp);
+           && take_given_kernel(p, errp);
 }
 
 static PmuSink *open_sink(PmuProfile *p, Error **errp)

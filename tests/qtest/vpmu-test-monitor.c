@@ -99,21 +99,6 @@ void assert_stopped_by(Machine *m, unsigned counter, const char *expected)
     qobject_unref(c);
 }
 
-static Machine begin(const char *cpu)
-{
-    g_autofree char *args = face->args(cpu);
-    Machine m = start(args);
-
-    face->prepare(&m);
-    face->stop(&m);
-    return m;
-}
-
-static void count_insns(Machine *m, uint64_t n)
-{
-    count(m, PMU_TALLY_INSNS, face->user, n);
-}
-
 /* A counter of instructions that overflows after so many. */
 static void arm(Machine *m, unsigned counter, uint64_t left, unsigned flags)
 {

@@ -112,22 +112,17 @@ static void end(Profiled *p)
  * When samples are taken
  */
 
-static void count_insns(Profiled *p, uint64_t n)
-{
-    count(&p->m, PMU_TALLY_INSNS, face->user, n);
-}
-
 static void check_period(const char *cpu)
 {
     Profiled p = start_profiled(cpu);
 
     add_profile(&p, "p", "{'period': 1000}");
-    count_insns(&p, PERIOD - 1);
+    count_insns(&p.m, PERIOD - 1);
     enable(&p, "p", false);
     g_assert_cmpuint(property(&p, "p", "samples"), ==, 0);
     enable(&p, "p", true);
     /* What has been counted without a sample is forgotten by that. */
-    count_insns(&p, 10 * PERIOD + PERIOD - 1);
+    count_insns(&p.m, 10 * PERIOD + PERIOD - 1);
     g_assert_cmpuint(samples(&p, "p"), ==, 10);
     g_assert_cmpuint(property(&p, "p", "lost"), ==, 0);
     end(&p);
@@ -150,16 +145,16 @@ static void test_frequency(void)
 
     qtest_clock_step(p.m.qts, 1000000);
     add_profile(&p, "p", "{'frequency': 1000}");
-    count_insns(&p, 1 + 1 + 8 + 64 + 512);
+    count_insns(&p.m, 1 + 1 + 8 + 64 + 512);
     g_assert_cmpuint(samples(&p, "p"), ==, 5);
     enable(&p, "p", true);
-    count_insns(&p, 1 + 1 + 8);
+    count_insns(&p.m, 1 + 1 + 8);
     g_assert_cmpuint(samples(&p, "p"), ==, 8);
     /* Ten times as long as it should take: an eighth, for a start. */
     enable(&p, "p", true);
-    count_insns(&p, 1 + 1 + 8);
+    count_insns(&p.m, 1 + 1 + 8);
     qtest_clock_step(p.m.qts, 10000000);
-    count_insns(&p, 64 + 8);
+    count_insns(&p.m, 64 + 8);
     g_assert_cmpuint(samples(&p, "p"), ==, 13);
     end(&p);
 }
@@ -173,7 +168,7 @@ static void test_raw(void)
     QDict *error;
 
     add_profile(&p, "p", json);
-    count_insns(&p, 5 * PERIOD);
+    count_insns(&p.m, 5 * PERIOD);
     g_assert_cmpuint(samples(&p, "p"), ==, 5);
     end(&p);
 
@@ -209,10 +204,10 @@ static void test_several(void)
     add_profile(&p, "a", "{'period': 1000}");
     add_profile(&p, "b", "{'period': 7}");
     add_profile(&p, "c", "{'period': 3, 'event': 'calls'}");
-    count_insns(&p, 20 * PERIOD);
+    count_insns(&p.m, 20 * PERIOD);
     count(&p.m, PMU_TALLY_CALLS, face->user, 10);
     delete_profile(&p, "a");
-    count_insns(&p, 20 * PERIOD);
+    count_insns(&p.m, 20 * PERIOD);
     g_assert_cmpuint(samples(&p, "b"), ==, 40 * PERIOD / 7);
     g_assert_cmpuint(samples(&p, "c"), ==, 10 / 3);
     g_assert_cmpuint(face->read(&p.m, 0), ==, 40 * PERIOD);
@@ -225,9 +220,9 @@ static void test_reset(void)
     Profiled p = start_profiled(face->cpu);
 
     add_profile(&p, "p", "{'period': 1000}");
-    count_insns(&p, PERIOD / 2);
+    count_insns(&p.m, PERIOD / 2);
     qtest_system_reset(p.m.qts);
-    count_insns(&p, PERIOD / 2);
+    count_insns(&p.m, PERIOD / 2);
     g_assert_cmpuint(samples(&p, "p"), ==, 1);
     end(&p);
 }
@@ -242,7 +237,7 @@ static void test_hotplug(void)
     add_profile(&p, "first", "{'period': 1000, 'vcpus': [0]}");
     face->hotplug(&p.m);
     p.m.cpu = 1;
-    count_insns(&p, 4 * PERIOD);
+    count_insns(&p.m, 4 * PERIOD);
     g_assert_cmpuint(samples(&p, "all"), ==, 4);
     g_assert_cmpuint(samples(&p, "first"), ==, 0);
     end(&p);
@@ -256,7 +251,7 @@ static void test_lost(void)
     uint64_t written;
 
     add_profile(&p, "p", "{'period': 1}");
-    count_insns(&p, many);
+    count_insns(&p.m, many);
     written = samples(&p, "p");
     g_assert_cmpuint(written, >, 0);
     g_assert_cmpuint(written + property(&p, "p", "lost"), ==, many);
@@ -291,10 +286,10 @@ static void test_max_size(void)
     g_autofree char *file = file_of(&p, "p");
 
     add_profile(&p, "p", "{'period': 1, 'max-size': 20000}");
-    count_insns(&p, 10000);
+    count_insns(&p.m, 10000);
     await_stop(&p, "max-size");
     /* Nothing is written after that, whatever happens. */
-    count_insns(&p, 10000);
+    count_insns(&p.m, 10000);
     g_usleep(300000);
     delete_profile(&p, "p");
     /* One more record, at most, and the end of the round. */
@@ -309,7 +304,7 @@ static void test_disk_full(void)
     QDict *error;
 
     add_profile(&p, "p", "{'period': 10, 'file': '/dev/full'}");
-    count_insns(&p, 1000);
+    count_insns(&p.m, 1000);
     await_stop(&p, "write-error");
     error = qtest_qmp_assert_failure_ref(
         p.m.qts, "{'execute': 'qom-set', 'arguments': {'path': '/objects/p',"
@@ -329,12 +324,12 @@ static void test_pipe(void)
     g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
     fd = open(pipe, O_RDONLY | O_NONBLOCK);
     add_profile(&p, "p", "{'period': 10}");
-    count_insns(&p, 1000);
+    count_insns(&p.m, 1000);
     g_assert_cmpint(fcntl(fd, F_SETFL, 0), ==, 0);
     g_assert_cmpint(read(fd, magic, sizeof(magic)), ==, sizeof(magic));
     g_assert_cmpmem(magic, sizeof(magic), "PERFILE2", 8);
     close(fd);
-    count_insns(&p, 1000);
+    count_insns(&p.m, 1000);
     await_stop(&p, "disconnected");
     end(&p);
 }
@@ -354,7 +349,7 @@ static void test_chardev(void)
         char magic[8];
         int fd;
 
-        count_insns(&p, 1000);
+        count_insns(&p.m, 1000);
         fd = unix_connect(socket, &error_abort);
         g_assert_cmpint(read(fd, magic, sizeof(magic)), ==, sizeof(magic));
         g_assert_cmpmem(magic, sizeof(magic), "PERFILE2", 8);
@@ -460,7 +455,7 @@ static void test_too_many(void)
         object_with(&p, "p", "{'file': '/dev/null'}"));
     g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "32 observers"));
     qobject_unref(error);
-    count_insns(&p, 100);
+    count_insns(&p.m, 100);
     g_assert_cmpuint(samples(&p, "p31"), ==, 10);
     end(&p);
 }

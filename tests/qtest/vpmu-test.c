@@ -186,8 +186,7 @@ char *complaint(const char *args)
 
 const Face *face;
 
-/* A machine with counters that are stopped, ready for interrupts. */
-static Machine begin(const char *cpu)
+Machine begin(const char *cpu)
 {
     g_autofree char *args = face->args(cpu);
     Machine m = start(args);
@@ -197,7 +196,7 @@ static Machine begin(const char *cpu)
     return m;
 }
 
-static void count_insns(Machine *m, uint64_t n)
+void count_insns(Machine *m, uint64_t n)
 {
     count(m, PMU_TALLY_INSNS, face->user, n);
 }

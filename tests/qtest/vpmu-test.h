@@ -250,6 +250,17 @@ void stop(Machine *m);
 void count(Machine *m, PmuTally tally, unsigned mode, uint64_t n);
 
 /**
+ * begin - start a machine whose counters are stopped, ready for interrupts
+ * @cpu: for -cpu
+ */
+Machine begin(const char *cpu);
+
+/**
+ * count_insns - let a program execute so many instructions
+ */
+void count_insns(Machine *m, uint64_t n);
+
+/**
  * wanted - what a CPU's engine has to count now, a set of PmuTally
  */
 PmuTallies wanted(Machine *m);

@@ -5,7 +5,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu-callchain.h"
+#include "hw/pmu/profile/callchain.h"
 
 /* A stack is all of the memory. */
 #define BASE 0x7fff0000ull

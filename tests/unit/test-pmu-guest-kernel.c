@@ -5,7 +5,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu-guest-kernel.h"
+#include "hw/pmu/profile/guest-kernel.h"
 
 #define ID "00112233445566778899aabbccddeeff01020304"
 

@@ -11,7 +11,7 @@
 #include <glib/gstdio.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include "hw/pmu/pmu-stream.h"
+#include "hw/pmu/profile/stream.h"
 
 #define TEXT 0xffffffff9a000000ull
 

@@ -8,7 +8,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu-stream.h"
+#include "hw/pmu/profile/stream.h"
 
 #define KERNEL_TEXT 0xffffffff9a000000ull
 

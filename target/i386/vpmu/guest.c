@@ -5,7 +5,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu-callchain.h"
+#include "hw/pmu/profile/callchain.h"
 #include "guest.h"
 #include "internal.h"
 #include "monitor.h"

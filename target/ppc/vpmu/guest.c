@@ -8,7 +8,7 @@
 #include "cpu.h"
 #include "helper_regs.h"
 #include "system/tcg.h"
-#include "hw/pmu/pmu-callchain.h"
+#include "hw/pmu/profile/callchain.h"
 #include "guest.h"
 #include "modes.h"
 #include "monitor.h"

@@ -8,7 +8,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu-guest-kernel.h"
+#include "hw/pmu/profile/guest-kernel.h"
 
 /* In an ELF note, the name follows three numbers of 32 bits. */
 #define NOTE_NAME_OFFSET 12

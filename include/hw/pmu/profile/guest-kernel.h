@@ -11,8 +11,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
-#ifndef HW_PMU_PMU_GUEST_KERNEL_H
-#define HW_PMU_PMU_GUEST_KERNEL_H
+#ifndef HW_PMU_PROFILE_GUEST_KERNEL_H
+#define HW_PMU_PROFILE_GUEST_KERNEL_H
 
 #define PMU_KERNEL_MAX_RELEASE  64
 #define PMU_KERNEL_MAX_BUILD_ID 20
@@ -66,4 +66,4 @@ bool pmu_guest_kernel_parse(PmuGuestKernel *kernel, const void *note,
  */
 bool pmu_guest_kernel_find(PmuGuestKernel *kernel);
 
-#endif /* HW_PMU_PMU_GUEST_KERNEL_H */
+#endif /* HW_PMU_PROFILE_GUEST_KERNEL_H */

@@ -8,7 +8,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu-stream.h"
+#include "hw/pmu/profile/stream.h"
 
 #define PIPE_MAGIC       0x32454c4946524550ull
 #define PIPE_HEADER_SIZE 16

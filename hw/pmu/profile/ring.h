@@ -7,8 +7,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
-#ifndef HW_PMU_PMU_RING_H
-#define HW_PMU_PMU_RING_H
+#ifndef HW_PMU_PROFILE_RING_H
+#define HW_PMU_PROFILE_RING_H
 
 #include "hw/pmu/pmu-guest.h"
 
@@ -84,4 +84,4 @@ bool pmu_ring_get(PmuRing *ring, PmuRingSample *sample);
  */
 uint64_t pmu_ring_take_lost(PmuRing *ring);
 
-#endif /* HW_PMU_PMU_RING_H */
+#endif /* HW_PMU_PROFILE_RING_H */

@@ -9,7 +9,7 @@
 #include "qemu/thread.h"
 #include "qapi/error.h"
 #include "chardev/char-fe.h"
-#include "hw/pmu/pmu-sink.h"
+#include "sink.h"
 
 /* So much may wait to be written. */
 #define MAX_BACKLOG (64 * 1024 * 1024)

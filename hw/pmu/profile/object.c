@@ -26,9 +26,9 @@
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-observer.h"
-#include "hw/pmu/pmu-ring.h"
-#include "hw/pmu/pmu-sink.h"
-#include "hw/pmu/pmu-stream.h"
+#include "hw/pmu/profile/stream.h"
+#include "ring.h"
+#include "sink.h"
 
 #define TYPE_PMU_PROFILE "pmu-profile"
 OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)

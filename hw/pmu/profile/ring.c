@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
 #include "qemu/host-utils.h"
-#include "hw/pmu/pmu-ring.h"
+#include "ring.h"
 
 /* What a sample is in the ring, without its callers. */
 enum {

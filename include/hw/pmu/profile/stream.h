@@ -21,10 +21,10 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
-#ifndef HW_PMU_PMU_STREAM_H
-#define HW_PMU_PMU_STREAM_H
+#ifndef HW_PMU_PROFILE_STREAM_H
+#define HW_PMU_PROFILE_STREAM_H
 
-#include "hw/pmu/pmu-guest-kernel.h"
+#include "hw/pmu/profile/guest-kernel.h"
 
 /* Longer ones are cut.  So are longer names, at 255 bytes. */
 #define PMU_STREAM_MAX_CALLCHAIN 1024
@@ -162,4 +162,4 @@ void pmu_stream_lost(PmuStream *stream, uint32_t cpu, uint64_t count,
  */
 void pmu_stream_round(PmuStream *stream);
 
-#endif /* HW_PMU_PMU_STREAM_H */
+#endif /* HW_PMU_PROFILE_STREAM_H */

@@ -5,7 +5,7 @@
  */
 
 #include "qemu/osdep.h"
-#include "hw/pmu/pmu-callchain.h"
+#include "hw/pmu/profile/callchain.h"
 
 static uint64_t to_host64(const PmuStack *stack, uint64_t val)
 {

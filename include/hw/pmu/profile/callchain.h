@@ -13,8 +13,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
-#ifndef HW_PMU_PMU_CALLCHAIN_H
-#define HW_PMU_PMU_CALLCHAIN_H
+#ifndef HW_PMU_PROFILE_CALLCHAIN_H
+#define HW_PMU_PROFILE_CALLCHAIN_H
 
 /**
  * PmuReadFn - read a guest's memory
@@ -78,4 +78,4 @@ bool pmu_stack_read(const PmuStack *stack, uint64_t addr, uint64_t *val);
 unsigned pmu_callchain(const PmuStack *stack, uint64_t frame,
                        uint64_t *callers, unsigned max);
 
-#endif /* HW_PMU_PMU_CALLCHAIN_H */
+#endif /* HW_PMU_PROFILE_CALLCHAIN_H */

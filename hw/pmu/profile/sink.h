@@ -9,8 +9,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
-#ifndef HW_PMU_PMU_SINK_H
-#define HW_PMU_PMU_SINK_H
+#ifndef HW_PMU_PROFILE_SINK_H
+#define HW_PMU_PROFILE_SINK_H
 
 #include <glib.h>
 #include "qemu/typedefs.h"
@@ -84,4 +84,4 @@ bool pmu_sink_is_busy(PmuSink *sink);
  */
 void pmu_sink_free(PmuSink *sink);
 
-#endif /* HW_PMU_PMU_SINK_H */
+#endif /* HW_PMU_PROFILE_SINK_H */

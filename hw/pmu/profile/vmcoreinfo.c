@@ -9,7 +9,7 @@
 #include "exec/address-spaces.h"
 #include "exec/memory.h"
 #include "hw/misc/vmcoreinfo.h"
-#include "hw/pmu/pmu-guest-kernel.h"
+#include "hw/pmu/profile/guest-kernel.h"
 
 /* Linux has a page for it, of at most 64 KiB, and the note's header. */
 #define MAX_NOTE (68 * 1024)

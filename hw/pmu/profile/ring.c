@@ -55,12 +55,12 @@ static void get_words(const PmuRing *r, uint32_t at, uint64_t *words,
     }
 }
 
-static uint64_t kind_of(const PmuRingSample *s)
+static uint64_t kind_of(const PmuSample *s)
 {
     return (s->user ? KIND_USER : 0) | s->nr_callers << KIND_CALLERS_SHIFT;
 }
 
-bool pmu_ring_put(PmuRing *r, const PmuRingSample *s)
+bool pmu_ring_put(PmuRing *r, const PmuSample *s)
 {
     const uint64_t words[NR_WORDS] = {
         [WORD_IP] = s->ip,
@@ -83,7 +83,7 @@ bool pmu_ring_put(PmuRing *r, const PmuRingSample *s)
     return used + length > r->size / 2;
 }
 
-bool pmu_ring_get(PmuRing *r, PmuRingSample *s)
+bool pmu_ring_get(PmuRing *r, PmuSample *s)
 {
     uint64_t words[NR_WORDS];
 

@@ -10,32 +10,7 @@
 #ifndef HW_PMU_PROFILE_RING_H
 #define HW_PMU_PROFILE_RING_H
 
-#include "hw/pmu/pmu-guest.h"
-
-/**
- * PMU_RING_MAX_CALLERS - the longest chain of callers that a sample can have
- */
-#define PMU_RING_MAX_CALLERS 255
-
-/**
- * struct PmuRingSample - a sample of a vCPU
- * @ip: the address of the instruction
- * @space: its address space
- * @time_ns: when it was taken
- * @period: for how many events it stands
- * @user: it is of a user's program
- * @nr_callers: how many callers there are, up to PMU_RING_MAX_CALLERS
- * @callers: whence @ip was called, the innermost first
- */
-typedef struct PmuRingSample {
-    uint64_t ip;
-    PmuGuestSpace space;
-    uint64_t time_ns;
-    uint64_t period;
-    bool user;
-    uint8_t nr_callers;
-    uint64_t callers[PMU_RING_MAX_CALLERS];
-} PmuRingSample;
+#include "sample.h"
 
 typedef struct PmuRing PmuRing;
 
@@ -61,7 +36,7 @@ void pmu_ring_free(PmuRing *ring);
  *
  * Returns: whether the ring is half full now, and should be emptied soon.
  */
-bool pmu_ring_put(PmuRing *ring, const PmuRingSample *sample);
+bool pmu_ring_put(PmuRing *ring, const PmuSample *sample);
 
 /**
  * pmu_ring_get - take the oldest sample out of a ring
@@ -72,7 +47,7 @@ bool pmu_ring_put(PmuRing *ring, const PmuRingSample *sample);
  *
  * Returns: false if the ring is empty.
  */
-bool pmu_ring_get(PmuRing *ring, PmuRingSample *sample);
+bool pmu_ring_get(PmuRing *ring, PmuSample *sample);
 
 /**
  * pmu_ring_take_lost - how many samples did not fit

@@ -1,0 +1,77 @@
+/*
+ * Performance monitoring unit: profiles of guests, taken from outside
+ *
+ * The object, for the code that gives it its properties.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PROFILE_OBJECT_H
+#define HW_PMU_PROFILE_OBJECT_H
+
+#include "qom/object.h"
+#include "hw/qdev-core.h"
+#include "system/runstate.h"
+#include "sampler.h"
+#include "sink.h"
+#include "writer.h"
+
+#define TYPE_PMU_PROFILE "pmu-profile"
+OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
+
+/**
+ * struct PmuProfile - a profile of the guest
+ * @vcpus, @file, @chardev, @kernel_text, @build_id, @enabled: as the user has
+ *     given them
+ * @complete: the properties are settled
+ * @machine_ready: there are vCPUs
+ * @stopped: why it has ended by itself; NULL if it has not
+ * @config: what the samplers share; what the user has asked for is in there
+ * @samplers: of PmuSampler, one a vCPU
+ * @event: what their samples are of
+ * @writer: writes the stream
+ * @sink: where that goes
+ * @drain_timer: empties the samplers
+ * @ready: called when there are vCPUs
+ * @listener: called when there are more
+ * @changes: called when the machine starts and stops
+ */
+struct PmuProfile {
+    Object parent;
+
+    uint16List *vcpus;
+    char *file;
+    char *chardev;
+    uint64_t kernel_text;
+    char *build_id;
+    bool enabled;
+
+    bool complete;
+    bool machine_ready;
+    char *stopped;
+    PmuSamplerConfig config;
+    GPtrArray *samplers;
+    PmuStreamEvent event;
+    PmuWriter writer;
+    PmuSink *sink;
+    QEMUTimer *drain_timer;
+    Notifier ready;
+    DeviceListener listener;
+    VMChangeStateEntry *changes;
+};
+
+/**
+ * pmu_profile_enable - take samples, or take none for now
+ * @profile: the profile
+ * @enabled: which of the two
+ * @errp: why none can be taken
+ */
+void pmu_profile_enable(PmuProfile *profile, bool enabled, Error **errp);
+
+/**
+ * pmu_profile_add_properties - give the class its properties
+ * @oc: the class
+ */
+void pmu_profile_add_properties(ObjectClass *oc);
+
+#endif /* HW_PMU_PROFILE_OBJECT_H */

@@ -1,0 +1,36 @@
+/*
+ * Performance monitoring unit: what perf calls events
+ *
+ * Numbers are those of perf_event_open(2), so that it is read on hosts that do
+ * not have it, too.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "perf-events.h"
+
+#define TYPE_HARDWARE 0
+
+static const struct {
+    PmuEvent event;
+    uint32_t type;
+    uint64_t config;
+} perf_events[] = {
+    { PMU_EVENT_CYCLES, TYPE_HARDWARE, 0 },
+    { PMU_EVENT_INSNS, TYPE_HARDWARE, 1 },
+    { PMU_EVENT_BRANCHES, TYPE_HARDWARE, 4 },
+    { PMU_EVENT_REF_CYCLES, TYPE_HARDWARE, 9 },
+};
+
+bool pmu_perf_event(PmuEvent event, uint32_t *type, uint64_t *config)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(perf_events); i++) {
+        if (perf_events[i].event == event) {
+            *type = perf_events[i].type;
+            *config = perf_events[i].config;
+            return true;
+        }
+    }
+    return false;
+}

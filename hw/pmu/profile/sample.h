@@ -1,0 +1,37 @@
+/*
+ * Performance monitoring unit: a sample of a vCPU
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PROFILE_SAMPLE_H
+#define HW_PMU_PROFILE_SAMPLE_H
+
+#include "hw/pmu/pmu-guest.h"
+
+/**
+ * PMU_SAMPLE_MAX_CALLERS - the longest chain of callers that a sample can have
+ */
+#define PMU_SAMPLE_MAX_CALLERS 255
+
+/**
+ * struct PmuSample - a sample of a vCPU
+ * @ip: the address of the instruction
+ * @space: its address space
+ * @time_ns: when it was taken
+ * @period: for how many events it stands
+ * @user: it is of a user's program
+ * @nr_callers: how many callers there are, up to PMU_SAMPLE_MAX_CALLERS
+ * @callers: whence @ip was called, the innermost first
+ */
+typedef struct PmuSample {
+    uint64_t ip;
+    PmuGuestSpace space;
+    uint64_t time_ns;
+    uint64_t period;
+    bool user;
+    uint8_t nr_callers;
+    uint64_t callers[PMU_SAMPLE_MAX_CALLERS];
+} PmuSample;
+
+#endif /* HW_PMU_PROFILE_SAMPLE_H */

@@ -1,0 +1,175 @@
+/*
+ * Performance monitoring unit: samples of what TCG executes
+ *
+ * Once a period an observer calls, in the vCPU's thread.  The sample goes into
+ * a ring, and the vCPU goes on.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/timer.h"
+#include "qapi/error.h"
+#include "hw/pmu/pmu-cpu.h"
+#include "hw/pmu/pmu-observer.h"
+#include "perf-events.h"
+#include "sampler-ring.h"
+
+/* What a profile begins with that adapts it: the event may be a rare one. */
+#define FIRST_PERIOD 1
+
+/**
+ * struct ObserverSampler - a sampler that observes
+ * @base: what it is made of
+ * @event: what it counts
+ * @observer: what counts; NULL while it is stopped
+ * @sampled_ns: when it took the last sample; 0 if it has taken none
+ */
+typedef struct ObserverSampler {
+    PmuRingSampler base;
+    PmuEvent event;
+    PmuObserver *observer;
+    int64_t sampled_ns;
+} ObserverSampler;
+
+static ObserverSampler *observer_sampler(PmuSampler *s)
+{
+    return container_of(s, ObserverSampler, base.sampler);
+}
+
+/*
+ * In the vCPU's thread
+ */
+
+/* As many events as there would have been in the time between two samples. */
+static void adapt_period(ObserverSampler *s, PmuObserver *observer,
+                         uint64_t events, int64_t now)
+{
+    int64_t elapsed = MAX(now - s->sampled_ns, 1);
+    int64_t wanted = NANOSECONDS_PER_SECOND
+                     / s->base.sampler.config->asked.frequency;
+    double factor = (double)wanted / elapsed;
+
+    if (s->sampled_ns) {
+        pmu_observer_set_period(observer,
+                                MAX(1, events * CLAMP(factor, 0.125, 8.0)));
+    }
+    s->sampled_ns = now;
+}
+
+static void take_sample(void *opaque, PmuObserver *observer, uint64_t events)
+{
+    ObserverSampler *s = opaque;
+    int64_t now = pmu_ring_sampler_take(&s->base, events);
+
+    if (s->base.sampler.config->asked.frequency) {
+        adapt_period(s, observer, events, now);
+    }
+}
+
+/*
+ * In the main loop
+ */
+
+static void cpu_gone(void *opaque)
+{
+    ObserverSampler *s = opaque;
+
+    s->observer = NULL;
+    s->base.sampler.cpu = NULL;
+}
+
+static bool start(PmuSampler *sampler, Error **errp)
+{
+    ObserverSampler *s = observer_sampler(sampler);
+    const PmuProfileRequest *asked = &sampler->config->asked;
+    const PmuObserverConfig config = {
+        .owner = sampler->config->owner,
+        .event = s->event,
+        .modes = s->base.modes,
+        .period = asked->frequency ? FIRST_PERIOD : asked->period,
+        .overflow = take_sample,
+        .gone = cpu_gone,
+        .opaque = s,
+    };
+
+    if (!s->observer) {
+        s->sampled_ns = 0;
+        s->observer = pmu_observer_new(sampler->cpu, &config, errp);
+    }
+    return s->observer;
+}
+
+static void stop(PmuSampler *sampler)
+{
+    ObserverSampler *s = observer_sampler(sampler);
+
+    g_clear_pointer(&s->observer, pmu_observer_free);
+}
+
+/*
+ * Where code is compiled relative to the program counter, branches and what
+ * happens outside of instructions are seen behind them.
+ */
+static bool is_exact(PmuEvent event)
+{
+    return event == PMU_EVENT_INSNS || event == PMU_EVENT_CYCLES
+           || event == PMU_EVENT_REF_CYCLES
+           || !(first_cpu->tcg_cflags & CF_PCREL);
+}
+
+/* What perf has no name for is to it a code, whichever. */
+static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
+{
+    const ObserverSampler *s = container_of(sampler, ObserverSampler,
+                                            base.sampler);
+
+    event->exact = is_exact(s->event);
+    if (!pmu_perf_event(s->event, &event->type, &event->config)) {
+        event->type = PMU_PERF_TYPE_RAW;
+        event->config = s->event;
+    }
+}
+
+static const PmuSamplerOps observer_ops = {
+    .start = start,
+    .stop = stop,
+    .get = pmu_ring_sampler_get,
+    .take_lost = pmu_ring_sampler_take_lost,
+    .describe = describe,
+    .space_name = pmu_ring_sampler_space_name,
+    .free = pmu_ring_sampler_free,
+};
+
+/*
+ * What is asked for, in the terms of a vCPU
+ */
+
+/* What codes mean, the vCPU says. */
+static PmuEvent choose_event(const CPUState *cpu, const PmuProfileRequest *r,
+                             Error **errp)
+{
+    ERRP_GUARD();
+    PmuEvent event = r->named ?: pmu_guest_ops(cpu)->raw_event(cpu, r->code);
+
+    if (!event) {
+        error_setg(errp, "event=%s is not counted here", r->event);
+        error_append_hint(errp, "Codes are those of the CPU's PMU, if it has "
+                          "one; events can be named, too.\n");
+    }
+    return event;
+}
+
+PmuSampler *pmu_sampler_new_observer(CPUState *cpu,
+                                     const PmuSamplerConfig *config,
+                                     Error **errp)
+{
+    g_autofree ObserverSampler *s = g_new0(ObserverSampler, 1);
+
+    s->event = choose_event(cpu, &config->asked, errp);
+    if (!s->event
+        || !pmu_ring_sampler_init(&s->base, &observer_ops, cpu, config, errp)) {
+        return NULL;
+    }
+    return &g_steal_pointer(&s)->base.sampler;
+}

@@ -1,0 +1,97 @@
+/*
+ * Performance monitoring unit: samples that vCPUs take by themselves
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "hw/pmu/pmu-cpu.h"
+#include "sampler-ring.h"
+
+/* Of each vCPU, in words. */
+#define RING_SIZE (1u << 18)
+
+static void fill_in(const PmuRingSampler *s, PmuSample *sample,
+                    uint64_t events)
+{
+    CPUState *cpu = s->sampler.cpu;
+    const PmuGuestOps *ops = pmu_guest_ops(cpu);
+    unsigned mode;
+
+    pmu_cpu_where(cpu, &sample->ip, &mode);
+    sample->time_ns = pmu_profile_clock_now(&s->sampler.config->clock);
+    sample->period = events;
+    sample->user = ops->user_modes >> mode & 1;
+    sample->space = ops->space(cpu);
+    sample->nr_callers = 0;
+    if (s->sampler.config->asked.callchain) {
+        sample->nr_callers = ops->callchain(
+            cpu, sample->callers, s->sampler.config->asked.callchain);
+    }
+}
+
+int64_t pmu_ring_sampler_take(PmuRingSampler *s, uint64_t events)
+{
+    PmuSample sample;
+
+    fill_in(s, &sample, events);
+    if (pmu_ring_put(s->ring, &sample)) {
+        qemu_bh_schedule(s->sampler.config->drain);
+    }
+    return sample.time_ns;
+}
+
+bool pmu_ring_sampler_get(PmuSampler *sampler, PmuSample *sample)
+{
+    return pmu_ring_get(pmu_ring_sampler_of(sampler)->ring, sample);
+}
+
+uint64_t pmu_ring_sampler_take_lost(PmuSampler *sampler)
+{
+    return pmu_ring_take_lost(pmu_ring_sampler_of(sampler)->ring);
+}
+
+char *pmu_ring_sampler_space_name(const PmuSampler *sampler,
+                                  const PmuGuestSpace *space)
+{
+    return pmu_guest_ops(first_cpu)->space_name(space);
+}
+
+void pmu_ring_sampler_free(PmuSampler *sampler)
+{
+    PmuRingSampler *s = pmu_ring_sampler_of(sampler);
+
+    pmu_ring_free(s->ring);
+    g_free(s);
+}
+
+static PmuModes choose_modes(const CPUState *cpu, const PmuProfileRequest *r,
+                             Error **errp)
+{
+    const PmuGuestOps *ops = pmu_guest_ops(cpu);
+    PmuModes modes = (1u << ops->nr_modes) - 1;
+
+    modes &= ~((r->user ? 0 : ops->user_modes)
+               | (r->nested ? 0 : ops->nested_modes));
+    modes &= (r->kernel ? ~0 : ops->user_modes)
+             & (r->itself || !ops->nested_modes ? ~0 : ops->nested_modes);
+    if (!modes) {
+        error_setg(errp, "modes=%s: the guests of these CPUs have no such "
+                   "modes", r->modes);
+    }
+    return modes;
+}
+
+bool pmu_ring_sampler_init(PmuRingSampler *s, const PmuSamplerOps *ops,
+                           const CPUState *cpu, const PmuSamplerConfig *config,
+                           Error **errp)
+{
+    s->modes = choose_modes(cpu, &config->asked, errp);
+    if (!s->modes) {
+        return false;
+    }
+    s->sampler.ops = ops;
+    s->ring = pmu_ring_new(RING_SIZE);
+    return true;
+}

@@ -1,0 +1,56 @@
+/*
+ * Performance monitoring unit: who takes the samples of a vCPU
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "sampler.h"
+
+PmuSampler *pmu_sampler_new(CPUState *cpu, const PmuSamplerConfig *config,
+                            Error **errp)
+{
+    PmuSampler *s = pmu_sampler_new_observer(cpu, config, errp);
+
+    if (s) {
+        s->config = config;
+        s->cpu = cpu;
+        s->index = cpu->cpu_index;
+    }
+    return s;
+}
+
+void pmu_sampler_free(PmuSampler *s)
+{
+    s->ops->free(s);
+}
+
+bool pmu_sampler_start(PmuSampler *s, Error **errp)
+{
+    return s->ops->start(s, errp);
+}
+
+void pmu_sampler_stop(PmuSampler *s)
+{
+    s->ops->stop(s);
+}
+
+bool pmu_sampler_get(PmuSampler *s, PmuSample *sample)
+{
+    return s->ops->get(s, sample);
+}
+
+uint64_t pmu_sampler_take_lost(PmuSampler *s)
+{
+    return s->ops->take_lost(s);
+}
+
+void pmu_sampler_describe(const PmuSampler *s, PmuStreamEvent *event)
+{
+    s->ops->describe(s, event);
+}
+
+char *pmu_sampler_space_name(const PmuSampler *s, const PmuGuestSpace *space)
+{
+    return s->ops->space_name(s, space);
+}

@@ -1,0 +1,119 @@
+/*
+ * Performance monitoring unit: from samples to the stream of a profile
+ *
+ * Takes what samplers have, gives each address space a pid, says which kernel
+ * runs and what is lost, and has the bytes ready for a sink.
+ *
+ * Threads: the main loop.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PROFILE_WRITER_H
+#define HW_PMU_PROFILE_WRITER_H
+
+#include "sampler.h"
+
+/**
+ * struct PmuWriter - what writes the stream of a profile
+ * @clock: the profile's
+ * @max_size: where the stream is to end, in bytes; 0 for nowhere
+ * @asks_guest: the guest is asked which kernel it runs
+ * @kernel: what runs, if the guest or the user has said it
+ * @streaming: somebody reads the stream
+ * @size: bytes of it so far
+ * @samples: samples that were written
+ * @lost: samples that are missing
+ * @stream: the stream, while @streaming
+ * @pids: of the address spaces, by PmuGuestSpace
+ * @sample: the one on its way to the stream
+ */
+typedef struct PmuWriter {
+    const PmuProfileClock *clock;
+    uint64_t max_size;
+    bool asks_guest;
+    PmuGuestKernel kernel;
+
+    bool streaming;
+    uint64_t size;
+    uint64_t samples;
+    uint64_t lost;
+
+    PmuStream stream;
+    GHashTable *pids;
+    PmuSample sample;
+} PmuWriter;
+
+/**
+ * pmu_writer_init - make ready
+ * @writer: the writer, all 0
+ * @clock: the profile's
+ */
+void pmu_writer_init(PmuWriter *writer, const PmuProfileClock *clock);
+
+/**
+ * pmu_writer_destroy - release what a writer refers to
+ * @writer: the writer
+ */
+void pmu_writer_destroy(PmuWriter *writer);
+
+/**
+ * pmu_writer_begin - begin a stream
+ * @writer: the writer
+ * @event: what the samples are of
+ * @machine: the guest's, as uname -m has it
+ */
+void pmu_writer_begin(PmuWriter *writer, const PmuStreamEvent *event,
+                      const char *machine);
+
+/**
+ * pmu_writer_end - nobody reads the stream any more
+ * @writer: the writer
+ */
+void pmu_writer_end(PmuWriter *writer);
+
+/**
+ * pmu_writer_tell_kernel - write which kernel runs, once that is known
+ * @writer: the writer
+ */
+void pmu_writer_tell_kernel(PmuWriter *writer);
+
+/**
+ * pmu_writer_has_other_kernel - whether another kernel than the stream's runs
+ * @writer: the writer
+ */
+bool pmu_writer_has_other_kernel(const PmuWriter *writer);
+
+/**
+ * pmu_writer_depends_on_kernel - whether it was the guest that said which
+ *                                kernel runs: a stream has one alone
+ * @writer: the writer
+ */
+bool pmu_writer_depends_on_kernel(const PmuWriter *writer);
+
+/**
+ * pmu_writer_is_full - whether the stream is as long as it may be
+ * @writer: the writer
+ */
+bool pmu_writer_is_full(const PmuWriter *writer);
+
+/**
+ * pmu_writer_empty - write what a sampler has, or drop it if nobody reads
+ * @writer: the writer
+ * @sampler: the sampler
+ *
+ * Until the stream is full; what does not fit in stays where it is.
+ */
+void pmu_writer_empty(PmuWriter *writer, PmuSampler *sampler);
+
+/**
+ * pmu_writer_take - what has been written since the last time
+ * @writer: the writer
+ *
+ * To be called when all samplers were emptied.
+ *
+ * Returns: whole records; NULL if there are none.
+ */
+GByteArray *pmu_writer_take(PmuWriter *writer);
+
+#endif /* HW_PMU_PROFILE_WRITER_H */

@@ -34,6 +34,16 @@ void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
     }
 }
 
+unsigned pmu_cpu_mode(CPUState *cpu)
+{
+    return tcg_enabled() ? pmu_tcg_mode(cpu) : 0;
+}
+
+bool pmu_cpu_is_exact(const CPUState *cpu, PmuEvent event)
+{
+    return !tcg_enabled() || pmu_tcg_is_exact(cpu, event);
+}
+
 static void trace_overflows(const PmuCpu *unit, uint64_t counters)
 {
     uint64_t pc;

@@ -35,6 +35,16 @@ void pmu_tcg_running(CPUState *cpu)
 {
 }
 
+unsigned pmu_tcg_mode(CPUState *cpu)
+{
+    return 0;
+}
+
+bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event)
+{
+    return false;
+}
+
 void pmu_gen_insns(DisasContextBase *db)
 {
 }

@@ -483,6 +483,31 @@ void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
     }
 }
 
+unsigned pmu_tcg_mode(CPUState *cpu)
+{
+    return current_mode(cpu);
+}
+
+/* What an instruction does, other than having been executed */
+static bool is_of_instructions(PmuEvent event)
+{
+    return (event >= PMU_EVENT_BRANCHES && event <= PMU_EVENT_ACCESSES)
+           || event == PMU_EVENT_FAILED_STORES;
+}
+
+bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event)
+{
+    switch (event) {
+    case PMU_EVENT_INSNS:
+        return true;
+    case PMU_EVENT_CYCLES:
+    case PMU_EVENT_REF_CYCLES:
+        return !cpu->pmu || !cpu->pmu->tcg->model.from_clock;
+    default:
+        return is_of_instructions(event) && !(cpu->tcg_cflags & CF_PCREL);
+    }
+}
+
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
 {
     assert(pmu_in_transaction(engine->cpu->pmu->pmu));

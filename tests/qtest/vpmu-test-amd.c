@@ -665,6 +665,7 @@ const X86Face amd_face = {
         .cpu = AMD,
         .full_cpu = AMD,
         .cpu_without = MODEL ",pmu=off",
+        .tells_nested = true,
         .user = USER,
         .kernel = KERNEL,
         .user_modes = 0xaa,

@@ -1278,6 +1278,7 @@ const X86Face intel_face = {
         .cpu = INTEL,
         .full_cpu = INTEL ",pmu-version=4",
         .cpu_without = MODEL ",pmu=off",
+        .tells_nested = true,
         .user = USER,
         .kernel = KERNEL,
         .user_modes = 0xaa,

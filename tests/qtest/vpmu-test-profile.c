@@ -107,7 +107,6 @@ static void end(Profiled *p)
     g_free(p->dir);
 }
 
-
 /*
  * When samples are taken
  */
@@ -191,6 +190,31 @@ static void test_modes(void)
     count(&p.m, PMU_TALLY_INSNS, face->kernel, 5 * PERIOD);
     g_assert_cmpuint(samples(&p, "user"), ==, 3);
     g_assert_cmpuint(samples(&p, "kernel"), ==, 5);
+    end(&p);
+}
+
+/* Only where the modes say it can those of a guest's guests be left out. */
+static void test_nested_modes(void)
+{
+    static const char *const letters[] = { "G", "H", "kG", "uH" };
+    Profiled p = start_profiled(face->cpu);
+
+    for (unsigned i = 0; i < ARRAY_SIZE(letters); i++) {
+        QDict *answer = qtest_qmp(
+            p.m.qts, "{'execute': 'object-add', 'arguments': {'qom-type':"
+            " 'pmu-profile', 'id': 'p', 'file': '/dev/null', 'modes': %s}}",
+            letters[i]);
+
+        if (face->tells_nested) {
+            g_assert_true(qdict_haskey(answer, "return"));
+            delete_profile(&p, "p");
+        } else {
+            QDict *error = qdict_get_qdict(answer, "error");
+
+            g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "apart"));
+        }
+        qobject_unref(answer);
+    }
     end(&p);
 }
 
@@ -295,6 +319,23 @@ static void test_max_size(void)
     /* One more record, at most, and the end of the round. */
     g_assert_cmpint(size_of(file), >=, 20000);
     g_assert_cmpint(size_of(file), <, 20200);
+    end(&p);
+}
+
+/* The same when it is the machine's stop that makes it write. */
+static void test_max_size_at_stop(void)
+{
+    Profiled p = start_profiled(face->cpu_without);
+
+    for (int turn = 0; turn < 10; turn++) {
+        add_profile(&p, "p", "{'period': 1, 'max-size': 3000,"
+                    " 'file': '/dev/null'}");
+        count_insns(&p.m, 1000);
+        qtest_qmp_assert_success(p.m.qts, "{'execute': 'stop'}");
+        await_stop(&p, "max-size");
+        qtest_qmp_assert_success(p.m.qts, "{'execute': 'cont'}");
+        delete_profile(&p, "p");
+    }
     end(&p);
 }
 
@@ -472,6 +513,8 @@ void add_profile_cases(void)
     add("profile/hotplug", test_hotplug);
     add("profile/lost", test_lost);
     add("profile/max-size", test_max_size);
+    add("profile/max-size-at-stop", test_max_size_at_stop);
+    add("profile/nested-modes", test_nested_modes);
     add("profile/disk-full", test_disk_full);
     add("profile/pipe", test_pipe);
     add("profile/chardev", test_chardev);

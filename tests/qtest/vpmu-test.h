@@ -123,6 +123,7 @@ typedef struct Refusal {
  * @cpu: a CPU with a PMU, for -cpu
  * @full_cpu: one that has every register of @states
  * @cpu_without: one without a PMU
+ * @tells_nested: its modes tell a guest's guests apart
  * @user: the mode of PmuTally that programs run in
  * @kernel: the mode that a kernel runs in
  * @user_modes: all modes that COUNT_USER is about; the others are kernels'
@@ -174,6 +175,7 @@ typedef struct Refusal {
 typedef struct Face {
     const char *name;
     const char *cpu, *full_cpu, *cpu_without;
+    bool tells_nested;
     unsigned user, kernel;
     PmuModes user_modes;
     unsigned nr_modes;

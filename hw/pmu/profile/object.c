@@ -38,15 +38,17 @@ static void empty_samplers(PmuProfile *p)
     }
 }
 
-/* Take what there is to the sink, unless that has enough to do. */
+/*
+ * perf sorts by time: the kernel must not be told of later than its samples
+ * are taken, and what was taken before is written without it.
+ */
 static void drain(PmuProfile *p)
 {
+    int64_t begin = pmu_profile_clock_now(&p->config.clock);
     GByteArray *bytes;
 
-    if (pmu_sink_is_busy(p->sink)) {
-        return;
-    }
     empty_samplers(p);
+    pmu_writer_ask_kernel(&p->writer, begin);
     bytes = pmu_writer_take(&p->writer);
     if (bytes) {
         pmu_sink_write(p->sink, bytes);
@@ -57,19 +59,21 @@ static void drain(PmuProfile *p)
     }
 }
 
-static void drain_soon(void *opaque)
+/* Samples wait, and are lost at last, while the sink has enough to do. */
+static void drain_if_idle(void *opaque)
 {
     PmuProfile *p = opaque;
 
-    pmu_writer_tell_kernel(&p->writer);
-    drain(p);
+    if (!pmu_sink_is_busy(p->sink)) {
+        drain(p);
+    }
 }
 
 static void drain_now_and_then(void *opaque)
 {
     PmuProfile *p = opaque;
 
-    drain_soon(p);
+    drain_if_idle(p);
     timer_mod(p->drain_timer,
               qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + DRAIN_MS);
 }
@@ -360,7 +364,7 @@ static void init(Object *obj)
     PmuProfile *p = PMU_PROFILE(obj);
 
     p->enabled = true;
-    p->config.drain = qemu_bh_new(drain_soon, p);
+    p->config.drain = qemu_bh_new(drain_if_idle, p);
     p->samplers = g_ptr_array_new_with_free_func(free_sampler);
     p->drain_timer = timer_new_ms(QEMU_CLOCK_REALTIME, drain_now_and_then, p);
     pmu_writer_init(&p->writer, &p->config.clock);

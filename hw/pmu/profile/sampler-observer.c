@@ -107,24 +107,13 @@ static void stop(PmuSampler *sampler)
     g_clear_pointer(&s->observer, pmu_observer_free);
 }
 
-/*
- * Where code is compiled relative to the program counter, branches and what
- * happens outside of instructions are seen behind them.
- */
-static bool is_exact(PmuEvent event)
-{
-    return event == PMU_EVENT_INSNS || event == PMU_EVENT_CYCLES
-           || event == PMU_EVENT_REF_CYCLES
-           || !(first_cpu->tcg_cflags & CF_PCREL);
-}
-
 /* What perf has no name for is to it a code, whichever. */
 static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
 {
     const ObserverSampler *s = container_of(sampler, ObserverSampler,
                                             base.sampler);
 
-    event->exact = is_exact(s->event);
+    event->exact = pmu_cpu_is_exact(first_cpu, s->event);
     if (!pmu_perf_event(s->event, &event->type, &event->config)) {
         event->type = PMU_PERF_TYPE_RAW;
         event->config = s->event;

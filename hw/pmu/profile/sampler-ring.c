@@ -12,6 +12,20 @@
 /* Of each vCPU, in words. */
 #define RING_SIZE (1u << 18)
 
+/*
+ * What has left its mode, as a system call, has left its stack, too: nobody
+ * knows any more who called it.
+ */
+static unsigned find_callers(const PmuRingSampler *s, unsigned mode,
+                             uint64_t *callers)
+{
+    CPUState *cpu = s->sampler.cpu;
+    unsigned max = s->sampler.config->asked.callchain;
+
+    return max && mode == pmu_cpu_mode(cpu)
+           ? pmu_guest_ops(cpu)->callchain(cpu, callers, max) : 0;
+}
+
 static void fill_in(const PmuRingSampler *s, PmuSample *sample,
                     uint64_t events)
 {
@@ -24,11 +38,7 @@ static void fill_in(const PmuRingSampler *s, PmuSample *sample,
     sample->period = events;
     sample->user = ops->user_modes >> mode & 1;
     sample->space = ops->space(cpu);
-    sample->nr_callers = 0;
-    if (s->sampler.config->asked.callchain) {
-        sample->nr_callers = ops->callchain(
-            cpu, sample->callers, s->sampler.config->asked.callchain);
-    }
+    sample->nr_callers = find_callers(s, mode, sample->callers);
 }
 
 int64_t pmu_ring_sampler_take(PmuRingSampler *s, uint64_t events)
@@ -72,14 +82,15 @@ static PmuModes choose_modes(const CPUState *cpu, const PmuProfileRequest *r,
     const PmuGuestOps *ops = pmu_guest_ops(cpu);
     PmuModes modes = (1u << ops->nr_modes) - 1;
 
+    if (r->nested != r->itself && !ops->nested_modes) {
+        error_setg(errp, "modes=%s: the modes of these CPUs do not tell a "
+                   "guest's guests apart", r->modes);
+        return 0;
+    }
     modes &= ~((r->user ? 0 : ops->user_modes)
                | (r->nested ? 0 : ops->nested_modes));
     modes &= (r->kernel ? ~0 : ops->user_modes)
-             & (r->itself || !ops->nested_modes ? ~0 : ops->nested_modes);
-    if (!modes) {
-        error_setg(errp, "modes=%s: the guests of these CPUs have no such "
-                   "modes", r->modes);
-    }
+             & (r->itself ? ~0 : ops->nested_modes);
     return modes;
 }
 

@@ -26,6 +26,7 @@
  * @backlog: bytes that are left to be written
  * @chr: the chardev, if it is one
  * @pending: what it has not taken yet
+ * @taken: how much of the beginning of @pending it has
  * @watch: tells when it takes more
  * @fd: the file otherwise; -1 if there is none
  * @is_regular: it is no pipe
@@ -42,6 +43,7 @@ struct PmuSink {
     size_t backlog;
     CharBackend chr;
     GByteArray *pending;
+    size_t taken;
     guint watch;
     int fd;
     bool is_regular;
@@ -226,19 +228,28 @@ static gboolean takes_more(void *unused, GIOCondition condition, void *opaque)
 static void drop_pending(PmuSink *sink)
 {
     g_byte_array_set_size(sink->pending, 0);
+    sink->taken = 0;
     sink->backlog = 0;
+}
+
+/* What is behind is moved seldom: it may be much. */
+static void remove_taken(PmuSink *sink, size_t count)
+{
+    sink->taken += count;
+    if (sink->taken > sink->pending->len / 2) {
+        g_byte_array_remove_range(sink->pending, 0, sink->taken);
+        sink->taken = 0;
+    }
+    sink->backlog = sink->pending->len - sink->taken;
 }
 
 static void write_pending(PmuSink *sink)
 {
-    int done = qemu_chr_fe_write(&sink->chr, sink->pending->data,
-                                 sink->pending->len);
+    int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
+                                 sink->pending->len - sink->taken);
 
-    if (done > 0) {
-        g_byte_array_remove_range(sink->pending, 0, done);
-        sink->backlog = sink->pending->len;
-    }
-    if (sink->pending->len && !sink->watch) {
+    remove_taken(sink, MAX(done, 0));
+    if (sink->backlog && !sink->watch) {
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
         if (!sink->watch) {
@@ -297,7 +308,7 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
 {
     if (sink->fd < 0) {
         g_byte_array_append(sink->pending, bytes->data, bytes->len);
-        sink->backlog = sink->pending->len;
+        sink->backlog = sink->pending->len - sink->taken;
         g_byte_array_unref(bytes);
         write_pending(sink);
     } else if (bytes->len) {

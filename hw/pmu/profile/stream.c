@@ -43,13 +43,17 @@ enum {
 /* Of the version of perf_event_attr that is written: up to sig_data */
 #define ATTR_SIZE 136
 
-#define ATTR_EXCLUDE_USER   (1u << 4)
-#define ATTR_EXCLUDE_KERNEL (1u << 5)
-#define ATTR_MMAP           (1u << 8)
-#define ATTR_COMM           (1u << 9)
-#define ATTR_FREQ           (1u << 10)
-#define ATTR_PRECISE_IP     (2u << 15)
-#define ATTR_SAMPLE_ID_ALL  (1u << 18)
+/* Its flags are bit-fields of C: a big-endian host begins at the other end. */
+#define ATTR_FIELD(first, width, value) \
+    ((uint64_t)(value) << (HOST_BIG_ENDIAN ? 64 - (first) - (width) : (first)))
+
+#define ATTR_EXCLUDE_USER   ATTR_FIELD(4, 1, 1)
+#define ATTR_EXCLUDE_KERNEL ATTR_FIELD(5, 1, 1)
+#define ATTR_MMAP           ATTR_FIELD(8, 1, 1)
+#define ATTR_COMM           ATTR_FIELD(9, 1, 1)
+#define ATTR_FREQ           ATTR_FIELD(10, 1, 1)
+#define ATTR_PRECISE_IP     ATTR_FIELD(15, 2, 2)
+#define ATTR_SAMPLE_ID_ALL  ATTR_FIELD(18, 1, 1)
 
 #define EVENT_UPDATE_NAME 2
 

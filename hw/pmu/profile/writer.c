@@ -110,19 +110,22 @@ void pmu_writer_empty(PmuWriter *w, PmuSampler *s)
  */
 
 /*
- * Linux tells when its driver qemu_fw_cfg is loaded.  Otherwise it is what the
- * user says; or nothing, of a guest that has no way to tell.
+ * What the user says; or nothing, of a guest that has no way to tell.  perf
+ * finds it ahead of all samples.
  */
-void pmu_writer_tell_kernel(PmuWriter *w)
+static void tell_known_kernel(PmuWriter *w)
 {
-    if (!w->streaming || w->stream.has_kernel) {
-        return;
-    }
     if (!w->asks_guest) {
         pmu_stream_kernel(&w->stream, &w->kernel, 0);
-    } else if (pmu_guest_kernel_find(&w->kernel)) {
-        pmu_stream_kernel(&w->stream, &w->kernel,
-                          pmu_profile_clock_now(w->clock));
+    }
+}
+
+/* Linux tells when its driver qemu_fw_cfg is loaded. */
+void pmu_writer_ask_kernel(PmuWriter *w, int64_t since_ns)
+{
+    if (w->streaming && !w->stream.has_kernel && w->asks_guest
+        && pmu_guest_kernel_find(&w->kernel)) {
+        pmu_stream_kernel(&w->stream, &w->kernel, since_ns);
     }
 }
 
@@ -157,6 +160,7 @@ void pmu_writer_begin(PmuWriter *w, const PmuStreamEvent *event,
     w->streaming = true;
     w->size = 0;
     pmu_stream_begin(&w->stream, w->stream.out, event, machine);
+    tell_known_kernel(w);
 }
 
 void pmu_writer_end(PmuWriter *w)

@@ -73,10 +73,12 @@ void pmu_writer_begin(PmuWriter *writer, const PmuStreamEvent *event,
 void pmu_writer_end(PmuWriter *writer);
 
 /**
- * pmu_writer_tell_kernel - write which kernel runs, once that is known
+ * pmu_writer_ask_kernel - ask the guest which kernel runs, until it tells
  * @writer: the writer
+ * @since_ns: the time from which on the stream is to have the kernel; all
+ *            samples that are older were written
  */
-void pmu_writer_tell_kernel(PmuWriter *writer);
+void pmu_writer_ask_kernel(PmuWriter *writer, int64_t since_ns);
 
 /**
  * pmu_writer_has_other_kernel - whether another kernel than the stream's runs

@@ -122,6 +122,23 @@ void pmu_cpu_tallies_loaded(PmuCpu *unit);
 void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
 
 /**
+ * pmu_cpu_mode - the mode in which a vCPU goes on
+ * @cpu: the vCPU, in its thread between instructions
+ *
+ * Returns: 0 where nothing is executed.
+ */
+unsigned pmu_cpu_mode(CPUState *cpu);
+
+/**
+ * pmu_cpu_is_exact - whether pmu_cpu_where() tells the very instruction
+ * @cpu: a vCPU
+ * @event: of which overflow
+ *
+ * In any thread.
+ */
+bool pmu_cpu_is_exact(const CPUState *cpu, PmuEvent event);
+
+/**
  * vmstate_pmu_engine - what is to migrate of the engine of a struct PmuCpu
  *
  * To be loaded before pmu_rebase() is called.

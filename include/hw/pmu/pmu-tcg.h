@@ -111,6 +111,23 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode);
 void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
 
 /**
+ * pmu_tcg_mode - the mode in which a vCPU goes on
+ * @cpu: the vCPU, between instructions
+ */
+unsigned pmu_tcg_mode(CPUState *cpu);
+
+/**
+ * pmu_tcg_is_exact - whether overflow is known to be of one instruction
+ * @cpu: a vCPU
+ * @event: what overflows
+ *
+ * In any thread.
+ *
+ * Returns: whether pmu_tcg_where() tells it for all of these events.
+ */
+bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event);
+
+/**
  * pmu_tcg_note_addresses - remember what data instructions access
  * @engine: the engine of a vCPU
  * @note: whether to, for as long as anything is counted; slows down accesses

@@ -13,4 +13,6 @@
 #include <string.h>
 #include <glib.h>
 
+#define HOST_BIG_ENDIAN (G_BYTE_ORDER == G_BIG_ENDIAN)
+
 #endif /* QEMU_OSDEP_H */

@@ -143,7 +143,9 @@ void pmu_cpu_free(CPUState *cpu)
 
     if (unit) {
         pmu_observers_free(unit->observers);
-        pmu_share_leave(unit->share, unit->pmu);
+        if (unit->pmu) {
+            pmu_share_leave(unit->share, unit->pmu);
+        }
         destroy_unit(unit);
     }
 }
@@ -168,12 +170,7 @@ PmuObservers *pmu_cpu_observers(CPUState *cpu)
 
 void pmu_cpu_end_observers(CPUState *cpu)
 {
-    PmuCpu *unit = cpu->pmu;
-
-    g_clear_pointer(&unit->observers, pmu_observers_free);
-    if (!unit->pmu) {
-        destroy_unit(unit);
-    }
+    g_clear_pointer(&cpu->pmu->observers, pmu_observers_free);
 }
 
 void pmu_cpu_tallies_loaded(PmuCpu *unit)

@@ -18,15 +18,21 @@ const PmuGuestOps *pmu_guest_ops(const CPUState *cpu)
 
 /*
  * Where a machine is recorded or replayed, vCPUs do not run while the main loop
- * does anything: to wait for one would be for ever.
+ * does anything: to wait for one would be for ever.  So it would for one that
+ * is being unplugged, which has been told so with the big lock held; what was
+ * asked of it before is still done.
  */
-void pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque)
+bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque)
 {
     if (replay_mode != REPLAY_MODE_NONE) {
         fn(cpu, RUN_ON_CPU_HOST_PTR(opaque));
-    } else {
-        run_on_cpu(cpu, fn, RUN_ON_CPU_HOST_PTR(opaque));
+        return true;
     }
+    if (cpu->unplug) {
+        return false;
+    }
+    run_on_cpu(cpu, fn, RUN_ON_CPU_HOST_PTR(opaque));
+    return true;
 }
 
 /* Returns: whether anything is mapped there; the memory has its page then */

@@ -59,22 +59,21 @@ GPtrArray *pmu_all_cpus(void)
 
 PmuCpuInfoList *qmp_query_pmu(Error **errp)
 {
+    ERRP_GUARD();
     g_autoptr(GPtrArray) cpus = pmu_all_cpus();
     g_autoptr(PmuCpuInfoList) list = NULL;
     PmuCpuInfoList **tail = &list;
 
     for (guint i = 0; i < cpus->len; i++) {
         CPUState *cpu = g_ptr_array_index(cpus, i);
-        PmuCpuInfo *info;
+        PmuCpuInfo *info = pmu_describe_cpu(cpu, errp);
 
-        if (cpu->unplug) {
-            continue;
-        }
-        info = pmu_describe_cpu(cpu, errp);
-        if (!info) {
+        if (*errp) {
             return NULL;
         }
-        QAPI_LIST_APPEND(tail, info);
+        if (info) {
+            QAPI_LIST_APPEND(tail, info);
+        }
     }
     return g_steal_pointer(&list);
 }

@@ -8,6 +8,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/main-loop.h"
 #include "qapi/error.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
@@ -157,6 +158,15 @@ PmuObservers *pmu_observers_new(PmuShare *share)
     return all;
 }
 
+/* Nobody is told of one that pmu_observer_new() has not returned yet. */
+static void release(PmuObserver *o)
+{
+    if (o->config.gone) {
+        o->config.gone(o->config.opaque);
+    }
+    g_free(o);
+}
+
 void pmu_observers_free(PmuObservers *all)
 {
     if (!all) {
@@ -166,8 +176,7 @@ void pmu_observers_free(PmuObservers *all)
         PmuObserver *o = all->slots[i];
 
         if (o) {
-            o->config.gone(o->config.opaque);
-            g_free(o);
+            release(o);
         }
     }
     pmu_share_leave(all->share, all->pmu);
@@ -252,32 +261,91 @@ static bool check_observable(CPUState *cpu, Error **errp)
     return true;
 }
 
+static PmuObserver *new_observer(CPUState *cpu, const PmuObserverConfig *config)
+{
+    PmuObserver *o = g_new0(PmuObserver, 1);
+
+    o->cpu = cpu;
+    o->config = *config;
+    o->config.gone = NULL;
+    return o;
+}
+
+/* Those of a vCPU that is unplugged are released with it. */
+static bool is_released(CPUState *cpu, const PmuObserver *o)
+{
+    const PmuObserver *there = pmu_observer_next(cpu, NULL);
+
+    while (there && there != o) {
+        there = pmu_observer_next(cpu, there);
+    }
+    return !there;
+}
+
+/* The big lock is given up while it is begun. */
+static PmuObserver *begin_observer(PmuObserver *o, Error **errp)
+{
+    CPUState *cpu = o->cpu;
+    Request r = { .observer = o };
+    bool asked = pmu_guest_run(cpu, begin_on_cpu, &r);
+
+    if (r.done && !is_released(cpu, o)) {
+        return o;
+    }
+    if (asked && !r.done) {
+        error_setg(errp, "vCPU %d has %u observers, and no room for more",
+                   cpu->cpu_index, PMU_MAX_OBSERVERS);
+    } else {
+        error_setg(errp, "vCPU %d is being unplugged", cpu->cpu_index);
+    }
+    if (!r.done) {
+        g_free(o);
+    }
+    return NULL;
+}
+
 PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
                               Error **errp)
 {
-    Request r = { };
+    PmuObserver *o = NULL;
 
-    if (!check_observable(cpu, errp)) {
-        return NULL;
+    if (check_observable(cpu, errp)) {
+        object_ref(OBJECT(cpu));
+        o = begin_observer(new_observer(cpu, config), errp);
+        object_unref(OBJECT(cpu));
     }
-    r.observer = g_new0(PmuObserver, 1);
-    r.observer->cpu = cpu;
-    r.observer->config = *config;
-    pmu_guest_run(cpu, begin_on_cpu, &r);
-    if (!r.done) {
-        error_setg(errp, "vCPU %d has %u observers, and no room for more",
-                   cpu->cpu_index, PMU_MAX_OBSERVERS);
-        g_clear_pointer(&r.observer, g_free);
+    if (o) {
+        o->config.gone = config->gone;
     }
-    return r.observer;
+    return o;
+}
+
+/* Whoever unplugs the vCPU waits for its thread, without the big lock. */
+#define UNPLUG_US 1000
+
+static void await_release(CPUState *cpu, const PmuObserver *o)
+{
+    while (!is_released(cpu, o)) {
+        bql_unlock();
+        g_usleep(UNPLUG_US);
+        bql_lock();
+    }
 }
 
 void pmu_observer_free(PmuObserver *o)
 {
-    if (o) {
-        pmu_guest_run(o->cpu, end_on_cpu, o);
-        g_free(o);
+    CPUState *cpu;
+
+    if (!o) {
+        return;
     }
+    cpu = CPU(object_ref(OBJECT(o->cpu)));
+    if (pmu_guest_run(cpu, end_on_cpu, o)) {
+        g_free(o);
+    } else {
+        await_release(cpu, o);
+    }
+    object_unref(OBJECT(cpu));
 }
 
 PmuObserver *pmu_observer_next(CPUState *cpu, const PmuObserver *o)

@@ -244,6 +244,7 @@ static bool wants_observers(strList *names)
 /* Returns: false with @errp set if the CPU cannot be read. */
 static bool ask_cpu(CPUState *cpu, strList *names, Sums *sums, Error **errp)
 {
+    ERRP_GUARD();
     g_autoptr(PmuCpuInfo) info = NULL;
 
     if (wants_observers(names)) {
@@ -253,7 +254,7 @@ static bool ask_cpu(CPUState *cpu, strList *names, Sums *sums, Error **errp)
     if (info) {
         add_numbers(sums, &(Source) { cpu, info });
     }
-    return info;
+    return !*errp;
 }
 
 static void add_result(StatsResultList **result, const char *path,
@@ -280,7 +281,7 @@ static void query(StatsResultList **result, StatsTarget target,
         g_autofree char *path = object_get_canonical_path(OBJECT(cpu));
         Sums own = {};
 
-        if (cpu->unplug || !apply_str_list_filter(path, targets)) {
+        if (!apply_str_list_filter(path, targets)) {
             continue;
         }
         if (!ask_cpu(cpu, names, target == STATS_TARGET_VM ? &all : &own,

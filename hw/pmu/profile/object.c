@@ -31,10 +31,16 @@
 static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
                            const char *message);
 
+/* Of a vCPU that is gone nothing more will come. */
 static void empty_samplers(PmuProfile *p)
 {
-    for (unsigned i = 0; i < p->samplers->len; i++) {
-        pmu_writer_empty(&p->writer, g_ptr_array_index(p->samplers, i));
+    for (unsigned i = p->samplers->len; i-- > 0; ) {
+        PmuSampler *s = g_ptr_array_index(p->samplers, i);
+
+        pmu_writer_empty(&p->writer, s);
+        if (!s->cpu) {
+            g_ptr_array_remove_index(p->samplers, i);
+        }
     }
 }
 
@@ -179,6 +185,19 @@ static void device_realized(DeviceListener *listener, DeviceState *dev)
     s = add_sampler(p, CPU(dev), &err);
     if (!s || (p->enabled && !pmu_sampler_start(s, &err))) {
         warn_report_err(err);
+    }
+}
+
+static void device_unrealized(DeviceListener *listener, DeviceState *dev)
+{
+    PmuProfile *p = container_of(listener, PmuProfile, listener);
+
+    for (unsigned i = 0; i < p->samplers->len; i++) {
+        PmuSampler *s = g_ptr_array_index(p->samplers, i);
+
+        if (s->cpu && DEVICE(s->cpu) == dev) {
+            pmu_sampler_forget_cpu(s);
+        }
     }
 }
 
@@ -329,6 +348,7 @@ static bool begin(PmuProfile *p, Error **errp)
     p->writer.asks_guest = !p->kernel_text && !p->build_id
                            && vmcoreinfo_find();
     p->listener.realize = device_realized;
+    p->listener.unrealize = device_unrealized;
     device_listener_register(&p->listener);
     p->changes = qemu_add_vm_change_state_handler(machine_changed, p);
     pmu_sink_start(p->sink);

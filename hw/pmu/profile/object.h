@@ -33,7 +33,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * @sink: where that goes
  * @drain_timer: empties the samplers
  * @ready: called when there are vCPUs
- * @listener: called when there are more
+ * @listener: called when there are more, or fewer
  * @changes: called when the machine starts and stops
  */
 struct PmuProfile {

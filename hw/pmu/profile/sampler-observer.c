@@ -76,7 +76,6 @@ static void cpu_gone(void *opaque)
     ObserverSampler *s = opaque;
 
     s->observer = NULL;
-    s->base.sampler.cpu = NULL;
 }
 
 static bool start(PmuSampler *sampler, Error **errp)

@@ -35,6 +35,12 @@ void pmu_sampler_stop(PmuSampler *s)
     s->ops->stop(s);
 }
 
+void pmu_sampler_forget_cpu(PmuSampler *s)
+{
+    pmu_sampler_stop(s);
+    s->cpu = NULL;
+}
+
 bool pmu_sampler_get(PmuSampler *s, PmuSample *sample)
 {
     return s->ops->get(s, sample);

@@ -97,6 +97,12 @@ bool pmu_sampler_start(PmuSampler *sampler, Error **errp);
 void pmu_sampler_stop(PmuSampler *sampler);
 
 /**
+ * pmu_sampler_forget_cpu - the vCPU is gone
+ * @sampler: the sampler, which will not be started again
+ */
+void pmu_sampler_forget_cpu(PmuSampler *sampler);
+
+/**
  * pmu_sampler_get - fetch the oldest sample
  * @sampler: the sampler
  * @sample: set to it; callers beyond @nr_callers are left alone

@@ -93,7 +93,8 @@ void pmu_cpu_free(CPUState *cpu);
  * pmu_cpu_observers - the observers of a vCPU
  * @cpu: the vCPU, in its thread with the big lock held
  *
- * Returns: its observers; there is room for some from now on.
+ * Returns: its observers; there is room for some from now on.  A vCPU without
+ * a PMU that was observed once keeps its struct PmuCpu.
  */
 struct PmuObservers *pmu_cpu_observers(CPUState *cpu);
 

@@ -93,9 +93,12 @@ const PmuGuestOps *pmu_guest_ops(const CPUState *cpu);
  *
  * As run_on_cpu(), also in commands of the monitor while a machine is recorded
  * or replayed.  In any thread that holds the big lock, which is given up
- * meanwhile.
+ * meanwhile: the vCPU may be gone when this returns, and whoever goes on to use
+ * it needs a reference.
+ *
+ * Returns: false if nothing was done, as the vCPU is being unplugged.
  */
-void pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque);
+bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque);
 
 /**
  * struct PmuGuestMemory - the memory of a guest, as a vCPU sees it

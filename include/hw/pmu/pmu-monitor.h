@@ -31,10 +31,13 @@ GPtrArray *pmu_all_cpus(void);
 
 /**
  * pmu_describe_cpu - ask a vCPU
- * @cpu: the vCPU, which may run
+ * @cpu: the vCPU, which may run, with a reference to it
  * @errp: why it cannot be read
  *
  * In any thread that holds the big lock, which is given up meanwhile.
+ *
+ * Returns: NULL with @errp set if it cannot be read; NULL alone if it is being
+ * unplugged.
  */
 PmuCpuInfo *pmu_describe_cpu(CPUState *cpu, Error **errp);
 

@@ -51,7 +51,8 @@ typedef void PmuObserverFn(void *opaque, PmuObserver *observer,
  * typedef PmuObserverGoneFn - the vCPU is unplugged
  * @opaque: as configured
  *
- * The observer is released when this returns.
+ * The observer is released when this returns.  Called with the big lock held,
+ * and not before pmu_observer_new() has returned the observer.
  */
 typedef void PmuObserverGoneFn(void *opaque);
 
@@ -85,7 +86,7 @@ typedef struct PmuObserverConfig {
  * does it between two instructions.
  *
  * Returns: NULL with @errp set if this vCPU cannot be observed, or not by so
- * many.
+ * many, or has been unplugged meanwhile.
  */
 PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
                               Error **errp);
@@ -94,7 +95,8 @@ PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
  * pmu_observer_free - end to observe
  * @observer: the observer or NULL
  *
- * In any thread that holds the big lock, which is given up meanwhile.
+ * In any thread that holds the big lock, which is given up meanwhile.  If the
+ * vCPU is just being unplugged, this waits for that, and @gone is called.
  */
 void pmu_observer_free(PmuObserver *observer);
 

@@ -44,9 +44,9 @@ static char *ppc_space_name(const PmuGuestSpace *space)
  * A frame begins with the back chain, to the caller's frame.  There, the
  * function that is called saves where it returns to.
  */
-static PmuStack ppc_stack(const CPUPPCState *env, PmuGuestMemory *memory)
+static PmuStack ppc_stack(CPUPPCState *env, PmuGuestMemory *memory)
 {
-    bool is_64_bit = FIELD_EX64(env->msr, MSR, SF);
+    bool is_64_bit = msr_is_64bit(env, env->msr);
 
     return (PmuStack) {
         .read = pmu_guest_read,
@@ -61,16 +61,16 @@ static PmuStack ppc_stack(const CPUPPCState *env, PmuGuestMemory *memory)
 }
 
 /* An address as the present mode has it */
-static uint64_t effective(const CPUPPCState *env, uint64_t addr)
+static uint64_t effective(CPUPPCState *env, uint64_t addr)
 {
-    return FIELD_EX64(env->msr, MSR, SF) ? addr : (uint32_t)addr;
+    return msr_is_64bit(env, env->msr) ? addr : (uint32_t)addr;
 }
 
 /* Those whose frames are complete */
 static unsigned callers_in_memory(CPUState *cpu, uint64_t *callers,
                                   unsigned max)
 {
-    const CPUPPCState *env = cpu_env(cpu);
+    CPUPPCState *env = cpu_env(cpu);
     PmuGuestMemory memory = { .cpu = cpu };
     PmuStack stack = ppc_stack(env, &memory);
     uint64_t frame = effective(env, env->gpr[1]);

@@ -355,6 +355,38 @@ static void test_disk_full(void)
     end(&p);
 }
 
+static unsigned nr_fdsets(Profiled *p)
+{
+    QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'query-fdsets'}");
+    unsigned count = qlist_size(qdict_get_qlist(answer, "return"));
+
+    qobject_unref(answer);
+    return count;
+}
+
+/* A file that QEMU is given is written from where it stands. */
+static void test_given_file(void)
+{
+    static const char before[] = "before";
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *file = file_of(&p, "given");
+    g_autofree char *contents = NULL;
+    int fd = open(file, O_WRONLY | O_CREAT, 0600);
+
+    g_assert_cmpint(write(fd, before, 6), ==, 6);
+    qtest_qmp_fds_assert_success(p.m.qts, &fd, 1, "{'execute': 'add-fd', "
+                                 "'arguments': {'fdset-id': 1}}");
+    close(fd);
+    add_profile(&p, "p", "{'file': '/dev/fdset/1'}");
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'remove-fd', 'arguments': "
+                             "{'fdset-id': 1}}");
+    delete_profile(&p, "p");
+    g_assert_cmpuint(nr_fdsets(&p), ==, 0);
+    g_assert_true(g_file_get_contents(file, &contents, NULL, NULL));
+    g_assert_true(g_str_has_prefix(contents, "beforePERFILE2"));
+    end(&p);
+}
+
 static void test_pipe(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -514,6 +546,7 @@ void add_profile_cases(void)
     add("profile/lost", test_lost);
     add("profile/max-size", test_max_size);
     add("profile/max-size-at-stop", test_max_size_at_stop);
+    add("profile/given-file", test_given_file);
     add("profile/nested-modes", test_nested_modes);
     add("profile/disk-full", test_disk_full);
     add("profile/pipe", test_pipe);

@@ -30,7 +30,7 @@
  * @watch: tells when it takes more
  * @fd: the file otherwise; -1 if there is none
  * @is_regular: it is no pipe
- * @written: bytes in the file
+ * @written: where the next write to a file begins
  * @queue: of GByteArray, for @writer; an empty one is the end
  * @writer: the thread that writes
  * @closing: it is to end
@@ -150,7 +150,7 @@ static void end_writer(PmuSink *sink)
     qemu_thread_join(&sink->writer);
     qemu_bh_delete(sink->fail);
     g_async_queue_unref(sink->queue);
-    close(sink->fd);
+    qemu_close(sink->fd);
 }
 
 /* Without O_NONBLOCK a pipe that nobody reads would hold up QEMU. */
@@ -175,11 +175,21 @@ static int open_existing(const char *path, Error **errp)
     return fd;
 }
 
+/* What the user has opened is theirs: it is written from where it stands. */
+static int open_given(const char *path, Error **errp)
+{
+    return qemu_open(path, O_WRONLY | O_NONBLOCK, errp);
+}
+
 static int open_file(const char *path, Error **errp)
 {
     Error *err = NULL;
-    int fd = qemu_create(path, O_WRONLY | O_EXCL, 0666, &err);
+    int fd;
 
+    if (g_str_has_prefix(path, "/dev/fdset/")) {
+        return open_given(path, errp);
+    }
+    fd = qemu_create(path, O_WRONLY | O_EXCL, 0666, &err);
     if (fd < 0 && access(path, F_OK) == 0) {
         error_free(err);
         return open_existing(path, errp);
@@ -203,6 +213,7 @@ PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
     sink->opaque = opaque;
     sink->fd = fd;
     sink->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    sink->written = sink->is_regular ? lseek(fd, 0, SEEK_CUR) : 0;
     sink->queue = g_async_queue_new();
     sink->fail = qemu_bh_new(tell_failure, sink);
     qemu_thread_create(&sink->writer, "pmu-profile", write_queue, sink,

@@ -13,6 +13,7 @@
 #include "system/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
+#include "hw/pmu/pmu-tcg-clock.h"
 #include "pmu-observer-internal.h"
 #include "trace.h"
 
@@ -141,6 +142,7 @@ void pmu_cpu_free(CPUState *cpu)
 {
     PmuCpu *unit = cpu->pmu;
 
+    pmu_tcg_clocks_gone(cpu);
     if (unit) {
         pmu_observers_free(unit->observers);
         if (unit->pmu) {

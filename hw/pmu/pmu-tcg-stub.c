@@ -23,6 +23,10 @@ bool pmu_tcg_service(CPUState *cpu)
     return false;
 }
 
+void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc)
+{
+}
+
 void pmu_tcg_halted(CPUState *cpu)
 {
 }

@@ -14,7 +14,9 @@
 #include "exec/replay-core.h"
 #include "migration/vmstate.h"
 #include "system/cpu-timers.h"
+#include "tcg/insn-start-words.h"
 #include "hw/pmu/pmu-cpu.h"
+#include "hw/pmu/pmu-tcg-clock.h"
 #include "trace.h"
 
 /*
@@ -591,15 +593,50 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
     return true;
 }
 
+/*
+ * Time that was taken
+ */
+
+/* Code compiled relative to the program counter knows its place in a page. */
+void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc)
+{
+    uint64_t data[TARGET_INSN_START_WORDS] = { };
+    vaddr page = 0;
+
+    if (cpu->tcg_cflags & CF_PCREL) {
+        page = cpu->cc->get_pc(cpu) & TARGET_PAGE_MASK;
+    }
+    cpu->neg.pmu.clock_pc_known = cpu_unwind_state_data(cpu, host_pc, data);
+    cpu->neg.pmu.clock_pc = page | data[0];
+}
+
+/* Where that is not known, the instruction that comes next is close. */
+static void sample_time(CPUState *cpu)
+{
+    PmuTcgCells *cells = &cpu->neg.pmu;
+
+    qatomic_set(&cells->clock_due, false);
+    cells->site_pc = cells->clock_pc;
+    cells->site_mode = current_mode(cpu);
+    cells->site_known = cells->clock_pc_known;
+    cells->clock_pc_known = false;
+    pmu_tcg_clocks_sample(cpu);
+    cells->site_known = false;
+}
+
 bool pmu_tcg_service(CPUState *cpu)
 {
-    if (likely(!cpu->neg.pmu.fold_pending)) {
-        return false;
+    bool folds = cpu->neg.pmu.fold_pending;
+
+    if (unlikely(folds)) {
+        cpu->neg.pmu.fold_pending = false;
+        fold(cpu, cpu->neg.pmu.site_known ? "deadline" : "event");
+        cpu->neg.pmu.site_known = false;
     }
-    cpu->neg.pmu.fold_pending = false;
-    fold(cpu, cpu->neg.pmu.site_known ? "deadline" : "event");
-    cpu->neg.pmu.site_known = false;
-    return true;
+    if (unlikely(qatomic_read(&cpu->neg.pmu.clock_due))) {
+        sample_time(cpu);
+    }
+    return folds;
 }
 
 void pmu_tcg_halted(CPUState *cpu)

@@ -267,6 +267,26 @@ static void test_hotplug(void)
     end(&p);
 }
 
+/* What is not executed takes no time; here nothing is. */
+static void test_time(void)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *more = g_strdup_printf("%s -smp 1,maxcpus=2", args);
+    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+
+    add_profile(&p, "default", "{'accounting': 'vcpu'}");
+    add_profile(&p, "often", "{'accounting': 'vcpu', 'event': 'cpu-clock',"
+                             " 'frequency': 10000, 'modes': 'k'}");
+    face->hotplug(&p.m);
+    p.m.cpu = 1;
+    count_insns(&p.m, 4 * PERIOD);
+    g_assert_cmpuint(samples(&p, "often"), ==, 0);
+    enable(&p, "often", true);
+    delete_profile(&p, "often");
+    g_assert_cmpuint(samples(&p, "default"), ==, 0);
+    end(&p);
+}
+
 /* No sample is neither written nor counted as lost. */
 static void test_lost(void)
 {
@@ -447,6 +467,14 @@ static const Refused refused[] = {
     { "both-rates", "{'period': 10, 'frequency': 10}", "exclude each other" },
     { "frequency", "{'frequency': 2000000000}", "more than a sample" },
     { "modes", "{'modes': 'ux'}", "modes=ux" },
+    { "accounting", "{'accounting': 'giraffe'}", "giraffe" },
+    { "time-of-guest", "{'event': 'cpu-clock'}", "needs accounting=vcpu" },
+    { "events-of-vcpu", "{'event': 'branches', 'accounting': 'vcpu'}",
+      "event=branches" },
+    { "short-time", "{'accounting': 'vcpu', 'period': 99999}",
+      "every 100000 ns" },
+    { "frequent-time", "{'accounting': 'vcpu', 'frequency': 10001}",
+      "every 100000 ns" },
     { "callchain", "{'callchain': 256}", "more than 255" },
     { "vcpu", "{'vcpus': [0, 77]}", "no vCPU 77" },
     { "build-id", "{'build-id': 'abcdefgh'}", "build-id=abcdefgh" },
@@ -543,6 +571,7 @@ void add_profile_cases(void)
     add("profile/several", test_several);
     add("profile/reset", test_reset);
     add("profile/hotplug", test_hotplug);
+    add("profile/time", test_time);
     add("profile/lost", test_lost);
     add("profile/max-size", test_max_size);
     add("profile/max-size-at-stop", test_max_size_at_stop);

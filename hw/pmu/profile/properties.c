@@ -84,6 +84,18 @@ static void set_vcpus(Object *obj, Visitor *v, const char *name, void *opaque,
     }
 }
 
+static int get_accounting(Object *obj, Error **errp)
+{
+    return PMU_PROFILE(obj)->config.asked.accounting;
+}
+
+static void set_accounting(Object *obj, int accounting, Error **errp)
+{
+    if (may_change(PMU_PROFILE(obj), errp)) {
+        PMU_PROFILE(obj)->config.asked.accounting = accounting;
+    }
+}
+
 static bool get_enabled(Object *obj, Error **errp)
 {
     return PMU_PROFILE(obj)->enabled;
@@ -148,6 +160,11 @@ void pmu_profile_add_properties(ObjectClass *oc)
         object_class_property_set_description(oc, properties[i].name,
                                               properties[i].description);
     }
+    object_class_property_add_enum(oc, "accounting", "PmuAccounting",
+                                   &PmuAccounting_lookup, get_accounting,
+                                   set_accounting);
+    object_class_property_set_description(oc, "accounting",
+        "What is counted: what the guest does, or also what is done for it");
     object_class_property_add_bool(oc, "enabled", get_enabled, set_enabled);
     object_class_property_set_description(oc, "enabled",
         "Whether samples are taken; can be changed at any time");

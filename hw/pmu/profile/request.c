@@ -14,6 +14,12 @@
 /* Of instructions, some thousand samples a second. */
 #define DEFAULT_PERIOD 100003
 
+/* Of time, a thousand. */
+#define DEFAULT_PERIOD_NS SCALE_MS
+
+/* perf's name of time */
+#define CPU_CLOCK "cpu-clock"
+
 static PmuEvent named_event(const char *name)
 {
     for (int e = PMU_EVENT_NONE + 1; e < PMU_EVENT__MAX; e++) {
@@ -34,7 +40,8 @@ static bool raw_code(const char *name, uint64_t *code)
 static void choose_event(PmuProfileRequest *r)
 {
     if (!r->event) {
-        r->event = g_strdup(pmu_event_name(PMU_EVENT_INSNS));
+        r->event = g_strdup(r->accounting == PMU_ACCOUNTING_VCPU
+                            ? CPU_CLOCK : pmu_event_name(PMU_EVENT_INSNS));
     }
 }
 
@@ -42,17 +49,33 @@ static bool parse_event(PmuProfileRequest *r, Error **errp)
 {
     ERRP_GUARD();
 
+    r->cpu_clock = g_str_equal(r->event, CPU_CLOCK);
     r->named = named_event(r->event);
-    if (r->named || raw_code(r->event, &r->code)) {
+    if (r->cpu_clock || r->named || raw_code(r->event, &r->code)) {
         return true;
     }
     error_setg(errp, "There is no event %s", r->event);
-    error_append_hint(errp, "Codes are written as rNNNN.  Events:");
+    error_append_hint(errp, "Codes are written as rNNNN.  Events: "
+                      CPU_CLOCK);
     for (int e = PMU_EVENT_NONE + 1; e < PMU_EVENT__MAX; e++) {
         error_append_hint(errp, " %s", pmu_event_name(e));
     }
     error_append_hint(errp, "\n");
     return false;
+}
+
+/* What is done for the guest takes time as what it executes does. */
+static bool check_accounting(const PmuProfileRequest *r, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (r->cpu_clock && r->accounting == PMU_ACCOUNTING_GUEST) {
+        error_setg(errp, "event=" CPU_CLOCK " needs accounting=vcpu");
+        error_append_hint(errp, "It is the time of the vCPU's thread, with all "
+                          "that this does for the guest.\n");
+        return false;
+    }
+    return true;
 }
 
 /* As perf's modifiers of events: what is named, or both if neither is. */
@@ -92,7 +115,7 @@ static bool check_period(PmuProfileRequest *r, Error **errp)
         return false;
     }
     if (!r->period && !r->frequency) {
-        r->period = DEFAULT_PERIOD;
+        r->period = r->cpu_clock ? DEFAULT_PERIOD_NS : DEFAULT_PERIOD;
     }
     return true;
 }
@@ -111,7 +134,8 @@ bool pmu_profile_request_check(PmuProfileRequest *r, Error **errp)
 {
     choose_event(r);
     return check_callchain(r, errp) && parse_event(r, errp)
-           && parse_modes(r, errp) && check_period(r, errp);
+           && check_accounting(r, errp) && parse_modes(r, errp)
+           && check_period(r, errp);
 }
 
 void pmu_profile_request_destroy(PmuProfileRequest *r)

@@ -9,12 +9,15 @@
 #ifndef HW_PMU_PROFILE_REQUEST_H
 #define HW_PMU_PROFILE_REQUEST_H
 
+#include "qapi/qapi-types-pmu.h"
 #include "hw/pmu/pmu.h"
 
 /**
  * struct PmuProfileRequest - what is asked of a profile
- * @event, @period, @frequency, @modes, @callchain: as the user has given them
- *     and, behind pmu_profile_request_check(), with what holds by default
+ * @event, @accounting, @period, @frequency, @modes, @callchain: as the user has
+ *     given them and, behind pmu_profile_request_check(), with what holds by
+ *     default
+ * @cpu_clock: the event is the time of vCPUs' threads
  * @named: the event, if it was named; otherwise PMU_EVENT_NONE
  * @code: its code, if it was not
  * @user, @kernel: in which of them to count
@@ -22,11 +25,13 @@
  */
 typedef struct PmuProfileRequest {
     char *event;
+    PmuAccounting accounting;
     uint64_t period;
     uint64_t frequency;
     char *modes;
     uint64_t callchain;
 
+    bool cpu_clock;
     PmuEvent named;
     uint64_t code;
     bool user;

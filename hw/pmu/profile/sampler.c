@@ -7,10 +7,17 @@
 #include "qemu/osdep.h"
 #include "sampler.h"
 
+static PmuSampler *new_of_kind(CPUState *cpu, const PmuSamplerConfig *config,
+                               Error **errp)
+{
+    return config->asked.cpu_clock ? pmu_sampler_new_clock(cpu, config, errp)
+           : pmu_sampler_new_observer(cpu, config, errp);
+}
+
 PmuSampler *pmu_sampler_new(CPUState *cpu, const PmuSamplerConfig *config,
                             Error **errp)
 {
-    PmuSampler *s = pmu_sampler_new_observer(cpu, config, errp);
+    PmuSampler *s = new_of_kind(cpu, config, errp);
 
     if (s) {
         s->config = config;

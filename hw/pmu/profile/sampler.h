@@ -146,4 +146,16 @@ PmuSampler *pmu_sampler_new_observer(CPUState *cpu,
                                      const PmuSamplerConfig *config,
                                      Error **errp);
 
+/**
+ * pmu_sampler_new_clock - a sampler for the time that TCG takes
+ * @cpu: the vCPU
+ * @config: what to do
+ * @errp: why that cannot be had of this vCPU
+ *
+ * A clock of the vCPU's thread calls it once a period, there.
+ */
+PmuSampler *pmu_sampler_new_clock(CPUState *cpu,
+                                  const PmuSamplerConfig *config,
+                                  Error **errp);
+
 #endif /* HW_PMU_PROFILE_SAMPLER_H */

@@ -65,10 +65,13 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
  * @access: the last access to memory, while somebody asks for it
  * @fold_pending: the engine has to look before the next instruction; whoever
  *                sets this also asks the vCPU to leave translated code
+ * @clock_due: the same for time, in pmu-tcg-clock.h; set in any thread
+ * @clock_pc: address of the instruction that took the time
+ * @clock_pc_known: whether that is known
  *
  * Lies in CPUNegativeOffsetState, ahead of the TLB: what is closer to env takes
  * room that hosts with short displacements need to reach the TLB.  Private to
- * the vCPU's thread.
+ * the vCPU's thread, but for @clock_due.
  */
 typedef struct PmuTcgCells {
     PmuTcgRow left[PMU_TCG_ROWS];
@@ -77,6 +80,9 @@ typedef struct PmuTcgCells {
     uint8_t site_mode;
     bool site_known;
     bool fold_pending;
+    bool clock_due;
+    bool clock_pc_known;
+    uint64_t clock_pc;
 } PmuTcgCells;
 
 #endif /* HW_PMU_PMU_TCG_CELLS_H */

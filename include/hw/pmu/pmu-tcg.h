@@ -182,6 +182,28 @@ void pmu_tcg_count_tlb_miss(CPUState *cpu, MMUAccessType access);
 void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
 #endif
 
+/**
+ * pmu_tcg_note_time - an instruction took the time that is due
+ * @cpu: the vCPU
+ * @host_pc: where the instruction has called what took the time
+ */
+void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc);
+
+/**
+ * pmu_tcg_device_done - an instruction has accessed a device
+ * @cpu: the vCPU
+ * @host_pc: where the instruction has called what accessed it
+ *
+ * Time that a clock has asked about meanwhile (pmu-tcg-clock.h) is charged to
+ * this instruction, and not to the next.
+ */
+static inline void pmu_tcg_device_done(CPUState *cpu, uintptr_t host_pc)
+{
+    if (unlikely(qatomic_read(&cpu->neg.pmu.clock_due))) {
+        pmu_tcg_note_time(cpu, host_pc);
+    }
+}
+
 /*
  * The rest is for accel/tcg.
  */
@@ -262,7 +284,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb);
 void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb);
 
 /**
- * pmu_tcg_service - fold if that is pending
+ * pmu_tcg_service - fold if that is pending, and sample time if that is due
  * @cpu: the vCPU, between instructions, without the big lock
  *
  * May raise an interrupt, and may change the flags of the blocks to come: the

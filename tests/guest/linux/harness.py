@@ -377,7 +377,8 @@ def only(architecture):
     def keep(function):
         if architecture != ARCH:
             TESTS[:] = [one for one in TESTS if one[1] is not function]
-            SCENARIOS[:] = [one for one in SCENARIOS if one[1] is not function]
+            SCENARIOS[:] = [one for one in SCENARIOS
+                            if getattr(one[1], 'func', one[1]) is not function]
         return function
     return keep
 

@@ -1,0 +1,350 @@
+/*
+ * Performance monitoring unit: the time of vCPUs' threads, as samples
+ *
+ * A thread looks at the clocks.  It must not need the big lock, which a vCPU
+ * holds while it is a device: that time is what these samples are about.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "qemu/queue.h"
+#include "qemu/rcu.h"
+#include "qemu/thread.h"
+#include "qemu/timer.h"
+#include "qapi/error.h"
+#include "hw/pmu/pmu-guest.h"
+#include "hw/pmu/pmu-tcg-clock.h"
+
+/* A period that has not ended when it could have is looked at so often. */
+#define LOOKS_PER_PERIOD 8
+
+/**
+ * struct PmuTcgClock - a clock of one vCPU
+ * @cpu: the vCPU
+ * @config: what it does
+ * @id: the host's clock of the vCPU's thread
+ * @seen_ns: what that showed at the last look
+ * @used_ns: time that is no part of a period yet
+ * @due_ns: periods that have ended, and that the vCPU has not sampled
+ */
+struct PmuTcgClock {
+    CPUState *cpu;
+    PmuTcgClockConfig config;
+    clockid_t id;
+    uint64_t seen_ns;
+    uint64_t used_ns;
+    uint64_t due_ns;
+    QLIST_ENTRY(PmuTcgClock) next;
+};
+
+/*
+ * All clocks, and who looks at them while there are some.  The lock is held for
+ * some instructions only, and never for what is called back.  A clock is added
+ * and removed in the vCPU's thread, or while the vCPU is not executed.
+ */
+static GMutex lock;
+static GCond changed;
+static QLIST_HEAD(, PmuTcgClock) clocks = QLIST_HEAD_INITIALIZER(clocks);
+static bool stopping;
+static QemuThread looker;
+static unsigned users;
+
+/*
+ * The host's clocks
+ */
+
+#ifdef CONFIG_LINUX
+static bool find_host_clock(PmuTcgClock *c, Error **errp)
+{
+    int error = pthread_getcpuclockid(c->cpu->thread->thread, &c->id);
+
+    if (error) {
+        error_setg_errno(errp, error, "The host does not tell how much time "
+                         "vCPU %d takes", c->cpu->cpu_index);
+    }
+    return !error;
+}
+
+/* The thread may have ended: then there is nothing new. */
+static uint64_t read_host_clock(const PmuTcgClock *c)
+{
+    struct timespec t;
+
+    return clock_gettime(c->id, &t) ? c->seen_ns
+           : t.tv_sec * NANOSECONDS_PER_SECOND + t.tv_nsec;
+}
+#else
+static bool find_host_clock(PmuTcgClock *c, Error **errp)
+{
+    error_setg(errp, "Only Linux tells how much time a vCPU takes");
+    return false;
+}
+
+static uint64_t read_host_clock(const PmuTcgClock *c)
+{
+    return c->seen_ns;
+}
+#endif
+
+/*
+ * Looking, in a thread of its own
+ */
+
+/* What a thread executes now; NULL if it sleeps or has other things to do. */
+static CPUState *executed_by(const QemuThread *vcpu_thread)
+{
+    CPUState *cpu;
+
+    RCU_READ_LOCK_GUARD();
+    CPU_FOREACH(cpu) {
+        if (cpu->thread == vcpu_thread && qatomic_read(&cpu->running)) {
+            return cpu;
+        }
+    }
+    return NULL;
+}
+
+/* As cpu_exit(), but the vCPU goes on at once. */
+static void ask_for_sample(CPUState *cpu)
+{
+    qatomic_set(&cpu->neg.pmu.clock_due, true);
+    /* Whoever sees the request also sees why. */
+    smp_wmb();
+    qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
+}
+
+/* Until something is executed, it is not known whose the period is. */
+static void end_periods(PmuTcgClock *c)
+{
+    uint64_t rest = c->used_ns % c->config.period_ns;
+    CPUState *cpu = executed_by(c->cpu->thread);
+
+    if (!cpu) {
+        return;
+    }
+    if (cpu == c->cpu) {
+        c->due_ns += c->used_ns - rest;
+        ask_for_sample(cpu);
+    }
+    c->used_ns = rest;
+}
+
+/* Returns: when to look again. */
+static int64_t look(PmuTcgClock *c)
+{
+    uint64_t period = c->config.period_ns;
+    uint64_t now = read_host_clock(c);
+
+    c->used_ns += now - c->seen_ns;
+    c->seen_ns = now;
+    if (c->used_ns >= period) {
+        end_periods(c);
+    }
+    return MAX(period - MIN(c->used_ns, period), period / LOOKS_PER_PERIOD);
+}
+
+static int64_t look_at_all(void)
+{
+    int64_t soonest = INT64_MAX;
+    PmuTcgClock *c;
+
+    QLIST_FOREACH(c, &clocks, next) {
+        soonest = MIN(soonest, look(c));
+    }
+    return soonest;
+}
+
+static void *look_again_and_again(void *unused)
+{
+    rcu_register_thread();
+    g_mutex_lock(&lock);
+    while (!stopping) {
+        int64_t now_us = g_get_monotonic_time();
+
+        g_cond_wait_until(&changed, &lock,
+                          now_us + look_at_all() / SCALE_US);
+    }
+    g_mutex_unlock(&lock);
+    rcu_unregister_thread();
+    return NULL;
+}
+
+static void start_looking(void)
+{
+    stopping = false;
+    qemu_thread_create(&looker, "pmu-clock", look_again_and_again, NULL,
+                       QEMU_THREAD_JOINABLE);
+}
+
+static void stop_looking(void)
+{
+    g_mutex_lock(&lock);
+    stopping = true;
+    g_cond_signal(&changed);
+    g_mutex_unlock(&lock);
+    qemu_thread_join(&looker);
+}
+
+/*
+ * Sampling, in the vCPU's thread
+ */
+
+static PmuTcgClock *find_due(const CPUState *cpu)
+{
+    PmuTcgClock *c;
+
+    QLIST_FOREACH(c, &clocks, next) {
+        if (c->cpu == cpu && c->due_ns) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+static PmuTcgClock *take_due(const CPUState *cpu, uint64_t *ns)
+{
+    PmuTcgClock *c;
+
+    g_mutex_lock(&lock);
+    c = find_due(cpu);
+    if (c) {
+        *ns = c->due_ns;
+        c->due_ns = 0;
+    }
+    g_mutex_unlock(&lock);
+    return c;
+}
+
+void pmu_tcg_clocks_sample(CPUState *cpu)
+{
+    PmuTcgClock *c;
+    uint64_t ns;
+
+    while ((c = take_due(cpu, &ns))) {
+        c->config.sample(c->config.opaque, ns);
+    }
+}
+
+/*
+ * Life
+ */
+
+static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
+{
+    PmuTcgClock *c = data.host_ptr;
+
+    c->seen_ns = read_host_clock(c);
+    g_mutex_lock(&lock);
+    QLIST_INSERT_HEAD(&clocks, c, next);
+    g_cond_signal(&changed);
+    g_mutex_unlock(&lock);
+}
+
+static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
+{
+    PmuTcgClock *c = data.host_ptr;
+
+    g_mutex_lock(&lock);
+    QLIST_REMOVE(c, next);
+    g_mutex_unlock(&lock);
+}
+
+static void release(PmuTcgClock *c)
+{
+    g_free(c);
+    if (--users == 0) {
+        stop_looking();
+    }
+}
+
+/* Those of a vCPU that is unplugged are released with it. */
+static bool is_released(const PmuTcgClock *clock)
+{
+    const PmuTcgClock *c;
+
+    QLIST_FOREACH(c, &clocks, next) {
+        if (c == clock) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The big lock is given up while it is begun. */
+static PmuTcgClock *begin(PmuTcgClock *c, Error **errp)
+{
+    int index = c->cpu->cpu_index;
+    bool begun = pmu_guest_run(c->cpu, begin_on_cpu, c);
+
+    if (begun && !is_released(c)) {
+        return c;
+    }
+    error_setg(errp, "vCPU %d is being unplugged", index);
+    if (!begun) {
+        release(c);
+    }
+    return NULL;
+}
+
+PmuTcgClock *pmu_tcg_clock_new(CPUState *cpu, const PmuTcgClockConfig *config,
+                               Error **errp)
+{
+    PmuTcgClock *c = g_new0(PmuTcgClock, 1);
+
+    c->cpu = cpu;
+    c->config = *config;
+    c->config.gone = NULL;
+    if (!find_host_clock(c, errp)) {
+        g_free(c);
+        return NULL;
+    }
+    if (users++ == 0) {
+        start_looking();
+    }
+    c = begin(c, errp);
+    if (c) {
+        c->config.gone = config->gone;
+    }
+    return c;
+}
+
+/* Whoever unplugs the vCPU waits for its thread, without the big lock. */
+#define UNPLUG_US 1000
+
+static void await_release(const PmuTcgClock *c)
+{
+    while (!is_released(c)) {
+        bql_unlock();
+        g_usleep(UNPLUG_US);
+        bql_lock();
+    }
+}
+
+void pmu_tcg_clock_free(PmuTcgClock *c)
+{
+    if (!c) {
+        return;
+    }
+    if (pmu_guest_run(c->cpu, end_on_cpu, c)) {
+        release(c);
+    } else {
+        await_release(c);
+    }
+}
+
+void pmu_tcg_clocks_gone(CPUState *cpu)
+{
+    PmuTcgClock *c, *next;
+
+    QLIST_FOREACH_SAFE(c, &clocks, next, next) {
+        if (c->cpu == cpu) {
+            end_on_cpu(cpu, RUN_ON_CPU_HOST_PTR(c));
+            if (c->config.gone) {
+                c->config.gone(c->config.opaque);
+            }
+            release(c);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+/*
+ * Performance monitoring unit: samples of the time that TCG's vCPUs take
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/timer.h"
+#include "qapi/error.h"
+#include "hw/pmu/pmu-cpu.h"
+#include "hw/pmu/pmu-tcg-clock.h"
+#include "sampler-ring.h"
+
+/* perf's, of perf_event_attr */
+#define PERF_TYPE_SOFTWARE      1
+#define PERF_COUNT_SW_CPU_CLOCK 0
+
+/**
+ * struct ClockSampler - a sampler of time
+ * @base: what it is made of
+ * @clock: what watches the time; NULL while it is stopped
+ */
+typedef struct ClockSampler {
+    PmuRingSampler base;
+    PmuTcgClock *clock;
+} ClockSampler;
+
+static ClockSampler *clock_sampler(PmuSampler *s)
+{
+    return container_of(s, ClockSampler, base.sampler);
+}
+
+/* Time that other modes have taken goes by. */
+static void take_sample(void *opaque, uint64_t ns)
+{
+    ClockSampler *s = opaque;
+    uint64_t pc;
+    unsigned mode;
+
+    pmu_cpu_where(s->base.sampler.cpu, &pc, &mode);
+    if (s->base.modes >> mode & 1) {
+        pmu_ring_sampler_take(&s->base, ns);
+    }
+}
+
+static void cpu_gone(void *opaque)
+{
+    ClockSampler *s = opaque;
+
+    s->clock = NULL;
+}
+
+static uint64_t period_ns(const PmuProfileRequest *r)
+{
+    return r->frequency ? NANOSECONDS_PER_SECOND / r->frequency : r->period;
+}
+
+static bool start(PmuSampler *sampler, Error **errp)
+{
+    ClockSampler *s = clock_sampler(sampler);
+    const PmuTcgClockConfig config = {
+        .period_ns = period_ns(&sampler->config->asked),
+        .sample = take_sample,
+        .gone = cpu_gone,
+        .opaque = s,
+    };
+
+    if (!s->clock) {
+        s->clock = pmu_tcg_clock_new(sampler->cpu, &config, errp);
+    }
+    return s->clock;
+}
+
+static void stop(PmuSampler *sampler)
+{
+    ClockSampler *s = clock_sampler(sampler);
+
+    g_clear_pointer(&s->clock, pmu_tcg_clock_free);
+}
+
+static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
+{
+    event->type = PERF_TYPE_SOFTWARE;
+    event->config = PERF_COUNT_SW_CPU_CLOCK;
+    event->exact = false;
+}
+
+static const PmuSamplerOps clock_ops = {
+    .start = start,
+    .stop = stop,
+    .get = pmu_ring_sampler_get,
+    .take_lost = pmu_ring_sampler_take_lost,
+    .describe = describe,
+    .space_name = pmu_ring_sampler_space_name,
+    .free = pmu_ring_sampler_free,
+};
+
+static bool check_period(const PmuProfileRequest *r, Error **errp)
+{
+    if (period_ns(r) < PMU_TCG_CLOCK_MIN_NS) {
+        error_setg(errp, "event=cpu-clock has samples every %u ns, and not "
+                   "more often", PMU_TCG_CLOCK_MIN_NS);
+        return false;
+    }
+    return true;
+}
+
+PmuSampler *pmu_sampler_new_clock(CPUState *cpu,
+                                  const PmuSamplerConfig *config, Error **errp)
+{
+    g_autofree ClockSampler *s = g_new0(ClockSampler, 1);
+
+    if (!check_period(&config->asked, errp)
+        || !pmu_ring_sampler_init(&s->base, &clock_ops, cpu, config, errp)) {
+        return NULL;
+    }
+    return &g_steal_pointer(&s)->base.sampler;
+}

@@ -1,0 +1,90 @@
+/*
+ * Performance monitoring unit: the time of vCPUs' threads, as samples
+ *
+ * TCG executes a vCPU in a thread of the host, which also does what the guest's
+ * instructions cause: it translates them, walks page tables and is the device
+ * that they access.  A clock watches the time that this thread has spent on the
+ * host's CPUs, and calls back once a period, for the instruction under way.
+ *
+ * A vCPU that is halted takes no time.  Where one thread executes several vCPUs
+ * in turn, its time belongs to the one that is executed when a period ends.  A
+ * clock sees the guest and does not change what that does, in a replay neither.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_TCG_CLOCK_H
+#define HW_PMU_PMU_TCG_CLOCK_H
+
+#include "hw/core/cpu.h"
+
+/**
+ * PMU_TCG_CLOCK_MIN_NS - the shortest period
+ *
+ * The host's threads do not wake up much more often than that.
+ */
+#define PMU_TCG_CLOCK_MIN_NS 100000
+
+/**
+ * typedef PmuTcgClock - a clock of one vCPU
+ */
+typedef struct PmuTcgClock PmuTcgClock;
+
+/**
+ * typedef PmuTcgClockFn - what is done once a period
+ * @opaque: as configured
+ * @ns: for how much time this call is: one or several periods
+ *
+ * Called in the vCPU's thread between two instructions; pmu_tcg_where() tells
+ * which instruction took the time.  Must not add or remove clocks.
+ */
+typedef void PmuTcgClockFn(void *opaque, uint64_t ns);
+
+/**
+ * struct PmuTcgClockConfig - what a clock is to do
+ * @period_ns: after how much time it calls @sample
+ * @sample: called once a period
+ * @gone: called when the vCPU is unplugged; the clock is released after that
+ * @opaque: the argument of both
+ */
+typedef struct PmuTcgClockConfig {
+    uint64_t period_ns;
+    PmuTcgClockFn *sample;
+    void (*gone)(void *opaque);
+    void *opaque;
+} PmuTcgClockConfig;
+
+/**
+ * pmu_tcg_clock_new - begin to watch the time of a vCPU's thread
+ * @cpu: the vCPU, which is realized and executed by TCG
+ * @config: what to do; copied
+ * @errp: why the host cannot tell
+ *
+ * In any thread that holds the big lock, which is given up meanwhile.
+ *
+ * Returns: NULL with @errp set if the host cannot tell.
+ */
+PmuTcgClock *pmu_tcg_clock_new(CPUState *cpu, const PmuTcgClockConfig *config,
+                               Error **errp);
+
+/**
+ * pmu_tcg_clock_free - watch no more
+ * @clock: the clock or NULL
+ *
+ * In any thread that holds the big lock, which is given up meanwhile.
+ */
+void pmu_tcg_clock_free(PmuTcgClock *clock);
+
+/**
+ * pmu_tcg_clocks_gone - a vCPU is unplugged
+ * @cpu: the vCPU, whose thread has ended
+ */
+void pmu_tcg_clocks_gone(CPUState *cpu);
+
+/**
+ * pmu_tcg_clocks_sample - call those that a period has ended for
+ * @cpu: the vCPU, in its thread, between two instructions
+ */
+void pmu_tcg_clocks_sample(CPUState *cpu);
+
+#endif /* HW_PMU_PMU_TCG_CLOCK_H */

@@ -18,6 +18,7 @@ help:
 	@echo 'make check-builds run tests with QEMUs that are built in other ways'
 	@echo 'make fuzz         run random programs on all PMUs, and change streams'
 	@echo 'make bench        measure what counting costs; writes docs/'
+	@echo 'make experiment   profile a guest that receives; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make mutants      look whether the tests notice faults; takes hours'
 	@echo 'make build        only build QEMU and the guest'
@@ -79,6 +80,10 @@ bench:
 	@$(MAKE) --no-print-directory build ARCH=ppc64
 	@scripts/bench
 
+experiment:
+	@$(MAKE) --no-print-directory build ARCH=x86_64
+	@scripts/experiment
+
 conformance:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
@@ -102,5 +107,5 @@ distclean: clean
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
 .PHONY: help packages source qemu guest build run shell check check-hosts \
-        check-builds check-sanitized fuzz soak bench conformance mutants clean \
-        distclean
+        check-builds check-sanitized fuzz soak bench experiment conformance \
+        mutants clean distclean

@@ -58,6 +58,7 @@ class Architecture:
     def __init__(self, suffix, cpu, append='', tools='', flags=()):
         self.directory = HERE / f'programs{suffix}'
         self.sources = sorted({*self.directory.glob('*.[cS]'),
+                               HERE / 'programs' / 'receive.c',
                                HERE / 'programs' / 'tally.c'})
         self.programs = BUILD / 'tests' / 'guest' / f'linux{suffix}'
         self.cpu = cpu

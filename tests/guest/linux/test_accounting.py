@@ -4,6 +4,7 @@
 import collections
 import re
 
+from experiment import receive
 from harness import only, require, scenario_of, symbols
 from machines import UP
 from test_profile import profiled
@@ -27,3 +28,41 @@ echo @@@ end''', ['ports'], {'accounting': 'vcpu', 'modes': 'u',
     # leaves translated code, and takes a lock.
     require(samples[names['access']] > samples.total() / 2,
             f'{samples[names["access"]]} of {samples.total()} samples')
+
+
+# Enough for some hundred samples of each function that is looked at.
+SIZE = 16 << 20
+# Who writes the register that makes the device send: on virtio-net's behalf it
+# is the kernel.
+TOUCHES = {
+    'e1000': ('e1000_xmit_frame', 'e1000'),
+    'virtio-net': ('iowrite16', ''),
+}
+
+
+def packet_receive(start, directory, machine, device):
+    """The protocol stack leads in what is executed, and falls behind who
+    touches the device in what is done."""
+    found = receive(start, directory, machine, device, SIZE)
+    guest, vcpu = found['guest'], found['vcpu']
+    leader = guest.most_common(1)[0][0]
+    touches = TOUCHES[device]
+    require(leader != touches, f'{leader} leads in what is executed')
+    require(vcpu[touches] > vcpu[leader],
+            f'{touches[0]} has {guest[touches]:.1%} of what is executed and '
+            f'{vcpu[touches]:.1%} of what is done; {leader[0]} has '
+            f'{guest[leader]:.1%} and {vcpu[leader]:.1%}')
+
+
+@only('x86_64')
+@scenario_of(UP)
+def packet_receive_by_e1000(start, directory, machine):
+    """The experiment of guest-wide profiling, with a device of registers."""
+    packet_receive(start, directory, machine, 'e1000')
+
+
+@only('x86_64')
+@scenario_of(UP)
+def packet_receive_by_virtio(start, directory, machine):
+    """The same with a device that has one."""
+    packet_receive(start, directory, machine, 'virtio-net')

@@ -27,18 +27,19 @@ def perf(*words):
 class Profile:
     """A profile of a guest that is under way."""
 
-    def __init__(self, monitor, directory, **properties):
+    def __init__(self, monitor, directory, name='p0', **properties):
         self.monitor = monitor
-        self.path = directory / 'guest.perf.data'
+        self.name = name
+        self.path = directory / f'{name}.perf.data'
         monitor.command('object-add', **{
-            'qom-type': 'pmu-profile', 'id': 'p0', 'file': str(self.path),
+            'qom-type': 'pmu-profile', 'id': name, 'file': str(self.path),
             **properties})
 
     def end(self):
         """All that it has sampled is in the file then, and nothing is lost."""
-        lost = self.monitor.command('qom-get', path='/objects/p0',
+        lost = self.monitor.command('qom-get', path=f'/objects/{self.name}',
                                     property='lost')
-        self.monitor.command('object-del', id='p0')
+        self.monitor.command('object-del', id=self.name)
         require_equal(lost, 0, 'lost samples')
         return self
 

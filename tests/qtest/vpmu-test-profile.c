@@ -453,6 +453,96 @@ static void test_chardev(void)
 }
 
 /*
+ * What the guest reads itself
+ */
+
+/* A serial port of x86, and what was read from it so far */
+typedef struct Port {
+    Profiled p;
+    GByteArray *read;
+} Port;
+
+#define COM1         0x3f8
+#define LINE_STATUS  (COM1 + 5)
+#define DATA_READY   1
+
+static Port open_port(const char *more)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *all = g_strdup_printf(
+        "%s -object pmu-profile,id=p%s -serial chardev:p", args, more);
+
+    return (Port) {
+        .p = { .m = start(all), .dir = g_dir_make_tmp(NULL, NULL) },
+        .read = g_byte_array_new(),
+    };
+}
+
+static void close_port(Port *port)
+{
+    end(&port->p);
+    g_byte_array_unref(port->read);
+}
+
+static bool has_read(const Port *port, const void *bytes, size_t size)
+{
+    return memmem(port->read->data, port->read->len, bytes, size);
+}
+
+/* Read until it is there: QEMU writes when it comes to that. */
+static void read_until(Port *port, const void *bytes, size_t size)
+{
+    while (!port->read->len || !has_read(port, bytes, size)) {
+        if (qtest_inb(port->p.m.qts, LINE_STATUS) & DATA_READY) {
+            uint8_t byte = qtest_inb(port->p.m.qts, COM1);
+
+            g_byte_array_append(port->read, &byte, 1);
+        }
+    }
+}
+
+static void read_until_text(Port *port, const char *text)
+{
+    read_until(port, text, strlen(text));
+}
+
+static void test_guest_is_reset(void)
+{
+    Port port = open_port("");
+
+    read_until_text(&port, "PERFILE2");
+    qtest_system_reset(port.p.m.qts);
+    g_byte_array_set_size(port.read, 0);
+    read_until_text(&port, "PERFILE2");
+    close_port(&port);
+}
+
+static void test_is_used(void)
+{
+    Port port = open_port("");
+    QDict *error = qtest_qmp_assert_failure_ref(
+        port.p.m.qts, "{'execute': 'object-del', 'arguments': {'id': 'p'}}");
+
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "in use"));
+    qobject_unref(error);
+    close_port(&port);
+}
+
+static void test_is_unused(void)
+{
+    Profiled p = start_profiled(face->cpu);
+
+    for (int i = 0; i < 2; i++) {
+        qtest_qmp_assert_success(p.m.qts, "{'execute': 'object-add', "
+                                 "'arguments': {'qom-type': 'pmu-profile', "
+                                 "'id': 'p'}}");
+        count_insns(&p.m, 1000);
+        delete_profile(&p, "p");
+    }
+    end(&p);
+}
+
+/*
  * What cannot be had
  */
 
@@ -580,6 +670,11 @@ void add_profile_cases(void)
     add("profile/disk-full", test_disk_full);
     add("profile/pipe", test_pipe);
     add("profile/chardev", test_chardev);
+    add("profile/is-unused", test_is_unused);
+    if (g_str_equal(qtest_get_arch(), "x86_64")) {
+        add("profile/guest-is-reset", test_guest_is_reset);
+        add("profile/is-used", test_is_used);
+    }
     add("profile/file-exists", test_file_exists);
     add("profile/pipe-without-reader", test_pipe_without_reader);
     add("profile/no-cpu", test_no_cpu);

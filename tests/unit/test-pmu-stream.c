@@ -288,6 +288,22 @@ static void test_unknown_kernel(Tape *tape)
     assert_all_read(tape);
 }
 
+/* Whoever reads it has the very kernel: its symbols are where they are. */
+static void test_readers_kernel(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_readers_kernel(&tape->stream, 77);
+    assert_begins(tape, 1, 1);
+    g_assert_cmphex(take64(tape), ==, 0xffffffff);
+    g_assert_cmphex(take64(tape), ==, 1ull << 63);
+    g_assert_cmphex(take64(tape), ==, INT64_MAX);
+    g_assert_cmphex(take64(tape), ==, 0);
+    assert_string(tape, "[kernel.kallsyms]_stext");
+    assert_sample_id(tape, 0xffffffff, 0, 77, 0);
+    assert_all_read(tape);
+    g_assert_true(tape->stream.has_kernel);
+}
+
 static void test_comm(Tape *tape)
 {
     skip_beginning(tape);
@@ -501,6 +517,7 @@ int main(int argc, char *argv[])
     add("/pmu/stream/begin", test_begin);
     add("/pmu/stream/kernel", test_kernel);
     add("/pmu/stream/unknown-kernel", test_unknown_kernel);
+    add("/pmu/stream/readers-kernel", test_readers_kernel);
     add("/pmu/stream/comm", test_comm);
     add("/pmu/stream/names-are-printable", test_names_are_printable);
     add("/pmu/stream/names-are-bounded", test_names_are_bounded);

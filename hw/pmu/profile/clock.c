@@ -18,9 +18,10 @@ void pmu_profile_clock_stop(PmuProfileClock *c)
     c->stopped_ns = pmu_profile_clock_now(c);
 }
 
-void pmu_profile_clock_go_on(PmuProfileClock *c)
+bool pmu_profile_clock_go_on(PmuProfileClock *c)
 {
     int64_t behind = c->stopped_ns - pmu_profile_clock_now(c);
 
     c->offset += MAX(behind, 0);
+    return behind;
 }

@@ -41,7 +41,9 @@ void pmu_profile_clock_stop(PmuProfileClock *clock);
 /**
  * pmu_profile_clock_go_on - the machine is about to go on
  * @clock: the clock
+ *
+ * Returns: whether it has become another one meanwhile, of another time.
  */
-void pmu_profile_clock_go_on(PmuProfileClock *clock);
+bool pmu_profile_clock_go_on(PmuProfileClock *clock);
 
 #endif /* HW_PMU_PROFILE_CLOCK_H */

@@ -17,6 +17,7 @@
 #include "qom/object_interfaces.h"
 #include "hw/core/cpu.h"
 #include "hw/misc/vmcoreinfo.h"
+#include "system/replay.h"
 #include "system/reset.h"
 #include "system/system.h"
 #include "object.h"
@@ -84,12 +85,18 @@ static void drain_now_and_then(void *opaque)
               qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + DRAIN_MS);
 }
 
-/* What was sampled for others is not for this reader. */
+/*
+ * What was sampled for others is not for this reader.  A device that is open
+ * since before the machine came here has another QEMU's stream in it.
+ */
 static void begin_stream(void *opaque)
 {
     PmuProfile *p = opaque;
+    bool was_read_before = p->writer.is_guests
+                           && !runstate_is_running()
+                           && !runstate_check(RUN_STATE_PRELAUNCH);
 
-    if (!p->stopped) {
+    if (!p->stopped && !was_read_before) {
         pmu_writer_end(&p->writer);
         empty_samplers(p);
         pmu_writer_begin(&p->writer, &p->event,
@@ -266,7 +273,10 @@ static void machine_reset(void *opaque)
 {
     PmuProfile *p = opaque;
 
-    if (pmu_writer_depends_on_kernel(&p->writer)) {
+    if (p->writer.is_guests) {
+        end_stream(p);
+        pmu_sink_restart(p->sink);
+    } else if (pmu_writer_depends_on_kernel(&p->writer)) {
         drain(p);
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_GUEST_RESET,
                        "The guest was reset, and may run another kernel");
@@ -277,14 +287,20 @@ static void machine_reset(void *opaque)
 static void machine_changed(void *opaque, bool running, RunState state)
 {
     PmuProfile *p = opaque;
+    bool was_loaded;
 
     if (!running) {
         drain(p);
         pmu_profile_clock_stop(&p->config.clock);
         return;
     }
-    pmu_profile_clock_go_on(&p->config.clock);
-    if (pmu_writer_has_other_kernel(&p->writer)) {
+    was_loaded = pmu_profile_clock_go_on(&p->config.clock);
+    if (p->writer.is_guests) {
+        if (was_loaded) {
+            end_stream(p);
+            pmu_sink_drop(p->sink);
+        }
+    } else if (pmu_writer_has_other_kernel(&p->writer)) {
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_SNAPSHOT_LOADED,
                        "A snapshot was loaded, of a guest with another kernel");
     }
@@ -309,8 +325,8 @@ static bool take_given_kernel(PmuProfile *p, Error **errp)
 
 static bool check_properties(PmuProfile *p, Error **errp)
 {
-    if (!p->file == !p->chardev) {
-        error_setg(errp, "A profile needs either file or chardev");
+    if (p->file && p->chardev) {
+        error_setg(errp, "A profile has either file or chardev");
         return false;
     }
     return pmu_profile_request_check(&p->config.asked, errp)
@@ -332,6 +348,19 @@ static PmuSink *open_sink(PmuProfile *p, Error **errp)
                    : pmu_sink_new_chardev(p->chardev, &sink_ops, p, errp);
 }
 
+/* What the guest reads depends on how fast it is read. */
+static bool be_chardev(PmuProfile *p, Error **errp)
+{
+    if (replay_mode != REPLAY_MODE_NONE) {
+        error_setg(errp, "A profile that the guest reads cannot be recorded "
+                   "or replayed");
+        return false;
+    }
+    p->writer.is_guests = true;
+    p->sink = pmu_sink_new_guest(p->config.owner, &sink_ops, p, errp);
+    return p->sink;
+}
+
 /* The file is made last, so that none is left by what cannot be had. */
 static bool begin(PmuProfile *p, Error **errp)
 {
@@ -339,7 +368,7 @@ static bool begin(PmuProfile *p, Error **errp)
         return false;
     }
     describe_event(p);
-    p->sink = open_sink(p, errp);
+    p->sink = p->sink ?: open_sink(p, errp);
     if (!p->sink) {
         stop_samplers(p);
         return false;
@@ -350,6 +379,7 @@ static bool begin(PmuProfile *p, Error **errp)
     p->listener.realize = device_realized;
     p->listener.unrealize = device_unrealized;
     device_listener_register(&p->listener);
+    pmu_profile_clock_stop(&p->config.clock);
     p->changes = qemu_add_vm_change_state_handler(machine_changed, p);
     pmu_sink_start(p->sink);
     drain_now_and_then(p);
@@ -366,7 +396,8 @@ static void complete(UserCreatable *uc, Error **errp)
     PmuProfile *p = PMU_PROFILE(uc);
 
     p->config.owner = object_get_canonical_path_component(OBJECT(p));
-    if (!check_properties(p, errp)) {
+    if (!check_properties(p, errp)
+        || (!p->file && !p->chardev && !be_chardev(p, errp))) {
         return;
     }
     p->complete = true;
@@ -441,9 +472,17 @@ void pmu_profile_enable(PmuProfile *p, bool enabled, Error **errp)
     }
 }
 
+static bool can_be_deleted(UserCreatable *uc)
+{
+    const PmuProfile *p = PMU_PROFILE(uc);
+
+    return !p->sink || !pmu_sink_is_used(p->sink);
+}
+
 static void init_class(ObjectClass *oc, void *data)
 {
     USER_CREATABLE_CLASS(oc)->complete = complete;
+    USER_CREATABLE_CLASS(oc)->can_be_deleted = can_be_deleted;
     pmu_profile_add_properties(oc);
 }
 

@@ -9,6 +9,7 @@
 #include "qemu/thread.h"
 #include "qapi/error.h"
 #include "chardev/char-fe.h"
+#include "chardev.h"
 #include "sink.h"
 
 /* So much may wait to be written. */
@@ -25,7 +26,10 @@
  * @ops, @opaque: the owner
  * @backlog: bytes that are left to be written
  * @chr: the chardev, if it is one
- * @pending: what it has not taken yet
+ * @own: the chardev that the owner itself is, instead
+ * @is_started: the owner is ready to be told
+ * @is_open: somebody reads @own
+ * @pending: what the chardev has not taken yet
  * @taken: how much of the beginning of @pending it has
  * @watch: tells when it takes more
  * @fd: the file otherwise; -1 if there is none
@@ -42,6 +46,9 @@ struct PmuSink {
     void *opaque;
     size_t backlog;
     CharBackend chr;
+    PmuChardev *own;
+    bool is_started;
+    bool is_open;
     GByteArray *pending;
     size_t taken;
     guint watch;
@@ -236,7 +243,7 @@ static gboolean takes_more(void *unused, GIOCondition condition, void *opaque)
     return G_SOURCE_REMOVE;
 }
 
-static void drop_pending(PmuSink *sink)
+void pmu_sink_drop(PmuSink *sink)
 {
     g_byte_array_set_size(sink->pending, 0);
     sink->taken = 0;
@@ -254,7 +261,7 @@ static void remove_taken(PmuSink *sink, size_t count)
     sink->backlog = sink->pending->len - sink->taken;
 }
 
-static void write_pending(PmuSink *sink)
+static void write_to_chardev(PmuSink *sink)
 {
     int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
                                  sink->pending->len - sink->taken);
@@ -264,8 +271,24 @@ static void write_pending(PmuSink *sink)
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
         if (!sink->watch) {
-            drop_pending(sink);
+            pmu_sink_drop(sink);
         }
+    }
+}
+
+static void write_to_guest(PmuSink *sink)
+{
+    remove_taken(sink, pmu_chardev_write(sink->own,
+                                         sink->pending->data + sink->taken,
+                                         sink->pending->len - sink->taken));
+}
+
+static void write_pending(PmuSink *sink)
+{
+    if (sink->own) {
+        write_to_guest(sink);
+    } else {
+        write_to_chardev(sink);
     }
 }
 
@@ -274,40 +297,117 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
     PmuSink *sink = opaque;
 
     if (event == CHR_EVENT_OPENED) {
-        drop_pending(sink);
+        pmu_sink_drop(sink);
         sink->ops->opened(sink->opaque);
     } else if (event == CHR_EVENT_CLOSED) {
-        drop_pending(sink);
+        pmu_sink_drop(sink);
         sink->ops->closed(sink->opaque);
     }
+}
+
+static PmuSink *new_sink(const PmuSinkOps *ops, void *opaque)
+{
+    PmuSink *sink = g_new0(PmuSink, 1);
+
+    sink->ops = ops;
+    sink->opaque = opaque;
+    sink->fd = -1;
+    sink->pending = g_byte_array_new();
+    return sink;
 }
 
 PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
                               void *opaque, Error **errp)
 {
     Chardev *chr = qemu_chr_find(id);
-    PmuSink *sink = g_new0(PmuSink, 1);
+    PmuSink *sink = new_sink(ops, opaque);
 
     if (!chr) {
         error_setg(errp, "There is no chardev %s", id);
     } else if (qemu_chr_fe_init(&sink->chr, chr, errp)) {
-        sink->ops = ops;
-        sink->opaque = opaque;
-        sink->fd = -1;
-        sink->pending = g_byte_array_new();
         return sink;
     }
+    g_byte_array_unref(sink->pending);
     g_free(sink);
     return NULL;
 }
 
 /*
- * Either
+ * The owner as a chardev, whose other end is a device of the guest's
  */
+
+static void guest_opened(void *opaque)
+{
+    PmuSink *sink = opaque;
+
+    sink->is_open = true;
+    pmu_sink_drop(sink);
+    if (sink->is_started) {
+        sink->ops->opened(sink->opaque);
+    }
+}
+
+static void guest_closed(void *opaque)
+{
+    PmuSink *sink = opaque;
+
+    sink->is_open = false;
+    pmu_sink_drop(sink);
+    sink->ops->closed(sink->opaque);
+}
+
+static void guest_ready(void *opaque)
+{
+    write_to_guest(opaque);
+}
+
+static const PmuChardevOps own_ops = {
+    .opened = guest_opened,
+    .closed = guest_closed,
+    .ready = guest_ready,
+};
+
+PmuSink *pmu_sink_new_guest(const char *id, const PmuSinkOps *ops,
+                            void *opaque, Error **errp)
+{
+    PmuSink *sink = new_sink(ops, opaque);
+
+    sink->own = pmu_chardev_new(id, &own_ops, sink, errp);
+    if (!sink->own) {
+        g_byte_array_unref(sink->pending);
+        g_clear_pointer(&sink, g_free);
+    }
+    return sink;
+}
+
+/*
+ * Any
+ */
+
+bool pmu_sink_is_used(const PmuSink *sink)
+{
+    return sink->own && pmu_chardev_is_used(sink->own);
+}
+
+static void start_guest(PmuSink *sink)
+{
+    sink->is_started = true;
+    if (sink->is_open) {
+        sink->ops->opened(sink->opaque);
+    }
+}
+
+void pmu_sink_restart(PmuSink *sink)
+{
+    pmu_sink_drop(sink);
+    start_guest(sink);
+}
 
 void pmu_sink_start(PmuSink *sink)
 {
-    if (sink->fd < 0) {
+    if (sink->own) {
+        start_guest(sink);
+    } else if (sink->fd < 0) {
         qemu_chr_fe_set_handlers(&sink->chr, NULL, NULL, chardev_event, NULL,
                                  sink, NULL, true);
     } else {
@@ -330,17 +430,26 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
     }
 }
 
+static void free_chardev(PmuSink *sink)
+{
+    if (sink->watch) {
+        g_source_remove(sink->watch);
+    }
+    if (sink->own) {
+        pmu_chardev_free(sink->own);
+    } else {
+        qemu_chr_fe_deinit(&sink->chr, false);
+    }
+    g_byte_array_unref(sink->pending);
+}
+
 void pmu_sink_free(PmuSink *sink)
 {
     if (!sink) {
         return;
     }
     if (sink->fd < 0) {
-        if (sink->watch) {
-            g_source_remove(sink->watch);
-        }
-        qemu_chr_fe_deinit(&sink->chr, false);
-        g_byte_array_unref(sink->pending);
+        free_chardev(sink);
     } else {
         end_writer(sink);
     }

@@ -2,7 +2,8 @@
  * Performance monitoring unit: where the stream of a profile goes
  *
  * To a file or a pipe, which a thread of its own writes, so that nobody waits
- * for a disk; or to a chardev.
+ * for a disk; to a chardev; or to the guest, whose device has the owner as its
+ * chardev.
  *
  * Threads: those that hold the big lock.
  *
@@ -54,6 +55,22 @@ PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
                               void *opaque, Error **errp);
 
 /**
+ * pmu_sink_new_guest - write to the guest
+ * @id: the ID of the chardev that the owner is from now on
+ * @ops: what its owner is told
+ * @opaque: the owner
+ * @errp: why it cannot be one
+ */
+PmuSink *pmu_sink_new_guest(const char *id, const PmuSinkOps *ops,
+                            void *opaque, Error **errp);
+
+/**
+ * pmu_sink_is_used - whether a device of the guest's has the owner as chardev
+ * @sink: the sink, which must not be freed then
+ */
+bool pmu_sink_is_used(const PmuSink *sink);
+
+/**
  * pmu_sink_start - the owner is ready to be told
  * @sink: the sink
  */
@@ -67,6 +84,20 @@ void pmu_sink_start(PmuSink *sink);
  * Does not wait.
  */
 void pmu_sink_write(PmuSink *sink, GByteArray *bytes);
+
+/**
+ * pmu_sink_restart - what was written is for somebody who is no more
+ * @sink: one that writes to the guest
+ *
+ * If a device is open all the same, its owner is told that it was opened.
+ */
+void pmu_sink_restart(PmuSink *sink);
+
+/**
+ * pmu_sink_drop - nobody reads what was written
+ * @sink: one that writes to the guest
+ */
+void pmu_sink_drop(PmuSink *sink);
 
 /**
  * pmu_sink_is_busy - whether much is left to be written

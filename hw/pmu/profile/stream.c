@@ -74,6 +74,9 @@ enum {
 
 #define MAX_NAME 255
 
+/* Where kernels are, on all that have 64 bits */
+#define UPPER_HALF (1ull << 63)
+
 static void put8(PmuStream *s, uint8_t val)
 {
     g_byte_array_append(s->out, &val, sizeof(val));
@@ -278,6 +281,14 @@ void pmu_stream_kernel(PmuStream *s, const PmuGuestKernel *kernel,
     if (kernel->release[0]) {
         put_feature(s, FEATURE_OSRELEASE, kernel->release);
     }
+}
+
+void pmu_stream_readers_kernel(PmuStream *s, uint64_t time_ns)
+{
+    assert(!s->has_kernel);
+    s->has_kernel = true;
+    put_mmap(s, MISC_KERNEL, NO_PID, UPPER_HALF, 0, KERNEL_NAME "_stext",
+             time_ns);
 }
 
 void pmu_stream_comm(PmuStream *s, uint32_t pid, uint32_t tid,

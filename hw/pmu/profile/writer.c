@@ -109,13 +109,25 @@ void pmu_writer_empty(PmuWriter *w, PmuSampler *s)
  * The guest's kernel
  */
 
+/* A guest that reads knows its own kernel, if it has not told. */
+static void tell_guest_its_kernel(PmuWriter *w)
+{
+    if (w->asks_guest && pmu_guest_kernel_find(&w->kernel)) {
+        pmu_stream_kernel(&w->stream, &w->kernel, 0);
+    } else {
+        pmu_stream_readers_kernel(&w->stream, 0);
+    }
+}
+
 /*
  * What the user says; or nothing, of a guest that has no way to tell.  perf
  * finds it ahead of all samples.
  */
 static void tell_known_kernel(PmuWriter *w)
 {
-    if (!w->asks_guest) {
+    if (w->is_guests && (w->asks_guest || !w->kernel.text)) {
+        tell_guest_its_kernel(w);
+    } else if (!w->asks_guest) {
         pmu_stream_kernel(&w->stream, &w->kernel, 0);
     }
 }

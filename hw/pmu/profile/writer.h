@@ -17,6 +17,7 @@
 /**
  * struct PmuWriter - what writes the stream of a profile
  * @clock: the profile's
+ * @is_guests: the guest itself reads the stream
  * @max_size: where the stream is to end, in bytes; 0 for nowhere
  * @asks_guest: the guest is asked which kernel it runs
  * @kernel: what runs, if the guest or the user has said it
@@ -30,6 +31,7 @@
  */
 typedef struct PmuWriter {
     const PmuProfileClock *clock;
+    bool is_guests;
     uint64_t max_size;
     bool asks_guest;
     PmuGuestKernel kernel;

@@ -115,6 +115,16 @@ void pmu_stream_kernel(PmuStream *stream, const PmuGuestKernel *kernel,
                        uint64_t time_ns);
 
 /**
+ * pmu_stream_readers_kernel - say that the guest runs the reader's kernel
+ * @stream: the stream
+ * @time_ns: since when; not later than the samples of it
+ *
+ * In place of pmu_stream_kernel(), where the reader is in the guest: its perf
+ * takes the symbols of the kernel that it runs on.
+ */
+void pmu_stream_readers_kernel(PmuStream *stream, uint64_t time_ns);
+
+/**
  * pmu_stream_comm - name a task
  * @stream: the stream
  * @pid, @tid: which; a thread without a name of its own has none in perf's

@@ -484,6 +484,13 @@ static void close_port(Port *port)
     g_byte_array_unref(port->read);
 }
 
+static void say(Port *port, const char *text)
+{
+    while (*text) {
+        qtest_outb(port->p.m.qts, COM1, *text++);
+    }
+}
+
 static bool has_read(const Port *port, const void *bytes, size_t size)
 {
     return memmem(port->read->data, port->read->len, bytes, size);
@@ -504,6 +511,51 @@ static void read_until(Port *port, const void *bytes, size_t size)
 static void read_until_text(Port *port, const char *text)
 {
     read_until(port, text, strlen(text));
+}
+
+/* PERF_RECORD_FINISHED_INIT: its type, and the size of its header in bytes */
+static const uint8_t flushed[] = { 82, 0, 0, 0, 0, 0, 8, 0 };
+
+static void test_guest_reads(void)
+{
+    Port port = open_port(",period=100");
+
+    read_until_text(&port, "PERFILE2");
+    read_until_text(&port, "[kernel.kallsyms]_stext");
+    count_insns(&port.p.m, 1000);
+    say(&port, "flush\n");
+    read_until(&port, flushed, sizeof(flushed));
+    g_assert_cmpuint(samples(&port.p, "p"), ==, 10);
+    close_port(&port);
+}
+
+static void test_guest_speaks(void)
+{
+    Port port = open_port("");
+
+    say(&port, "giraffe\ntask 8 1 2 3\nfork 1 2\n");
+    read_until_text(&port, "pmu-profile: neither task, map, fork nor flush");
+    read_until_text(&port, "pmu-profile: not as a line of task is");
+    read_until_text(&port, "pmu-profile: not as a line of fork is");
+    say(&port, "map 0 77 0x1000 0x1000 0 /bin/giraffe\nflush\n");
+    read_until_text(&port, "/bin/giraffe");
+    read_until(&port, flushed, sizeof(flushed));
+    close_port(&port);
+}
+
+/* Where the guest says that tasks are, there are none. */
+static void test_guest_lies(void)
+{
+    Port port = open_port(",period=100");
+
+    say(&port, "task 0xfffffffffffffff8 65532 65532 65532\n");
+    count_insns(&port.p.m, 1000);
+    say(&port, "task 0 0 0 0\n");
+    count_insns(&port.p.m, 1000);
+    say(&port, "flush\n");
+    read_until(&port, flushed, sizeof(flushed));
+    g_assert_cmpuint(samples(&port.p, "p"), ==, 20);
+    close_port(&port);
 }
 
 static void test_guest_is_reset(void)
@@ -672,6 +724,9 @@ void add_profile_cases(void)
     add("profile/chardev", test_chardev);
     add("profile/is-unused", test_is_unused);
     if (g_str_equal(qtest_get_arch(), "x86_64")) {
+        add("profile/guest-reads", test_guest_reads);
+        add("profile/guest-speaks", test_guest_speaks);
+        add("profile/guest-lies", test_guest_lies);
         add("profile/guest-is-reset", test_guest_is_reset);
         add("profile/is-used", test_is_used);
     }

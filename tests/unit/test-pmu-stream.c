@@ -304,6 +304,74 @@ static void test_readers_kernel(Tape *tape)
     g_assert_true(tape->stream.has_kernel);
 }
 
+static void test_map(Tape *tape)
+{
+    static const PmuStreamMap map = {
+        .pid = 9, .start = 0x401000, .length = 0x2000, .offset = 0x1000,
+        .name = "/bin/cat\a", .time_ns = 5,
+    };
+
+    skip_beginning(tape);
+    pmu_stream_map(&tape->stream, &map);
+    assert_begins(tape, 1, 2);
+    g_assert_cmpuint(take32(tape), ==, 9);
+    g_assert_cmpuint(take32(tape), ==, 9);
+    g_assert_cmphex(take64(tape), ==, 0x401000);
+    g_assert_cmphex(take64(tape), ==, 0x2000);
+    g_assert_cmphex(take64(tape), ==, 0x1000);
+    assert_string(tape, "/bin/cat?");
+    assert_sample_id(tape, 9, 9, 5, 0);
+    assert_all_read(tape);
+}
+
+static void test_fork(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_fork(&tape->stream, 9, 8, 5);
+    assert_begins(tape, 7, 0);
+    g_assert_cmpuint(take32(tape), ==, 9);
+    g_assert_cmpuint(take32(tape), ==, 8);
+    g_assert_cmpuint(take32(tape), ==, 9);
+    g_assert_cmpuint(take32(tape), ==, 8);
+    g_assert_cmpuint(take64(tape), ==, 5);
+    assert_sample_id(tape, 9, 9, 5, 0);
+    assert_all_read(tape);
+}
+
+static void assert_error(Tape *tape, uint64_t time_ns, const char *message)
+{
+    assert_begins(tape, 72, 0);
+    assert_zeroes(tape, 20);
+    g_assert_cmpuint(take32(tape), ==, 1);
+    g_assert_cmpuint(take64(tape), ==, 0);
+    g_assert_cmpuint(take64(tape), ==, time_ns);
+    g_assert_cmpstr((char *)tape->out->data + tape->at, ==, message);
+    tape->at += 64;
+    assert_ends(tape);
+}
+
+static void test_error(Tape *tape)
+{
+    g_autofree char *message = g_strnfill(100, 'm');
+    g_autofree char *cut = g_strnfill(63, 'm');
+
+    skip_beginning(tape);
+    pmu_stream_error(&tape->stream, "wrong", 5);
+    assert_error(tape, 5, "wrong");
+    pmu_stream_error(&tape->stream, message, 6);
+    assert_error(tape, 6, cut);
+    assert_all_read(tape);
+}
+
+static void test_flushed(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_flushed(&tape->stream);
+    assert_begins(tape, 82, 0);
+    assert_ends(tape);
+    assert_all_read(tape);
+}
+
 static void test_comm(Tape *tape)
 {
     skip_beginning(tape);
@@ -518,6 +586,10 @@ int main(int argc, char *argv[])
     add("/pmu/stream/kernel", test_kernel);
     add("/pmu/stream/unknown-kernel", test_unknown_kernel);
     add("/pmu/stream/readers-kernel", test_readers_kernel);
+    add("/pmu/stream/map", test_map);
+    add("/pmu/stream/fork", test_fork);
+    add("/pmu/stream/error", test_error);
+    add("/pmu/stream/flushed", test_flushed);
     add("/pmu/stream/comm", test_comm);
     add("/pmu/stream/names-are-printable", test_names_are_printable);
     add("/pmu/stream/names-are-bounded", test_names_are_bounded);

@@ -21,9 +21,11 @@ struct PmuChardev {
     void *opaque;
 };
 
-/* What the guest writes means nothing. */
 static int take(Chardev *base, const uint8_t *bytes, int size)
 {
+    PmuChardev *chr = PMU_CHARDEV(base);
+
+    chr->ops->said(chr->opaque, bytes, size);
     return size;
 }
 

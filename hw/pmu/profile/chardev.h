@@ -16,11 +16,13 @@
  * struct PmuChardevOps - what a chardev tells its owner
  * @opened: the guest has opened its device
  * @closed: the guest has closed it, or was reset
+ * @said: the guest has written something
  * @ready: the guest can take more
  */
 typedef struct PmuChardevOps {
     void (*opened)(void *opaque);
     void (*closed)(void *opaque);
+    void (*said)(void *opaque, const uint8_t *bytes, size_t size);
     void (*ready)(void *opaque);
 } PmuChardevOps;
 

@@ -33,8 +33,10 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
                            const char *message);
 
 /* Of a vCPU that is gone nothing more will come. */
-static void empty_samplers(PmuProfile *p)
+static void empty_samplers(void *opaque)
 {
+    PmuProfile *p = opaque;
+
     for (unsigned i = p->samplers->len; i-- > 0; ) {
         PmuSampler *s = g_ptr_array_index(p->samplers, i);
 
@@ -56,6 +58,7 @@ static void drain(PmuProfile *p)
 
     empty_samplers(p);
     pmu_writer_ask_kernel(&p->writer, begin);
+    pmu_agent_flushed(&p->agent);
     bytes = pmu_writer_take(&p->writer);
     if (bytes) {
         pmu_sink_write(p->sink, bytes);
@@ -96,6 +99,7 @@ static void begin_stream(void *opaque)
                            && !runstate_is_running()
                            && !runstate_check(RUN_STATE_PRELAUNCH);
 
+    pmu_agent_forget(&p->agent);
     if (!p->stopped && !was_read_before) {
         pmu_writer_end(&p->writer);
         empty_samplers(p);
@@ -109,6 +113,14 @@ static void end_stream(void *opaque)
     PmuProfile *p = opaque;
 
     pmu_writer_end(&p->writer);
+    pmu_agent_forget(&p->agent);
+}
+
+static void guest_said(void *opaque, const uint8_t *bytes, size_t size)
+{
+    PmuProfile *p = opaque;
+
+    pmu_agent_listen(&p->agent, bytes, size);
 }
 
 static void sink_failed(void *opaque, Error *err, bool closed)
@@ -124,6 +136,7 @@ static void sink_failed(void *opaque, Error *err, bool closed)
 static const PmuSinkOps sink_ops = {
     .opened = begin_stream,
     .closed = end_stream,
+    .said = guest_said,
     .failed = sink_failed,
 };
 
@@ -419,6 +432,10 @@ static void init(Object *obj)
     p->samplers = g_ptr_array_new_with_free_func(free_sampler);
     p->drain_timer = timer_new_ms(QEMU_CLOCK_REALTIME, drain_now_and_then, p);
     pmu_writer_init(&p->writer, &p->config.clock);
+    p->agent.config = &p->config;
+    p->agent.writer = &p->writer;
+    p->agent.empty = empty_samplers;
+    p->agent.opaque = p;
 }
 
 static void end(PmuProfile *p)
@@ -441,6 +458,7 @@ static void finalize(Object *obj)
     PmuProfile *p = PMU_PROFILE(obj);
 
     end(p);
+    pmu_agent_forget(&p->agent);
     pmu_sink_free(p->sink);
     timer_free(p->drain_timer);
     qemu_bh_delete(p->config.drain);

@@ -12,6 +12,7 @@
 #include "qom/object.h"
 #include "hw/qdev-core.h"
 #include "system/runstate.h"
+#include "agent.h"
 #include "sampler.h"
 #include "sink.h"
 #include "writer.h"
@@ -30,6 +31,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * @samplers: of PmuSampler, one a vCPU
  * @event: what their samples are of
  * @writer: writes the stream
+ * @agent: the guest, if it reads the stream
  * @sink: where that goes
  * @drain_timer: empties the samplers
  * @ready: called when there are vCPUs
@@ -53,6 +55,7 @@ struct PmuProfile {
     GPtrArray *samplers;
     PmuStreamEvent event;
     PmuWriter writer;
+    PmuAgent agent;
     PmuSink *sink;
     QEMUTimer *drain_timer;
     Notifier ready;

@@ -9,7 +9,7 @@
 #include "qemu/host-utils.h"
 #include "ring.h"
 
-/* What a sample is in the ring, without its callers. */
+/* What a sample is in the ring, without its task and callers. */
 enum {
     WORD_IP,
     WORD_GUEST,
@@ -20,7 +20,11 @@ enum {
     NR_WORDS
 };
 
+/* Of a task: its two numbers, and its name */
+#define TASK_WORDS (1 + PMU_TASK_COMM / 8)
+
 #define KIND_USER          (1u << 0)
+#define KIND_TASK          (1u << 1)
 #define KIND_CALLERS_SHIFT 8
 
 /**
@@ -57,7 +61,26 @@ static void get_words(const PmuRing *r, uint32_t at, uint64_t *words,
 
 static uint64_t kind_of(const PmuSample *s)
 {
-    return (s->user ? KIND_USER : 0) | s->nr_callers << KIND_CALLERS_SHIFT;
+    return (s->user ? KIND_USER : 0) | (s->has_task ? KIND_TASK : 0)
+           | s->nr_callers << KIND_CALLERS_SHIFT;
+}
+
+static void put_task(PmuRing *r, uint32_t at, const PmuTask *task)
+{
+    uint64_t words[TASK_WORDS] = { (uint64_t)task->pid << 32 | task->tid };
+
+    memcpy(words + 1, task->comm, sizeof(task->comm));
+    put_words(r, at, words, TASK_WORDS);
+}
+
+static void get_task(const PmuRing *r, uint32_t at, PmuTask *task)
+{
+    uint64_t words[TASK_WORDS];
+
+    get_words(r, at, words, TASK_WORDS);
+    task->pid = words[0] >> 32;
+    task->tid = words[0];
+    memcpy(task->comm, words + 1, sizeof(task->comm));
 }
 
 bool pmu_ring_put(PmuRing *r, const PmuSample *s)
@@ -71,14 +94,18 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
         [WORD_KIND] = kind_of(s),
     };
     uint32_t used = r->head - qatomic_load_acquire(&r->tail);
-    uint32_t length = NR_WORDS + s->nr_callers;
+    uint32_t fixed = NR_WORDS + (s->has_task ? TASK_WORDS : 0);
+    uint32_t length = fixed + s->nr_callers;
 
     if (length > r->size - used) {
         qatomic_inc(&r->lost);
         return true;
     }
     put_words(r, r->head, words, NR_WORDS);
-    put_words(r, r->head + NR_WORDS, s->callers, s->nr_callers);
+    if (s->has_task) {
+        put_task(r, r->head + NR_WORDS, &s->task);
+    }
+    put_words(r, r->head + fixed, s->callers, s->nr_callers);
     qatomic_store_release(&r->head, r->head + length);
     return used + length > r->size / 2;
 }
@@ -86,6 +113,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
 bool pmu_ring_get(PmuRing *r, PmuSample *s)
 {
     uint64_t words[NR_WORDS];
+    uint32_t at = r->tail + NR_WORDS;
 
     if (qatomic_load_acquire(&r->head) == r->tail) {
         return false;
@@ -98,8 +126,13 @@ bool pmu_ring_get(PmuRing *r, PmuSample *s)
     s->period = words[WORD_PERIOD];
     s->user = words[WORD_KIND] & KIND_USER;
     s->nr_callers = words[WORD_KIND] >> KIND_CALLERS_SHIFT;
-    get_words(r, r->tail + NR_WORDS, s->callers, s->nr_callers);
-    qatomic_store_release(&r->tail, r->tail + NR_WORDS + s->nr_callers);
+    s->has_task = words[WORD_KIND] & KIND_TASK;
+    if (s->has_task) {
+        get_task(r, at, &s->task);
+        at += TASK_WORDS;
+    }
+    get_words(r, at, s->callers, s->nr_callers);
+    qatomic_store_release(&r->tail, at + s->nr_callers);
     return true;
 }
 

@@ -16,8 +16,8 @@ typedef struct PmuRing PmuRing;
 
 /**
  * pmu_ring_new - create a ring
- * @size: how many words of 8 bytes it holds, a power of 2; a sample takes six
- *        and one for each caller
+ * @size: how many words of 8 bytes it holds, a power of 2; a sample takes six,
+ *        three if its task is known, and one for each caller
  */
 PmuRing *pmu_ring_new(unsigned size);
 

@@ -21,6 +21,8 @@
  * @time_ns: when it was taken
  * @period: for how many events it stands
  * @user: it is of a user's program
+ * @has_task: @task is known
+ * @task: the task that ran
  * @nr_callers: how many callers there are, up to PMU_SAMPLE_MAX_CALLERS
  * @callers: whence @ip was called, the innermost first
  */
@@ -30,6 +32,8 @@ typedef struct PmuSample {
     uint64_t time_ns;
     uint64_t period;
     bool user;
+    bool has_task;
+    PmuTask task;
     uint8_t nr_callers;
     uint64_t callers[PMU_SAMPLE_MAX_CALLERS];
 } PmuSample;

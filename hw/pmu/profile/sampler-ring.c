@@ -38,6 +38,7 @@ static void fill_in(const PmuRingSampler *s, PmuSample *sample,
     sample->period = events;
     sample->user = ops->user_modes >> mode & 1;
     sample->space = ops->space(cpu);
+    sample->has_task = pmu_sampler_find_task(&s->sampler, &sample->task);
     sample->nr_callers = find_callers(s, mode, sample->callers);
 }
 

@@ -32,6 +32,15 @@ void pmu_sampler_free(PmuSampler *s)
     s->ops->free(s);
 }
 
+bool pmu_sampler_find_task(const PmuSampler *s, PmuTask *task)
+{
+    const PmuTaskPlace *tasks;
+
+    RCU_READ_LOCK_GUARD();
+    tasks = qatomic_rcu_read(&s->config->tasks);
+    return tasks && pmu_guest_ops(s->cpu)->task(s->cpu, &tasks->layout, task);
+}
+
 bool pmu_sampler_start(PmuSampler *s, Error **errp)
 {
     return s->ops->start(s, errp);

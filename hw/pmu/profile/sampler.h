@@ -13,22 +13,35 @@
 #define HW_PMU_PROFILE_SAMPLER_H
 
 #include "qemu/main-loop.h"
+#include "qemu/rcu.h"
 #include "hw/pmu/profile/stream.h"
 #include "clock.h"
 #include "request.h"
 #include "sample.h"
 
 /**
+ * struct PmuTaskPlace - where the guest has its tasks
+ * @rcu: for whoever replaces it
+ * @layout: that
+ */
+typedef struct PmuTaskPlace {
+    struct rcu_head rcu;
+    PmuTaskLayout layout;
+} PmuTaskPlace;
+
+/**
  * struct PmuSamplerConfig - what the samplers of a profile share
  * @owner: the profile's ID
  * @asked: what it is to sample
  * @clock: when samples are taken
+ * @tasks: where the guest has its tasks, under RCU; NULL if it has not said it
  * @drain: scheduled when a sampler should be emptied soon
  */
 typedef struct PmuSamplerConfig {
     const char *owner;
     PmuProfileRequest asked;
     PmuProfileClock clock;
+    PmuTaskPlace *tasks;
     QEMUBH *drain;
 } PmuSamplerConfig;
 
@@ -76,6 +89,17 @@ PmuSampler *pmu_sampler_new(CPUState *cpu, const PmuSamplerConfig *config,
  * @sampler: the sampler
  */
 void pmu_sampler_free(PmuSampler *sampler);
+
+/**
+ * pmu_sampler_find_task - find the task that the vCPU runs
+ * @sampler: the sampler
+ * @task: is set to it
+ *
+ * In the vCPU's thread, between two instructions.
+ *
+ * Returns: whether it is known.
+ */
+bool pmu_sampler_find_task(const PmuSampler *sampler, PmuTask *task);
 
 /**
  * pmu_sampler_start - begin to take samples

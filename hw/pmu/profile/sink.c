@@ -356,6 +356,13 @@ static void guest_closed(void *opaque)
     sink->ops->closed(sink->opaque);
 }
 
+static void guest_said(void *opaque, const uint8_t *bytes, size_t size)
+{
+    PmuSink *sink = opaque;
+
+    sink->ops->said(sink->opaque, bytes, size);
+}
+
 static void guest_ready(void *opaque)
 {
     write_to_guest(opaque);
@@ -364,6 +371,7 @@ static void guest_ready(void *opaque)
 static const PmuChardevOps own_ops = {
     .opened = guest_opened,
     .closed = guest_closed,
+    .said = guest_said,
     .ready = guest_ready,
 };
 

@@ -21,12 +21,14 @@
  * @opened: somebody reads the chardev now: a stream begins.  Of files and
  *          pipes this is told by pmu_sink_start().
  * @closed: nobody reads it any more, for now: what was not read is gone
+ * @said: the guest that reads has written something
  * @failed: nothing more can be written; @err is the owner's.  @closed tells
  *          whether that is because a pipe's reader has gone.
  */
 typedef struct PmuSinkOps {
     void (*opened)(void *opaque);
     void (*closed)(void *opaque);
+    void (*said)(void *opaque, const uint8_t *bytes, size_t size);
     void (*failed)(void *opaque, Error *err, bool closed);
 } PmuSinkOps;
 

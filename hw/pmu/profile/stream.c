@@ -17,12 +17,15 @@ enum {
     RECORD_MMAP = 1,
     RECORD_LOST = 2,
     RECORD_COMM = 3,
+    RECORD_FORK = 7,
     RECORD_SAMPLE = 9,
     RECORD_ATTR = 64,
     RECORD_BUILD_ID = 67,
     RECORD_FINISHED_ROUND = 68,
+    RECORD_AUXTRACE_ERROR = 72,
     RECORD_EVENT_UPDATE = 78,
     RECORD_FEATURE = 80,
+    RECORD_FINISHED_INIT = 82,
 };
 
 /* Of a record's header */
@@ -73,6 +76,13 @@ enum {
 #define CONTEXT_MAX        ((uint64_t)-4095) /* from here on: no addresses */
 
 #define MAX_NAME 255
+
+/* Of errors, with the NUL */
+#define MAX_MESSAGE 64
+
+/* An error's that is of no kind that perf knows, and has a time */
+#define ERROR_TYPE   0
+#define ERROR_FORMAT 1
 
 /* Where kernels are, on all that have 64 bits */
 #define UPPER_HALF (1ull << 63)
@@ -227,21 +237,39 @@ void pmu_stream_begin(PmuStream *s, GByteArray *out,
 }
 
 /*
- * @first: the address that @offset names, where the name ends with a symbol
+ * @misc: whether it is the kernel's
  */
-static void put_mmap(PmuStream *s, uint16_t misc, uint32_t pid, uint64_t first,
-                     uint64_t offset, const char *name, uint64_t time_ns)
+static void put_mmap(PmuStream *s, uint16_t misc, const PmuStreamMap *map)
 {
     unsigned start = begin_record(s, RECORD_MMAP, misc);
+    uint32_t tid = map->pid == NO_PID ? 0 : map->pid;
 
-    put32(s, pid);
-    put32(s, pid == NO_PID ? 0 : pid);
-    put64(s, first);
-    put64(s, UINT64_MAX - first);
-    put64(s, offset);
-    put_string(s, name);
-    put_sample_id(s, pid, pid == NO_PID ? 0 : pid, time_ns, 0);
+    put32(s, map->pid);
+    put32(s, tid);
+    put64(s, map->start);
+    put64(s, map->length);
+    put64(s, map->offset);
+    put_string(s, map->name);
+    put_sample_id(s, map->pid, tid, map->time_ns, 0);
     end_record(s, start);
+}
+
+/*
+ * The name ends with a symbol, whose address is the offset.
+ */
+static void put_kernel_mmap(PmuStream *s, uint64_t start, uint64_t offset,
+                            uint64_t time_ns)
+{
+    const PmuStreamMap map = {
+        .pid = NO_PID,
+        .start = start,
+        .length = UINT64_MAX - start,
+        .offset = offset,
+        .name = KERNEL_NAME "_stext",
+        .time_ns = time_ns,
+    };
+
+    put_mmap(s, MISC_KERNEL, &map);
 }
 
 static void put_build_id(PmuStream *s, const uint8_t *id, unsigned size)
@@ -276,8 +304,7 @@ void pmu_stream_kernel(PmuStream *s, const PmuGuestKernel *kernel,
     assert(!s->has_kernel);
     s->has_kernel = true;
     put_kernel_build_id(s, kernel);
-    put_mmap(s, MISC_KERNEL, NO_PID, kernel->text, kernel->text,
-             KERNEL_NAME "_stext", time_ns);
+    put_kernel_mmap(s, kernel->text, kernel->text, time_ns);
     if (kernel->release[0]) {
         put_feature(s, FEATURE_OSRELEASE, kernel->release);
     }
@@ -287,8 +314,7 @@ void pmu_stream_readers_kernel(PmuStream *s, uint64_t time_ns)
 {
     assert(!s->has_kernel);
     s->has_kernel = true;
-    put_mmap(s, MISC_KERNEL, NO_PID, UPPER_HALF, 0, KERNEL_NAME "_stext",
-             time_ns);
+    put_kernel_mmap(s, UPPER_HALF, 0, time_ns);
 }
 
 void pmu_stream_comm(PmuStream *s, uint32_t pid, uint32_t tid,
@@ -303,9 +329,54 @@ void pmu_stream_comm(PmuStream *s, uint32_t pid, uint32_t tid,
     end_record(s, start);
 }
 
+void pmu_stream_map(PmuStream *s, const PmuStreamMap *map)
+{
+    put_mmap(s, MISC_USER, map);
+}
+
 void pmu_stream_nested(PmuStream *s, uint32_t pid, uint64_t time_ns)
 {
-    put_mmap(s, MISC_USER, pid, 0, 0, "[nested guest]", time_ns);
+    const PmuStreamMap all = {
+        .pid = pid,
+        .length = UINT64_MAX,
+        .name = "[nested guest]",
+        .time_ns = time_ns,
+    };
+
+    pmu_stream_map(s, &all);
+}
+
+void pmu_stream_fork(PmuStream *s, uint32_t pid, uint32_t parent,
+                     uint64_t time_ns)
+{
+    unsigned start = begin_record(s, RECORD_FORK, 0);
+
+    put32(s, pid);
+    put32(s, parent);
+    put32(s, pid);
+    put32(s, parent);
+    put64(s, time_ns);
+    put_sample_id(s, pid, pid, time_ns, 0);
+    end_record(s, start);
+}
+
+/* perf has records of errors for those that decode traces. */
+void pmu_stream_error(PmuStream *s, const char *message, uint64_t time_ns)
+{
+    unsigned start = begin_record(s, RECORD_AUXTRACE_ERROR, 0);
+    char text[MAX_MESSAGE] = {};
+
+    g_strlcpy(text, message, sizeof(text));
+    put32(s, ERROR_TYPE);
+    put32(s, 0);
+    put32(s, 0);
+    put32(s, 0);
+    put32(s, 0);
+    put32(s, ERROR_FORMAT);
+    put64(s, 0);
+    put64(s, time_ns);
+    g_byte_array_append(s->out, (const uint8_t *)text, sizeof(text));
+    end_record(s, start);
 }
 
 /* All of a nested guest is what a process of the guest's would be. */
@@ -387,4 +458,9 @@ void pmu_stream_lost(PmuStream *s, uint32_t cpu, uint64_t count,
 void pmu_stream_round(PmuStream *s)
 {
     end_record(s, begin_record(s, RECORD_FINISHED_ROUND, 0));
+}
+
+void pmu_stream_flushed(PmuStream *s)
+{
+    end_record(s, begin_record(s, RECORD_FINISHED_INIT, 0));
 }

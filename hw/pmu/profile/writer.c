@@ -5,7 +5,11 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/timer.h"
 #include "writer.h"
+
+/* So long after its name is a program still about to begin. */
+#define BEGINNING_NS NANOSECONDS_PER_SECOND
 
 /* Address spaces that get a pid of their own; the others share the last one. */
 #define MAX_SPACES 65536
@@ -26,13 +30,20 @@ static gboolean equal_spaces(gconstpointer a, gconstpointer b)
     return !memcmp(a, b, sizeof(PmuGuestSpace));
 }
 
+/* A guest that reads has pids of its own; those of spaces are behind these. */
+static uint32_t first_pid(const PmuWriter *w)
+{
+    return w->is_guests ? PMU_TASK_MAX_PID : 0;
+}
+
 static void announce_space(PmuWriter *w, const PmuSampler *s, uint32_t pid)
 {
     const PmuGuestSpace *space = &w->sample.space;
     g_autofree char *name = pmu_sampler_space_name(s, space);
 
     pmu_stream_comm(&w->stream, pid, pid,
-                    pid == MAX_SPACES ? "others" : name, w->sample.time_ns);
+                    pid == MAX_SPACES + first_pid(w) ? "others" : name,
+                    w->sample.time_ns);
     if (space->guest) {
         pmu_stream_nested(&w->stream, pid, w->sample.time_ns);
     }
@@ -41,33 +52,164 @@ static void announce_space(PmuWriter *w, const PmuSampler *s, uint32_t pid)
 static uint32_t pid_of_sample(PmuWriter *w, const PmuSampler *s)
 {
     const PmuGuestSpace *space = &w->sample.space;
+    uint32_t last = first_pid(w) + MAX_SPACES;
     uint32_t pid = GPOINTER_TO_UINT(g_hash_table_lookup(w->pids, space));
 
     if (pid) {
         return pid;
     }
-    pid = g_hash_table_size(w->pids) + 1;
-    if (pid <= MAX_SPACES) {
+    pid = first_pid(w) + g_hash_table_size(w->pids) + 1;
+    if (pid <= last) {
         g_hash_table_insert(w->pids, g_memdup2(space, sizeof(*space)),
                             GUINT_TO_POINTER(pid));
         announce_space(w, s, pid);
     }
-    return MIN(pid, MAX_SPACES);
+    return MIN(pid, last);
+}
+
+/*
+ * Tasks, of which the guest tells
+ */
+
+static uint64_t time_of(const PmuWriter *w, uint64_t age_ns)
+{
+    uint64_t now = pmu_profile_clock_now(w->clock);
+
+    return now - MIN(age_ns, now);
+}
+
+/**
+ * struct Name - what a task was called last
+ * @forked_ns: since when it is there, if that is known
+ * @since_ns: when it was sampled first with that name
+ * @name: empty if it was not called anything yet
+ */
+typedef struct Name {
+    uint64_t forked_ns;
+    uint64_t since_ns;
+    char name[PMU_TASK_COMM + 1];
+} Name;
+
+static Name *name_of(PmuWriter *w, uint32_t tid)
+{
+    gpointer key = GUINT_TO_POINTER(tid);
+    Name *name = g_hash_table_lookup(w->names, key);
+
+    if (!name) {
+        if (g_hash_table_size(w->names) >= MAX_SPACES) {
+            g_hash_table_remove_all(w->names);
+        }
+        name = g_new0(Name, 1);
+        g_hash_table_insert(w->names, key, name);
+    }
+    return name;
+}
+
+/*
+ * A task that is new may have been sampled on another vCPU before, which comes
+ * later; but not before all had been written that there was.
+ */
+static uint64_t named_since(const PmuWriter *w, const Name *name)
+{
+    return name->name[0] ? w->sample.time_ns
+                         : MIN(w->sample.time_ns,
+                               MAX(w->taken_ns, name->forked_ns));
+}
+
+static void announce_task(PmuWriter *w, const PmuTask *task)
+{
+    Name *name = name_of(w, task->tid);
+
+    if (memcmp(name->name, task->comm, sizeof(task->comm))) {
+        uint64_t since = named_since(w, name);
+
+        name->since_ns = w->sample.time_ns;
+        memcpy(name->name, task->comm, sizeof(task->comm));
+        pmu_stream_comm(&w->stream, task->pid, task->tid, name->name, since);
+    }
+}
+
+/*
+ * What the guest says was on its way for a while: if the task was sampled
+ * meanwhile, it has begun before that.
+ */
+static uint64_t begun_at(const Name *name, uint64_t said_ns)
+{
+    bool was_sampled = name->name[0] && name->since_ns < said_ns
+                       && said_ns - name->since_ns < BEGINNING_NS;
+
+    return was_sampled ? name->since_ns - 1 : said_ns;
+}
+
+/* A program that begins gives its task its name, and then executes something */
+static uint64_t mapped_at(PmuWriter *w, const PmuTalkMap *map)
+{
+    const Name *name = name_of(w, map->pid);
+    g_autofree char *program = g_path_get_basename(map->path);
+    uint64_t said_ns = time_of(w, map->age_ns);
+
+    return strncmp(name->name, program, PMU_TASK_COMM - 1)
+           ? said_ns : MAX(begun_at(name, said_ns), name->forked_ns);
+}
+
+void pmu_writer_map(PmuWriter *w, const PmuTalkMap *map)
+{
+    const PmuStreamMap written = {
+        .pid = map->pid,
+        .start = map->start,
+        .length = map->length,
+        .offset = map->offset,
+        .name = map->path,
+        .time_ns = mapped_at(w, map),
+    };
+
+    pmu_stream_map(&w->stream, &written);
+}
+
+/* Its name was perhaps written before, and would be its parent's now. */
+void pmu_writer_fork(PmuWriter *w, const PmuTalkFork *fork)
+{
+    Name *name = name_of(w, fork->pid);
+
+    name->forked_ns = begun_at(name, time_of(w, fork->age_ns));
+    pmu_stream_fork(&w->stream, fork->pid, fork->parent, name->forked_ns);
+    if (name->name[0]) {
+        pmu_stream_comm(&w->stream, fork->pid, fork->pid, name->name,
+                        name->forked_ns);
+    }
+}
+
+void pmu_writer_error(PmuWriter *w, const char *message)
+{
+    pmu_stream_error(&w->stream, message, pmu_profile_clock_now(w->clock));
 }
 
 /*
  * Samples
  */
 
+/* Of an address space, there is no more to know. */
+static PmuTask task_of_sample(PmuWriter *w, const PmuSampler *s)
+{
+    uint32_t pid;
+
+    if (w->is_guests && w->sample.has_task) {
+        announce_task(w, &w->sample.task);
+        return w->sample.task;
+    }
+    pid = pid_of_sample(w, s);
+    return (PmuTask) { .pid = pid, .tid = pid };
+}
+
 static void write_sample(PmuWriter *w, const PmuSampler *s)
 {
-    uint32_t pid = pid_of_sample(w, s);
+    PmuTask task = task_of_sample(w, s);
     const PmuStreamSample sample = {
         .ip = w->sample.ip,
         .user = w->sample.user,
         .nested = w->sample.space.guest,
-        .pid = pid,
-        .tid = pid,
+        .pid = task.pid,
+        .tid = task.tid,
         .cpu = s->index,
         .time_ns = w->sample.time_ns,
         .period = w->sample.period,
@@ -169,6 +311,7 @@ void pmu_writer_begin(PmuWriter *w, const PmuStreamEvent *event,
                       const char *machine)
 {
     g_hash_table_remove_all(w->pids);
+    g_hash_table_remove_all(w->names);
     w->streaming = true;
     w->size = 0;
     pmu_stream_begin(&w->stream, w->stream.out, event, machine);
@@ -185,6 +328,7 @@ GByteArray *pmu_writer_take(PmuWriter *w)
 {
     GByteArray *bytes = w->stream.out;
 
+    w->taken_ns = pmu_profile_clock_now(w->clock);
     if (!w->streaming || !bytes->len) {
         return NULL;
     }
@@ -199,10 +343,12 @@ void pmu_writer_init(PmuWriter *w, const PmuProfileClock *clock)
     w->clock = clock;
     w->stream.out = g_byte_array_new();
     w->pids = g_hash_table_new_full(hash_space, equal_spaces, g_free, NULL);
+    w->names = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 }
 
 void pmu_writer_destroy(PmuWriter *w)
 {
     g_hash_table_unref(w->pids);
+    g_hash_table_unref(w->names);
     g_byte_array_unref(w->stream.out);
 }

@@ -12,6 +12,7 @@
 #ifndef HW_PMU_PROFILE_WRITER_H
 #define HW_PMU_PROFILE_WRITER_H
 
+#include "hw/pmu/profile/talk.h"
 #include "sampler.h"
 
 /**
@@ -27,6 +28,8 @@
  * @lost: samples that are missing
  * @stream: the stream, while @streaming
  * @pids: of the address spaces, by PmuGuestSpace
+ * @names: of tasks, as last written, by their numbers
+ * @taken_ns: when all had been written that there was
  * @sample: the one on its way to the stream
  */
 typedef struct PmuWriter {
@@ -43,6 +46,8 @@ typedef struct PmuWriter {
 
     PmuStream stream;
     GHashTable *pids;
+    GHashTable *names;
+    uint64_t taken_ns;
     PmuSample sample;
 } PmuWriter;
 
@@ -109,6 +114,27 @@ bool pmu_writer_is_full(const PmuWriter *writer);
  * Until the stream is full; what does not fit in stays where it is.
  */
 void pmu_writer_empty(PmuWriter *writer, PmuSampler *sampler);
+
+/**
+ * pmu_writer_map - write that a process has mapped a file
+ * @writer: the writer, while it is streaming
+ * @map: what the guest says of that
+ */
+void pmu_writer_map(PmuWriter *writer, const PmuTalkMap *map);
+
+/**
+ * pmu_writer_fork - write that a process has begun
+ * @writer: the writer, while it is streaming
+ * @fork: what the guest says of that
+ */
+void pmu_writer_fork(PmuWriter *writer, const PmuTalkFork *fork);
+
+/**
+ * pmu_writer_error - write what the reader has done wrong
+ * @writer: the writer, while it is streaming
+ * @message: what
+ */
+void pmu_writer_error(PmuWriter *writer, const char *message);
 
 /**
  * pmu_writer_take - what has been written since the last time

@@ -20,6 +20,7 @@
 
 #include "hw/core/cpu.h"
 #include "hw/pmu/pmu.h"
+#include "hw/pmu/profile/task.h"
 
 /* What the monitor shows, see qapi/pmu-monitor.json */
 struct PmuCpuInfo;
@@ -48,6 +49,9 @@ typedef struct PmuGuestSpace {
  *             first, by frame pointers; as many as there are, up to a number.
  *             Only those in the present mode: what a program has called is
  *             not followed from the kernel.
+ * @task: the task that runs, where the guest has said how to find it; false if
+ *        that is not known, as in guests of the guest.  It is found in the
+ *        kernel's memory, also while a program runs.
  * @raw_event: what a code counts, as perf's rNNNN has it; PMU_EVENT_NONE if
  *             nothing, or if the CPU has no PMU whose code it could be.  In any
  *             thread.
@@ -58,8 +62,9 @@ typedef struct PmuGuestSpace {
  *            or while that does not run.  False with @errp set if it cannot be
  *            read.
  *
- * The address space and the callchain are those of the vCPU's state between two
- * instructions, as it is in QEMU: behind cpu_synchronize_state(), or in a fold.
+ * The address space, the callchain and the task are those of the vCPU's state
+ * between two instructions, as it is in QEMU: behind cpu_synchronize_state(),
+ * or in a fold.
  */
 typedef struct PmuGuestOps {
     const char *machine;
@@ -70,6 +75,7 @@ typedef struct PmuGuestOps {
     PmuGuestSpace (*space)(CPUState *cpu);
     char *(*space_name)(const PmuGuestSpace *space);
     unsigned (*callchain)(CPUState *cpu, uint64_t *callers, unsigned max);
+    bool (*task)(CPUState *cpu, const PmuTaskLayout *layout, PmuTask *task);
     PmuEvent (*raw_event)(const CPUState *cpu, uint64_t code);
     const char *(*counter_name)(const CPUState *cpu, unsigned counter);
     bool (*describe)(CPUState *cpu, struct PmuCpuInfo *info, Error **errp);

@@ -173,6 +173,81 @@ static unsigned x86_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
                                            callers, max) : 0;
 }
 
+/*
+ * What is Linux's own is not to be read by programs, and in their tables not
+ * even mapped.  The kernel's tables are walked for that, without checks.
+ */
+typedef struct KernelMemory {
+    CPUState *cpu;
+    uint64_t table;
+} KernelMemory;
+
+static bool find_in_tables(const KernelMemory *m, uint64_t addr, hwaddr *phys)
+{
+    bool has_5_levels = cpu_env(m->cpu)->cr[4] & CR4_LA57_MASK;
+    uint64_t table = m->table, entry;
+
+    for (unsigned level = has_5_levels ? 5 : 4; level; level--) {
+        unsigned shift = 3 + 9 * level;
+
+        if (!read_entries(m->cpu, table + (addr >> shift & 511) * sizeof(entry),
+                          &entry, 1)
+            || !(le64_to_cpu(entry) & PG_PRESENT_MASK)) {
+            return false;
+        }
+        table = le64_to_cpu(entry) & TABLE;
+        if (level == 1 || (level < 4 && le64_to_cpu(entry) & PG_PSE_MASK)) {
+            *phys = (table & -(1ull << shift)) | (addr & ((1ull << shift) - 1));
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_kernel(void *memory, uint64_t addr, void *buf, unsigned size)
+{
+    static const MemTxAttrs from_ram = { .memory = 1 };
+    const KernelMemory *m = memory;
+    hwaddr phys;
+
+    return find_in_tables(m, addr, &phys)
+           && address_space_read(cpu_get_address_space(m->cpu, X86ASIdx_MEM),
+                                 phys, from_ram, buf, size) == MEMTX_OK;
+}
+
+/*
+ * In the kernel, Linux has the CPU's variables at the base of GS, which is in
+ * the upper half.  SWAPGS puts it there, from where it is while programs run.
+ */
+static uint64_t variables_of_cpu(const CPUX86State *env)
+{
+#ifdef TARGET_X86_64
+    uint64_t base = env->segs[R_GS].base;
+
+    return env->hflags & HF_CPL_MASK || !(base >> 63) ? env->kernelgsbase
+                                                      : base;
+#else
+    return 0;
+#endif
+}
+
+static bool x86_task(CPUState *cpu, const PmuTaskLayout *layout, PmuTask *task)
+{
+    const CPUX86State *env = cpu_env(cpu);
+    KernelMemory kernel = { .cpu = cpu };
+    const PmuTaskMemory memory = {
+        .read = read_kernel,
+        .opaque = &kernel,
+        .own = variables_of_cpu(env),
+    };
+
+    if (!(env->hflags & HF_LMA_MASK) || env->hflags & HF_GUEST_MASK) {
+        return false;
+    }
+    kernel.table = tables_of_process(cpu);
+    return pmu_task_read(&memory, layout, task);
+}
+
 const PmuGuestOps x86_pmu_guest_ops = {
 #ifdef TARGET_X86_64
     .machine = "x86_64",
@@ -186,6 +261,7 @@ const PmuGuestOps x86_pmu_guest_ops = {
     .space = x86_space,
     .space_name = x86_space_name,
     .callchain = x86_callchain,
+    .task = x86_task,
     .raw_event = x86_vpmu_raw_event,
     .counter_name = x86_vpmu_counter_name,
     .describe = x86_vpmu_describe,

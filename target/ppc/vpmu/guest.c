@@ -105,6 +105,37 @@ static unsigned ppc_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
     return n + 1;
 }
 
+/*
+ * Linux has all of its memory at these addresses, which are real ones but for
+ * their uppermost bits, whatever its MMU is.
+ */
+#define LINEAR      0xc000000000000000ull
+#define LINEAR_MASK 0xf000000000000000ull
+
+static bool read_kernel(void *opaque, uint64_t addr, void *buf, unsigned size)
+{
+    static const MemTxAttrs from_ram = { .memory = 1 };
+    CPUState *cpu = opaque;
+
+    return (addr & LINEAR_MASK) == LINEAR
+           && address_space_read(cpu->as, addr & ~LINEAR_MASK, from_ram, buf,
+                                 size) == MEMTX_OK;
+}
+
+/* It finds what is the CPU's own by one register or the other. */
+static bool ppc_task(CPUState *cpu, const PmuTaskLayout *layout, PmuTask *task)
+{
+    const CPUPPCState *env = cpu_env(cpu);
+    const PmuTaskMemory memory = {
+        .read = read_kernel,
+        .opaque = cpu,
+        .big_endian = !FIELD_EX64(env->msr, MSR, LE),
+        .own = env->spr[FIELD_EX64_HV(env->msr) ? SPR_HSPRG0 : SPR_SPRG1],
+    };
+
+    return !ppc_space(cpu).guest && pmu_task_read(&memory, layout, task);
+}
+
 const PmuGuestOps ppc_pmu_guest_ops = {
     /* perf makes no difference between byte orders. */
     .machine = "ppc64le",
@@ -114,6 +145,7 @@ const PmuGuestOps ppc_pmu_guest_ops = {
     .space = ppc_space,
     .space_name = ppc_space_name,
     .callchain = ppc_callchain,
+    .task = ppc_task,
     .raw_event = ppc_vpmu_raw_event,
     .counter_name = ppc_vpmu_counter_name,
     .describe = ppc_vpmu_describe,

@@ -59,7 +59,9 @@ class Architecture:
         self.directory = HERE / f'programs{suffix}'
         self.sources = sorted({*self.directory.glob('*.[cS]'),
                                HERE / 'programs' / 'receive.c',
-                               HERE / 'programs' / 'tally.c'})
+                               HERE / 'programs' / 'tally.c',
+                               ROOT / 'contrib' / 'vpmu-agent'
+                               / 'vpmu-agent.c'})
         self.programs = BUILD / 'tests' / 'guest' / f'linux{suffix}'
         self.cpu = cpu
         self.append = append

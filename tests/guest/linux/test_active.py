@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Profiles that the guest itself reads, with its own perf."""
 
-from harness import require, require_equal, scenario_of
-from machines import GENOA, POWER8, POWER10, UP
+import collections
+import re
+
+from harness import expectations, require, require_equal, scenario_of
+from machines import GENOA, POWER8, POWER10, SMP, UP, loop_address
 from test_lifecycle import adds
 from test_profile import values_of
 
@@ -93,3 +96,95 @@ wait_for_test
     guest.lines_until('@@@ ready')
     guest.go()
     guest.rest()
+
+
+PERIOD = 10007
+
+# The profile is of all that the CPU executes.  Each time that others run, as
+# the agent does to pass the stream on, one begins a period and the other ends
+# it: a sample more or less falls into the loop.  They run some times meanwhile.
+SWITCHES = 20
+
+# The shell becomes the program, whose pid it knows.
+RECORD = '''
+vpmu-agent "$port" sh -c 'echo "@@@ pid $$"; exec loop' 2>&1 > /tmp/data
+'''
+SHOW = '''
+perf script -i - -F comm,pid,tid,ip,sym,dso < /tmp/data | sed 's/^/@@@ sample /'
+perf report -i - --stdio -q --sort comm,dso,sym < /tmp/data 2> /dev/null |
+    sed 's/^/@@@ found /'
+'''
+
+
+def samples_of(lines):
+    """Of each: the name, numbers of process and thread, address, symbol, and
+    file."""
+    samples = [re.fullmatch(r'\s*(.+?)\s+(\d+)/(\d+)\s+([0-9a-f]+) (.+) '
+                            r'\((.+)\)', line)
+               for line in values_of(lines, 'sample')]
+    require(all(samples), 'not all samples are understood')
+    return [sample.groups() for sample in samples]
+
+
+def check_program(lines):
+    """The hot loop is where it is, of its process, every sample of it."""
+    pid, = values_of(lines, 'pid')
+    # Some instructions in its middle, of which all others are copies.
+    addresses = {loop_address(nth) for nth in range(10, 16)}
+    of_loop = [sample for sample in samples_of(lines)
+               if int(sample[3], 16) in addresses
+               and sample[5] == '/usr/bin/loop']
+    total = expectations('loop')['instructions']
+    require(abs(len(of_loop) - total // PERIOD) <= SWITCHES,
+            f'{len(of_loop)} samples, not {total // PERIOD}')
+    require_equal({(comm, process, thread, name)
+                   for comm, process, thread, _, _, name in of_loop},
+                  {('loop', pid, pid, '/usr/bin/loop')}, 'of which task')
+    found = [words.split() for words in values_of(lines, 'found') if words]
+    require(any(words[1:4] == ['loop', 'loop', '[.]'] for words in found),
+            f'perf report shows {found[:5]}')
+
+
+@scenario_of(UP, GENOA, SMP, POWER10)
+def guest_reads_its_programs(start, directory, machine):
+    """A guest that says where its tasks are sees them, and its programs."""
+    lines = run(start, machine, RECORD + SHOW, ['loop', 'vpmu-agent'],
+                modes='u', period=PERIOD)
+    check_program(lines)
+
+
+@scenario_of(UP, POWER10)
+def guest_reads_its_processes(start, directory, machine):
+    """A process that begins without a program of its own has its parent's."""
+    lines = run(start, machine, '''
+vpmu-agent "$port" sh -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done &
+    echo "@@@ child $!"; wait' 2>&1 > /tmp/data
+''' + SHOW, ['vpmu-agent'], modes='u', period=PERIOD)
+    child, = values_of(lines, 'child')
+    most, _ = collections.Counter(
+        (comm, process, file)
+        for comm, process, _, _, _, file in samples_of(lines)).most_common(1)[0]
+    require_equal(most[:2], ('sh', child), 'the task with most samples')
+    require(most[2].endswith('busybox'), f'it executes {most[2]}')
+
+
+@scenario_of(UP, POWER10)
+def guest_speaks_nonsense(start, directory, machine):
+    """It is told so, and has wrong pids at worst; then it says it right."""
+    lines = run(start, machine, f'''
+exec 4<> "$port"
+echo giraffe >&4
+echo task 8 4 4 4 >&4
+echo task 0xc000000000000000 0 4 8 >&4
+echo task 0xffffffff81000000 0 65532 65532 >&4
+head -c 65536 /dev/urandom >&4
+loop
+head -c 50000 <&4 > /tmp/data
+exec 4<&-
+grep -ao 'pmu-profile: [a-z, ]*' /tmp/data | sort -u | sed 's/^/@@@ said /'
+perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
+{RECORD}{SHOW}''', ['loop', 'vpmu-agent'], modes='u', period=PERIOD)
+    require('pmu-profile: neither task, map, fork nor flush'
+            in values_of(lines, 'said'), 'the guest was not told')
+    require('@@@ failed' not in lines, 'perf cannot read the answer')
+    check_program(lines)

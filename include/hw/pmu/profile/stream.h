@@ -76,6 +76,23 @@ typedef struct PmuStreamSample {
 } PmuStreamSample;
 
 /**
+ * struct PmuStreamMap - a file that a process has in its memory
+ * @pid: the process
+ * @start, @length: where
+ * @offset: in the file
+ * @name: of the file; what cannot be printed is replaced
+ * @time_ns: since when
+ */
+typedef struct PmuStreamMap {
+    uint32_t pid;
+    uint64_t start;
+    uint64_t length;
+    uint64_t offset;
+    const char *name;
+    uint64_t time_ns;
+} PmuStreamMap;
+
+/**
  * struct PmuStream - a stream that is being written
  * @out: what has been written; whoever passes it on may take bytes away from
  *       it between two calls
@@ -136,6 +153,23 @@ void pmu_stream_comm(PmuStream *stream, uint32_t pid, uint32_t tid,
                      const char *name, uint64_t time_ns);
 
 /**
+ * pmu_stream_map - say that a process has a file in its memory
+ * @stream: the stream
+ * @map: which, and where
+ */
+void pmu_stream_map(PmuStream *stream, const PmuStreamMap *map);
+
+/**
+ * pmu_stream_fork - say that a process has begun, with the maps of another
+ * @stream: the stream
+ * @pid: which; its name is the other's until it is named again
+ * @parent: the other
+ * @time_ns: since when
+ */
+void pmu_stream_fork(PmuStream *stream, uint32_t pid, uint32_t parent,
+                     uint64_t time_ns);
+
+/**
  * pmu_stream_nested - say that a pid stands for a nested guest
  * @stream: the stream
  * @pid: which; all its samples are of nested guests
@@ -161,6 +195,21 @@ void pmu_stream_sample(PmuStream *stream, const PmuStreamSample *sample);
  */
 void pmu_stream_lost(PmuStream *stream, uint32_t cpu, uint64_t count,
                      uint64_t time_ns);
+
+/**
+ * pmu_stream_error - write a message, which perf passes over
+ * @stream: the stream
+ * @message: what; at most 63 bytes of it
+ * @time_ns: when that was
+ */
+void pmu_stream_error(PmuStream *stream, const char *message,
+                      uint64_t time_ns);
+
+/**
+ * pmu_stream_flushed - what the reader has asked to be written was written
+ * @stream: the stream
+ */
+void pmu_stream_flushed(PmuStream *stream);
 
 /**
  * pmu_stream_round - all that had happened has been written

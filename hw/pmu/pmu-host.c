@@ -108,7 +108,7 @@ static int open_event(uint64_t config, PmuHostScope scope, int group)
                    PERF_FLAG_FD_CLOEXEC);
 }
 
-static const char *remedy(int error)
+const char *pmu_host_remedy(int error)
 {
     switch (error) {
     case EACCES:
@@ -382,7 +382,7 @@ PmuHost *pmu_host_new(CPUState *cpu, Error **errp)
 
             error_setg_errno(errp, error, "The host does not count what "
                              "vCPU %d executes", cpu->cpu_index);
-            error_append_hint(errp, "%s", remedy(error));
+            error_append_hint(errp, "%s", pmu_host_remedy(error));
             pmu_host_free(host);
             return NULL;
         }

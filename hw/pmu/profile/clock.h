@@ -15,10 +15,12 @@
 /**
  * struct PmuProfileClock - the time of a profile; 0 at first
  * @offset: of it from the guest's time, in ns
+ * @host_offset: of it from the host's CLOCK_MONOTONIC, since it last went on
  * @stopped_ns: what it was when the machine stopped
  */
 typedef struct PmuProfileClock {
     int64_t offset;
+    int64_t host_offset;
     int64_t stopped_ns;
 } PmuProfileClock;
 
@@ -39,11 +41,21 @@ int64_t pmu_profile_clock_now(const PmuProfileClock *clock);
 void pmu_profile_clock_stop(PmuProfileClock *clock);
 
 /**
- * pmu_profile_clock_go_on - the machine is about to go on
+ * pmu_profile_clock_go_on - the machine is about to go on, or a profile begins
  * @clock: the clock
  *
  * Returns: whether it has become another one meanwhile, of another time.
  */
 bool pmu_profile_clock_go_on(PmuProfileClock *clock);
+
+/**
+ * pmu_profile_clock_of_host - what time it was at a time of the host's
+ * @clock: the clock
+ * @monotonic_ns: by CLOCK_MONOTONIC, since @clock last went on
+ *
+ * Returns: the time in ns.
+ */
+int64_t pmu_profile_clock_of_host(const PmuProfileClock *clock,
+                                  int64_t monotonic_ns);
 
 #endif /* HW_PMU_PROFILE_CLOCK_H */

@@ -381,6 +381,7 @@ static bool begin(PmuProfile *p, Error **errp)
         return false;
     }
     describe_event(p);
+    pmu_profile_clock_go_on(&p->config.clock);
     p->sink = p->sink ?: open_sink(p, errp);
     if (!p->sink) {
         stop_samplers(p);

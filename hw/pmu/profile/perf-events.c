@@ -11,6 +11,14 @@
 #include "perf-events.h"
 
 #define TYPE_HARDWARE 0
+#define TYPE_CACHE    3
+
+/* Of caches: which, what is done there, and what comes of that */
+#define CACHE_DTLB   3
+#define CACHE_ITLB   4
+#define CACHE_READ   (0 << 8)
+#define CACHE_WRITE  (1 << 8)
+#define CACHE_MISSES (1 << 16)
 
 static const struct {
     PmuEvent event;
@@ -21,6 +29,12 @@ static const struct {
     { PMU_EVENT_INSNS, TYPE_HARDWARE, 1 },
     { PMU_EVENT_BRANCHES, TYPE_HARDWARE, 4 },
     { PMU_EVENT_REF_CYCLES, TYPE_HARDWARE, 9 },
+    { PMU_EVENT_DTLB_LOAD_MISSES, TYPE_CACHE,
+      CACHE_DTLB | CACHE_READ | CACHE_MISSES },
+    { PMU_EVENT_DTLB_STORE_MISSES, TYPE_CACHE,
+      CACHE_DTLB | CACHE_WRITE | CACHE_MISSES },
+    { PMU_EVENT_ITLB_MISSES, TYPE_CACHE,
+      CACHE_ITLB | CACHE_READ | CACHE_MISSES },
 };
 
 bool pmu_perf_event(PmuEvent event, uint32_t *type, uint64_t *config)

@@ -5,11 +5,15 @@
  */
 
 #include "qemu/osdep.h"
+#include "system/kvm.h"
 #include "sampler.h"
 
 static PmuSampler *new_of_kind(CPUState *cpu, const PmuSamplerConfig *config,
                                Error **errp)
 {
+    if (kvm_enabled()) {
+        return pmu_sampler_new_kvm(cpu, config, errp);
+    }
     return config->asked.cpu_clock ? pmu_sampler_new_clock(cpu, config, errp)
            : pmu_sampler_new_observer(cpu, config, errp);
 }

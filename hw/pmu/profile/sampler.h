@@ -182,4 +182,15 @@ PmuSampler *pmu_sampler_new_clock(CPUState *cpu,
                                   const PmuSamplerConfig *config,
                                   Error **errp);
 
+/**
+ * pmu_sampler_new_kvm - a sampler for what KVM executes
+ * @cpu: the vCPU
+ * @config: what to do
+ * @errp: why that cannot be had of this vCPU
+ *
+ * The host's kernel takes the samples, by a perf event on the vCPU's thread.
+ */
+PmuSampler *pmu_sampler_new_kvm(CPUState *cpu, const PmuSamplerConfig *config,
+                                Error **errp);
+
 #endif /* HW_PMU_PROFILE_SAMPLER_H */

@@ -43,6 +43,7 @@ typedef struct PmuGuestSpace {
  * @user_modes: those in which users' programs run
  * @nested_modes: those in which the guest's own guests run.  Where modes do not
  *                tell, @space does.
+ * @counted_by_host: the host's perf can count what KVM executes of a guest
  * @space: the address space in use
  * @space_name: its name, by the registers that say which it is
  * @callchain: to where the functions return that are under way, the innermost
@@ -72,6 +73,7 @@ typedef struct PmuGuestOps {
     const char *const *mode_names;
     PmuModes user_modes;
     PmuModes nested_modes;
+    bool counted_by_host;
     PmuGuestSpace (*space)(CPUState *cpu);
     char *(*space_name)(const PmuGuestSpace *space);
     unsigned (*callchain)(CPUState *cpu, uint64_t *callers, unsigned max);

@@ -113,6 +113,16 @@ void pmu_host_free(PmuHost *host);
 void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync);
 
 /**
+ * pmu_host_remedy - what helps where perf_event_open() fails
+ * @error: its errno
+ *
+ * In any thread.
+ *
+ * Returns: a hint for the user: whole lines.
+ */
+const char *pmu_host_remedy(int error);
+
+/**
  * pmu_host_report - what is known
  * @host: the accounts
  * @report: filled in

@@ -258,6 +258,7 @@ const PmuGuestOps x86_pmu_guest_ops = {
     .mode_names = mode_names,
     .user_modes = X86_VPMU_MODES_USER,
     .nested_modes = X86_VPMU_MODES_GUEST,
+    .counted_by_host = true,
     .space = x86_space,
     .space_name = x86_space_name,
     .callchain = x86_callchain,

@@ -1,0 +1,192 @@
+/*
+ * Performance monitoring unit: samples of what KVM executes
+ *
+ * The host's kernel takes them, by a perf event that counts in the guest alone.
+ * It knows where the guest was, and whether in its kernel; of the guest's
+ * address spaces it knows nothing.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include <poll.h>
+#include "qapi/error.h"
+#include "host-event.h"
+#include "sampler.h"
+
+/**
+ * struct KvmSampler - a sampler of the host's
+ * @sampler: what all have
+ * @event: what counts
+ * @lost: samples without a place in the guest, since they were last asked for
+ */
+typedef struct KvmSampler {
+    PmuSampler sampler;
+    PmuHostEvent event;
+    uint64_t lost;
+} KvmSampler;
+
+static KvmSampler *kvm_sampler(PmuSampler *s)
+{
+    return container_of(s, KvmSampler, sampler);
+}
+
+/* What is taken where the guest has been left already is nowhere in it. */
+static bool next_of_guest(KvmSampler *s, PmuHostSample *found)
+{
+    while (pmu_host_event_next(&s->event, found)) {
+        if (pmu_host_sample_of_guest(found)) {
+            return true;
+        }
+        s->lost++;
+    }
+    return false;
+}
+
+static bool get(PmuSampler *sampler, PmuSample *sample)
+{
+    KvmSampler *s = kvm_sampler(sampler);
+    PmuHostSample found;
+
+    if (!next_of_guest(s, &found)) {
+        return false;
+    }
+    sample->ip = found.ip;
+    sample->space = (PmuGuestSpace) { };
+    sample->time_ns = pmu_profile_clock_of_host(&sampler->config->clock,
+                                                found.time);
+    sample->period = found.period;
+    sample->user = pmu_host_sample_of_user(&found);
+    sample->nr_callers = 0;
+    return true;
+}
+
+static uint64_t take_lost(PmuSampler *sampler)
+{
+    KvmSampler *s = kvm_sampler(sampler);
+    uint64_t lost = s->lost + s->event.lost;
+
+    s->lost = 0;
+    s->event.lost = 0;
+    return lost;
+}
+
+/* When the vCPU's thread has ended that is all there is to be read. */
+static void ring_is_half_full(void *opaque)
+{
+    KvmSampler *s = opaque;
+    struct pollfd fd = { .fd = s->event.fd };
+
+    if (poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP) {
+        qemu_set_fd_handler(s->event.fd, NULL, NULL, NULL);
+    }
+    qemu_bh_schedule(s->sampler.config->drain);
+}
+
+static bool open_once(KvmSampler *s, Error **errp)
+{
+    if (s->event.fd < 0) {
+        if (!pmu_host_event_open(&s->event, s->sampler.cpu->thread_id,
+                                 s->sampler.index, errp)) {
+            return false;
+        }
+        qemu_set_fd_handler(s->event.fd, ring_is_half_full, NULL, s);
+    }
+    return true;
+}
+
+static bool start(PmuSampler *sampler, Error **errp)
+{
+    KvmSampler *s = kvm_sampler(sampler);
+
+    if (!open_once(s, errp)) {
+        return false;
+    }
+    pmu_host_event_enable(&s->event, true);
+    return true;
+}
+
+static void stop(PmuSampler *sampler)
+{
+    KvmSampler *s = kvm_sampler(sampler);
+
+    if (s->event.fd >= 0) {
+        pmu_host_event_enable(&s->event, false);
+    }
+}
+
+static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
+{
+    const KvmSampler *s = container_of(sampler, KvmSampler, sampler);
+
+    event->type = s->event.attr.type;
+    event->config = s->event.attr.config;
+}
+
+static char *space_name(const PmuSampler *sampler, const PmuGuestSpace *space)
+{
+    return g_strdup("guest");
+}
+
+static void free_kvm(PmuSampler *sampler)
+{
+    KvmSampler *s = kvm_sampler(sampler);
+
+    if (s->event.fd >= 0) {
+        qemu_set_fd_handler(s->event.fd, NULL, NULL, NULL);
+    }
+    pmu_host_event_close(&s->event);
+    g_free(s);
+}
+
+static const PmuSamplerOps kvm_ops = {
+    .start = start,
+    .stop = stop,
+    .get = get,
+    .take_lost = take_lost,
+    .describe = describe,
+    .space_name = space_name,
+    .free = free_kvm,
+};
+
+static bool check_possible(const PmuGuestOps *ops, const PmuProfileRequest *r,
+                           Error **errp)
+{
+    ERRP_GUARD();
+
+    if (r->accounting == PMU_ACCOUNTING_VCPU) {
+        error_setg(errp, "accounting=vcpu: there is no such profile of KVM's "
+                   "guests");
+        error_append_hint(errp, "Use -accel tcg.\n");
+    } else if (!ops->counted_by_host) {
+        error_setg(errp, "What KVM executes here cannot be sampled: its guests "
+                   "have the PMU for themselves");
+        error_append_hint(errp, "Use -accel tcg, or perf in the guest.\n");
+    } else if (!r->nested || !r->itself) {
+        error_setg(errp, "modes=%s: the host does not tell a guest from the "
+                   "guests of it", r->modes);
+        error_append_hint(errp, "Without G and H there are both.\n");
+    } else if (r->callchain) {
+        error_setg(errp, "callchain=%" PRIu64 ": the host cannot follow the "
+                   "calls of a guest", r->callchain);
+        error_append_hint(errp, "Callers are known with -accel tcg.\n");
+    }
+    return !*errp;
+}
+
+PmuSampler *pmu_sampler_new_kvm(CPUState *cpu, const PmuSamplerConfig *config,
+                                Error **errp)
+{
+    g_autofree KvmSampler *s = g_new0(KvmSampler, 1);
+    const PmuProfileRequest *r = &config->asked;
+
+    if (!check_possible(pmu_guest_ops(cpu), r, errp)
+        || !pmu_host_event_init(&s->event, r, errp)) {
+        return NULL;
+    }
+    s->sampler.ops = &kvm_ops;
+    s->event.attr.exclude_host = true;
+    s->event.attr.exclude_user = !r->user;
+    s->event.attr.exclude_kernel = !r->kernel;
+    return &g_steal_pointer(&s)->sampler;
+}

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Profiles of KVM's guests, taken by QEMU from outside: where their samples
+are, when there are any, and what cannot be had.
+"""
+
+import collections
+import json
+import re
+import subprocess
+
+from harness import BUILD
+from l1 import HERE, boot, differs
+
+PROGRAMS = BUILD / 'tests' / 'guest' / 'nested'
+PERIOD = 20011
+# So many are waited for, of each profile.
+SAMPLES = 400
+# A user who may not look at what the kernel does.
+NOBODY = '65534:65534'
+# Of the samples, at most, those that come when KVM has left the guest.
+LOST_SHARE = 0.1
+
+FUNCTIONS = r"""
+# start NAME OPTION...: a second guest that runs for ever, and its monitor
+start() {
+    name=$1
+    shift
+    mkfifo /tmp/$name.qmp.in /tmp/$name.qmp.out
+    qemu-system-x86_64 -L /usr/share/qemu -nodefaults -display none \
+        -machine pc -m 32 -bios /endless.bin -global apic-common.vapic=off \
+        -accel kvm $(qmp_options $name) "$@" < /dev/null 2>&1 |
+        sed "s/^/# $name: /" &
+    greet $name
+}
+# qmp_options NAME: of QEMU, for its monitor
+qmp_options() {
+    echo -chardev pipe,id=qmp,path=/tmp/$1.qmp,logfile=/tmp/$1.said \
+         -mon qmp,mode=control
+}
+greet() {
+    until grep -qs QMP /tmp/$1.said; do sleep 0.2; done
+    ask $1 qmp_capabilities > /dev/null
+}
+# ask NAME COMMAND [ARGUMENTS]: what its monitor answers
+echo 0 > /tmp/asked
+ask() {
+    asked=$(($(cat /tmp/asked) + 1))
+    echo $asked > /tmp/asked
+    echo "{\"execute\": \"$2\", \"arguments\": ${3:-{\}}, \"id\": $asked}" \
+        1<> /tmp/$1.qmp.in
+    until grep "\"id\": $asked[,}]" /tmp/$1.said; do sleep 0.2; done
+}
+# profile NAME ID [PROPERTIES]: a profile, as members of its JSON object
+profile() {
+    ask $1 object-add "{\"qom-type\": \"pmu-profile\", \"id\": \"$2\",
+        \"file\": \"/tmp/$2.data\"$3}"
+}
+# number NAME ID PROPERTY: of a profile's
+number() {
+    ask $1 qom-get "{\"path\": \"/objects/$2\", \"property\": \"$3\"}" |
+        sed 's/.*"return": \([0-9]*\).*/\1/'
+}
+# enable NAME ID true|false
+enable() {
+    ask $1 qom-set "{\"path\": \"/objects/$2\", \"property\": \"enabled\",
+        \"value\": $3}" > /dev/null
+}
+# await NAME ID COUNT: until a profile has so many samples
+await() {
+    until [ "$(number $1 $2 samples)" -ge $3 ]; do sleep 0.2; done
+}
+# places WHAT FILE: where its samples are, and how many there
+places() {
+    perf script -i $2 -F ip | sort | uniq -c | sed "s|^|@ l1 $1 |"
+}
+"""
+
+# By name: properties of a profile, and what the answer says.
+REFUSED = {
+    'callchain': ({'callchain': 3}, 'cannot follow the calls'),
+    'nested': ({'modes': 'G'}, 'guests of it'),
+    'event': ({'event': 'far-branches'}, 'no name for it'),
+    'frequency': ({'frequency': 10000000}, 'takes no samples of vCPU 0'),
+}
+
+
+def members(properties):
+    """For profile(): behind those that all have."""
+    return ''.join(f', {json.dumps(name)}: {json.dumps(value)}'
+                   for name, value in properties.items())
+
+
+def endless():
+    """A guest that has no PMU, and never leaves its loop in the kernel."""
+    yield 'start endless -cpu host,pmu=off'
+    for name, (properties, _) in REFUSED.items():
+        yield (f"echo @ l1 refused/{name} "
+               f"$(profile endless {name} '{members(properties)}')")
+    # At the same time, and of the same vCPU.
+    for name, properties in {
+            'kernel': {'modes': 'k', 'period': PERIOD},
+            'user': {'modes': 'u', 'period': PERIOD},
+            'adapted': {'frequency': 200, 'event': 'cycles'},
+            'coded': {'event': 'rc2', 'period': PERIOD}}.items():
+        yield f"profile endless {name} '{members(properties)}'"
+    for name in 'kernel', 'adapted', 'coded':
+        yield f'await endless {name} {SAMPLES}'
+    yield 'enable endless kernel false'
+    yield 'before=$(number endless kernel samples)'
+    yield 'await endless coded $(($(number endless coded samples) + 50))'
+    yield ('echo @ l1 disabled $before $(number endless kernel samples)')
+    yield 'enable endless kernel true'
+    yield 'await endless kernel $((before + 50))'
+    # It is the machine that stops; what was sampled is in the file.
+    yield 'ask endless stop; before=$(number endless kernel samples)'
+    yield 'ask endless system_reset; ask endless cont'
+    yield 'await endless kernel $((before + 50))'
+    for name in 'kernel', 'adapted', 'coded', 'user':
+        yield (f'echo @ l1 counts {name} $(number endless {name} samples) '
+               f'$(number endless {name} lost)')
+        yield (f"ask endless object-del '{json.dumps({'id': name})}'")
+        yield f'places places/{name} /tmp/{name}.data'
+    yield ('perf script -i /tmp/kernel.data -F time | '
+           "awk '$1 + 0 < last { back++ } { last = $1 + 0 } "
+           """END { print "@ l1 times", NR, back + 0 }'""")
+    yield 'ask endless quit; wait'
+
+
+def unprivileged():
+    """QEMU of a user who may not look at what the kernel does."""
+    yield 'echo 2 > /proc/sys/kernel/perf_event_paranoid'
+    yield f'start nobody -cpu host -run-with user={NOBODY}'
+    yield 'echo @ l1 nobody $(profile nobody p)'
+    yield 'ask nobody quit; wait'
+    yield 'echo -1 > /proc/sys/kernel/perf_event_paranoid'
+
+
+class Profiles:
+    def __init__(self, options):
+        self.options = options
+
+    def results(self):
+        """Names of tests, and what is wrong or None."""
+        self.build()
+        lines, output = boot(
+            self.options,
+            [FUNCTIONS, *endless(), *unprivileged(), 'echo @ l1 end'],
+            [(PROGRAMS / 'endless.bin', '/endless.bin')])
+        self.said = collections.defaultdict(list)
+        for _, what, values in lines:
+            self.said[what].append(values)
+        ended = 'end' in self.said
+        yield 'profiles/ends', None if ended \
+            else 'they did not: ' + repr(output[-700:])
+        if ended:
+            yield from self.results_of_endless()
+
+    def build(self):
+        PROGRAMS.mkdir(parents=True, exist_ok=True)
+        part = PROGRAMS / 'endless.o'
+        subprocess.run(['cc', '-c', '-m32', '-DLOOP', '-o', part,
+                        HERE / 'rom.S'], check=True)
+        subprocess.run(['ld', '-m', 'elf_i386', '-e', '0', '-Ttext=0',
+                        '--oformat', 'binary', '-o', PROGRAMS / 'endless.bin',
+                        part], check=True)
+        named = subprocess.run(['nm', part], check=True, text=True,
+                               capture_output=True).stdout
+        self.loop = int(re.search(r'(\w+) \w loop$', named, re.M)[1], 16)
+
+    def places(self, what):
+        """By address, how many samples."""
+        return {int(ip, 16): int(n) for n, ip in self.said[what]}
+
+    def results_of_endless(self):
+        for name, (_, message) in REFUSED.items():
+            text = ' '.join(self.said[f'refused/{name}'][0])
+            yield f'profiles/refuses/{name}', None if message in text \
+                else f'it said: {text}'
+        text = ' '.join(self.said['nobody'][0])
+        yield 'profiles/refuses/nobody', None \
+            if 'takes no samples' in text else f'it said: {text}'
+        for name, samples, lost in self.said['counts']:
+            yield f'profiles/counts/{name}', self.wrong_numbers(
+                name, int(samples), int(lost))
+        for name in 'kernel', 'coded', 'adapted':
+            yield f'profiles/places/{name}', self.wrong_places(name)
+        (before, behind), = self.said['disabled']
+        yield 'profiles/disabled', differs(before, behind)
+        (number, back), = self.said['times']
+        yield 'profiles/times', None if int(number) > SAMPLES and back == '0' \
+            else f'{back} of {number} are earlier than those before'
+
+    def wrong_numbers(self, name, samples, lost):
+        """It is all in the kernel; a few come when KVM has left the guest."""
+        if name == 'user':
+            return differs((samples, lost), (0, 0))
+        return None if samples > SAMPLES and lost <= LOST_SHARE * samples \
+            else f'{samples} samples, {lost} lost'
+
+    def wrong_places(self, name):
+        """It does nothing else, but on its way there from a reset."""
+        places = self.places(f'places/{name}')
+        elsewhere = sum(places.values()) - places.get(self.loop, 0)
+        return None if elsewhere <= 1 < sum(places.values()) \
+            else f'{places}, and the loop is at {self.loop:#x}'

@@ -125,6 +125,7 @@ static PmuHostAccountInfo *describe_account(const PmuHostAccount *account)
     info->cycles = account->cycles;
     info->enabled_ns = account->enabled_ns;
     info->running_ns = account->running_ns;
+    info->losses = account->losses;
     return info;
 }
 
@@ -135,6 +136,7 @@ PmuHostInfo *pmu_describe_host(const CPUState *cpu,
 
     info->guest = describe_account(&report->accounts[PMU_HOST_GUEST]);
     info->all = describe_account(&report->accounts[PMU_HOST_ALL]);
+    info->priority = report->first ? PMU_PRIORITY_HOST : PMU_PRIORITY_GUEST;
     info->lost = pmu_counter_names(cpu, report->lost);
     info->losses = report->losses;
     info->has_last_loss = report->losses;

@@ -16,6 +16,13 @@ const PmuGuestOps *pmu_guest_ops(const CPUState *cpu)
     return cpu->cc->sysemu_ops->pmu_guest;
 }
 
+bool pmu_guest_host_first(const CPUState *cpu)
+{
+    const PmuGuestOps *ops = pmu_guest_ops(cpu);
+
+    return ops->host_first && ops->host_first(cpu);
+}
+
 /*
  * Where a machine is recorded or replayed, vCPUs do not run while the main loop
  * does anything: to wait for one would be for ever.  So it would for one that

@@ -98,6 +98,10 @@ static void print_pmu(Monitor *mon, const PmuInfo *pmu)
                        KvmPmuFilterAction_str(pmu->filter->action));
     }
     print_words(mon, "hidden by KVM:", pmu->hidden);
+    if (pmu->host_counters) {
+        monitor_printf(mon, " the host keeps %u counters\n",
+                       pmu->host_counters);
+    }
     monitor_printf(mon, " %-17s %-17s %15s %15s %10s\n", "Counter", "Event",
                    "Value", "Left", "Overflows");
     for (PmuCounterInfoList *c = pmu->counters; c; c = c->next) {
@@ -112,6 +116,10 @@ static void print_account(Monitor *mon, const char *whose,
     monitor_printf(mon, " %-17s %15" PRIu64 " %15" PRIu64 " %12" PRIu64
                    " %12" PRIu64 "\n", whose, a->instructions, a->cycles,
                    a->enabled_ns / SCALE_MS, a->running_ns / SCALE_MS);
+    if (a->losses) {
+        monitor_printf(mon, "%*sno counters: %" PRIu64 " times\n", INDENT, "",
+                       a->losses);
+    }
 }
 
 static void print_host(Monitor *mon, const PmuHostInfo *host)
@@ -120,6 +128,8 @@ static void print_host(Monitor *mon, const PmuHostInfo *host)
                    "Instructions", "Cycles", "Enabled ms", "Running ms");
     print_account(mon, "guest", host->guest);
     print_account(mon, "guest and host", host->all);
+    monitor_printf(mon, " the %s goes first\n",
+                   PmuPriority_str(host->priority));
     print_words(mon, "taken away:", host->lost);
     if (host->losses) {
         g_autoptr(GDateTime) when =

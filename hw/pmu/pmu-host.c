@@ -12,6 +12,7 @@
 #include "qapi/qapi-events-pmu-monitor.h"
 #include "qemu/error-report.h"
 #include "qemu/timer.h"
+#include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-host.h"
 #include "hw/pmu/pmu-monitor.h"
 #include "trace.h"
@@ -62,7 +63,9 @@ typedef struct Reading {
 /**
  * struct PmuHost - the accounts of a vCPU
  * @cpu: the vCPU
+ * @first: as in PmuHostReport
  * @fds: a group of perf events for each scope
+ * @accounts: what they had counted when they were last read
  * @timer: when to report next
  * @pmu: the guest's counters, if they are watched
  * @sync: as given to pmu_host_watch()
@@ -76,7 +79,9 @@ typedef struct Reading {
  */
 struct PmuHost {
     CPUState *cpu;
+    bool first;
     int fds[PMU_HOST__SCOPES][NR_EVENTS];
+    PmuHostAccount accounts[PMU_HOST__SCOPES];
     QEMUTimer *timer;
     Pmu *pmu;
     PmuHostSyncFn *sync;
@@ -93,12 +98,19 @@ struct PmuHost {
  * Accounts
  */
 
-static int open_event(uint64_t config, PmuHostScope scope, int group)
+/*
+ * KVM's events for the guest are the thread's, too, and pinned: they have their
+ * counters before events that are not.  Among pinned ones it is the order in
+ * which they were opened, and ours are there before the guest runs.
+ */
+static int open_event(const PmuHost *host, uint64_t config, PmuHostScope scope,
+                      int group)
 {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_HARDWARE,
         .size = sizeof(attr),
         .config = config,
+        .pinned = host->first && group < 0,
         .exclude_host = scope == PMU_HOST_GUEST,
         .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED
                        | PERF_FORMAT_TOTAL_TIME_RUNNING,
@@ -140,7 +152,8 @@ static bool open_account(PmuHost *host, PmuHostScope scope)
     int *fds = host->fds[scope];
 
     for (int i = LEADER; i < NR_EVENTS; i++) {
-        fds[i] = open_event(events[i], scope, i == LEADER ? -1 : fds[LEADER]);
+        fds[i] = open_event(host, events[i], scope,
+                            i == LEADER ? -1 : fds[LEADER]);
         if (fds[i] < 0) {
             return false;
         }
@@ -148,9 +161,10 @@ static bool open_account(PmuHost *host, PmuHostScope scope)
     return true;
 }
 
-static void read_account(const PmuHost *host, PmuHostScope scope,
-                         PmuHostAccount *account)
+/* Returns: false if the group is out of order, for want of counters. */
+static bool update_account(PmuHost *host, PmuHostScope scope)
 {
+    PmuHostAccount *account = &host->accounts[scope];
     /* The layout that read_format asks for; perf_event_open(2). */
     struct {
         uint64_t nr;
@@ -159,20 +173,37 @@ static void read_account(const PmuHost *host, PmuHostScope scope,
         uint64_t values[NR_EVENTS];
     } group = {};
 
-    *account = (PmuHostAccount) {};
     if (read(host->fds[scope][LEADER], &group, sizeof(group))
-        == sizeof(group)) {
-        account->insns = group.values[LEADER];
-        account->cycles = group.values[MEMBER];
-        account->enabled_ns = group.enabled;
-        account->running_ns = group.running;
+        != sizeof(group)) {
+        return false;
+    }
+    account->insns = group.values[LEADER];
+    account->cycles = group.values[MEMBER];
+    account->enabled_ns = group.enabled;
+    account->running_ns = group.running;
+    return true;
+}
+
+static PmuHostAccount read_account(PmuHost *host, PmuHostScope scope)
+{
+    update_account(host, scope);
+    return host->accounts[scope];
+}
+
+/* A pinned event that had to give way is not counted until it is enabled. */
+static void restore_account(PmuHost *host, PmuHostScope scope)
+{
+    if (!update_account(host, scope)) {
+        host->accounts[scope].losses++;
+        ioctl(host->fds[scope][LEADER], PERF_EVENT_IOC_ENABLE, 0);
     }
 }
 
 void pmu_host_report(PmuHost *host, PmuHostReport *report)
 {
+    report->first = host->first;
     for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
-        read_account(host, scope, &report->accounts[scope]);
+        report->accounts[scope] = read_account(host, scope);
     }
     report->lost = host->lost;
     report->losses = host->losses;
@@ -284,11 +315,10 @@ static uint64_t guest_time(const CPUState *cpu)
              * (NANOSECONDS_PER_SECOND / sysconf(_SC_CLK_TCK));
 }
 
-static Progress progress(const PmuHost *host)
+static Progress progress(PmuHost *host)
 {
-    PmuHostAccount guest;
+    const PmuHostAccount guest = read_account(host, PMU_HOST_GUEST);
 
-    read_account(host, PMU_HOST_GUEST, &guest);
     return (Progress) {
         .insns = guest.insns,
         .blind_ns = guest.enabled_ns - guest.running_ns,
@@ -356,6 +386,9 @@ static void period_passed(void *opaque)
     if (host->pmu) {
         ask_for_look(host);
     }
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        restore_account(host, scope);
+    }
     timer_mod(host->timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PERIOD_MS);
 }
 
@@ -375,6 +408,7 @@ PmuHost *pmu_host_new(CPUState *cpu, Error **errp)
     PmuHost *host = g_new0(PmuHost, 1);
 
     host->cpu = cpu;
+    host->first = pmu_guest_host_first(cpu);
     memset(host->fds, -1, sizeof(host->fds));
     for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
         if (!open_account(host, scope)) {

@@ -9,6 +9,8 @@
  */
 
 #include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "vpmu-test-x86.h"
 
 #define KVM_MACHINE "-accel kvm -machine q35 -S "
@@ -157,6 +159,26 @@ static void test_two_cpus(void)
     stop(&m);
 }
 
+/* What CPUID does not tell of is not there. */
+static void test_host_counters(void)
+{
+    const char *args = KVM_ARGS ",pmu-host-counters=4";
+    Machine m = start(args);
+    QDict *cpu = query_cpu(&m);
+    QDict *pmu = qdict_get_qdict(cpu, "pmu");
+    uint64_t val;
+
+    g_assert_cmpint(qdict_get_int(pmu, "host-counters"), ==, 4);
+    g_assert_cmpint(qlist_size(qdict_get_qlist(pmu, "counters")), ==, 2);
+    qobject_unref(cpu);
+    assert_msr(&m, MSR_GLOBAL_CTL, BIT64(2) - 1);
+    wrmsr(&m, MSR_CTR0 + 2, 0xabcd);
+    g_assert_false(try_rdmsr(&m, MSR_CTR0 + 4, &val));
+    migrate_machine(&m, args);
+    assert_msr(&m, MSR_CTR0 + 2, 0xabcd);
+    stop(&m);
+}
+
 void add_kvm_cases(void)
 {
     if (g_getenv("VPMU_TEST_KVM")) {
@@ -166,5 +188,6 @@ void add_kvm_cases(void)
         qtest_add_func("/vpmu/kvm/not-asked-for", test_not_asked_for);
         qtest_add_func("/vpmu/kvm/leftovers", test_leftovers);
         qtest_add_func("/vpmu/kvm/two-cpus", test_two_cpus);
+        qtest_add_func("/vpmu/kvm/host-counters", test_host_counters);
     }
 }

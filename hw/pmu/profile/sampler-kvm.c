@@ -185,6 +185,7 @@ PmuSampler *pmu_sampler_new_kvm(CPUState *cpu, const PmuSamplerConfig *config,
         return NULL;
     }
     s->sampler.ops = &kvm_ops;
+    s->event.attr.pinned = pmu_guest_host_first(cpu);
     s->event.attr.exclude_host = true;
     s->event.attr.exclude_user = !r->user;
     s->event.attr.exclude_kernel = !r->kernel;

@@ -62,6 +62,9 @@ typedef struct PmuGuestSpace {
  *            host says of it; the guest does not notice.  In the vCPU's thread,
  *            or while that does not run.  False with @errp set if it cannot be
  *            read.
+ * @host_first: whether perf events of QEMU's own on the host, which count under
+ *              KVM, go before those of the guest; NULL where guests have
+ *              counters of their own
  *
  * The address space, the callchain and the task are those of the vCPU's state
  * between two instructions, as it is in QEMU: behind cpu_synchronize_state(),
@@ -81,6 +84,7 @@ typedef struct PmuGuestOps {
     PmuEvent (*raw_event)(const CPUState *cpu, uint64_t code);
     const char *(*counter_name)(const CPUState *cpu, unsigned counter);
     bool (*describe)(CPUState *cpu, struct PmuCpuInfo *info, Error **errp);
+    bool (*host_first)(const CPUState *cpu);
 } PmuGuestOps;
 
 /**
@@ -92,6 +96,14 @@ typedef struct PmuGuestOps {
  * Returns: NULL for architectures whose guests cannot be looked at.
  */
 const PmuGuestOps *pmu_guest_ops(const CPUState *cpu);
+
+/**
+ * pmu_guest_host_first - whether QEMU's perf events go before the guest's
+ * @cpu: the vCPU, configured, under KVM
+ *
+ * If so they are to be pinned, and otherwise they must not be.  In any thread.
+ */
+bool pmu_guest_host_first(const CPUState *cpu);
 
 /**
  * pmu_guest_run - do something on a vCPU between two instructions, and wait

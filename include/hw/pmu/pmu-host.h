@@ -42,23 +42,29 @@ typedef enum PmuHostScope {
  * @enabled_ns: for how long the vCPU's thread has run
  * @running_ns: for how much of that the host's PMU counted; where it is less,
  *              the numbers are of that part alone
+ * @losses: how often it was found that the host had no counters for it,
+ *          although it goes before the guest's; what the vCPU did then, for up
+ *          to a second each, is in no number
  */
 typedef struct PmuHostAccount {
     uint64_t insns;
     uint64_t cycles;
     uint64_t enabled_ns;
     uint64_t running_ns;
+    uint64_t losses;
 } PmuHostAccount;
 
 /**
  * struct PmuHostReport - what is known about a vCPU
  * @accounts: by PmuHostScope
+ * @first: they go before the guest's counters, as pmu_guest_host_first() says
  * @lost: the guest's counters that do not have the hardware, as of the last
  *        look; bit n for counter n of the guest's Pmu
  * @losses: how often a counter was found to have lost it
  * @last_loss_ms: when it last was, in ms since 1970; 0 if never
  */
 typedef struct PmuHostReport {
+    bool first;
     PmuHostAccount accounts[PMU_HOST__SCOPES];
     uint64_t lost;
     uint64_t losses;

@@ -69,21 +69,24 @@ static bool has_core_counters(X86CPU *cpu)
            && (kvm_enabled() || model_of(cpu)->core_ext);
 }
 
-/* KVM has what CPUID tells its guest, which is not all that features say. */
-static bool cpuid_tells_global(X86CPU *cpu)
+/*
+ * KVM has what CPUID tells its guest, which is not all that features say.
+ * Returns: how many counters PerfMonV2 tells of, or 0 without that.
+ */
+static uint32_t cpuid_counters(X86CPU *cpu)
 {
     uint32_t eax, ebx, ecx, edx;
 
     cpu_x86_cpuid(&cpu->env, LEAF_EXT_PERFMON, 0, &eax, &ebx, &ecx, &edx);
     return cpu->env.cpuid_xlevel >= LEAF_EXT_PERFMON
-           && (eax & CPUID_8000_0022_EAX_PERFMON_V2);
+           && (eax & CPUID_8000_0022_EAX_PERFMON_V2) ? extract32(ebx, 0, 4) : 0;
 }
 
 /* PerfMonV2 extends PerfCtrExtCore. */
 static bool has_global_registers(X86CPU *cpu)
 {
     return kvm_enabled()
-           ? cpuid_tells_global(cpu)
+           ? cpuid_counters(cpu) > 0
            : has_core_counters(cpu) && model_of(cpu)->global
              && (cpu->env.features[FEAT_8000_0022_EAX]
                  & CPUID_8000_0022_EAX_PERFMON_V2);
@@ -224,7 +227,7 @@ static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
 
 static unsigned count_core(const X86VPmu *v)
 {
-    return has_core_counters(v->cpu) ? NR_CORE : 0;
+    return has_core_counters(v->cpu) ? v->nr_gp : 0;
 }
 
 static unsigned one_with_global(const X86VPmu *v)
@@ -254,7 +257,7 @@ static const X86VPmuMsr msrs[] = {
 /* The legacy registers are names of the others, where there are others. */
 static unsigned count_legacy(const X86VPmu *v)
 {
-    return count_core(v) ? 0 : NR_LEGACY;
+    return count_core(v) ? 0 : v->nr_gp;
 }
 
 static const X86VPmuStateMsr state[] = {
@@ -357,15 +360,40 @@ static bool refuse_version(Error **errp)
     return false;
 }
 
+/* Without PerfMonV2, guests know the number by the family of processors. */
+static bool refuse_host_counters(X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+
+    error_setg(errp, "pmu-host-counters is not possible: a guest of AMD's can "
+               "only be told of fewer counters by PerfMonV2");
+    error_append_hint(errp, "Choose pmu=on and a CPU that has perfmon-v2, if "
+                      "the host has it%s.\n", has_core_counters(cpu)
+                      ? "; perfctr-core=off leaves four of six counters" : "");
+    return false;
+}
+
+static uint32_t count_all(X86CPU *cpu)
+{
+    const uint32_t told = kvm_enabled() ? cpuid_counters(cpu) : 0;
+
+    return !has_core_counters(cpu) ? NR_LEGACY
+           : told ? MIN(told, NR_CORE) : NR_CORE;
+}
+
 static bool amd_configure(X86CPU *cpu, Error **errp)
 {
     X86VPmuProps *props = &cpu->vpmu_props;
-    uint32_t counters = has_core_counters(cpu) ? NR_CORE : NR_LEGACY;
+    uint32_t counters = count_all(cpu);
 
     if (props->version) {
         return refuse_version(errp);
     }
-    return x86_vpmu_take_number(&props->gp_counters, "pmu-gp-counters",
+    if (props->host_counters && !has_global_registers(cpu)) {
+        return refuse_host_counters(cpu, errp);
+    }
+    return x86_vpmu_keep_for_host(props, &counters, errp)
+           && x86_vpmu_take_number(&props->gp_counters, "pmu-gp-counters",
                                 counters, errp)
            && x86_vpmu_take_number(&props->fixed_counters,
                                    "pmu-fixed-counters", 0, errp);

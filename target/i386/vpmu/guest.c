@@ -266,4 +266,5 @@ const PmuGuestOps x86_pmu_guest_ops = {
     .raw_event = x86_vpmu_raw_event,
     .counter_name = x86_vpmu_counter_name,
     .describe = x86_vpmu_describe,
+    .host_first = x86_vpmu_host_first,
 };

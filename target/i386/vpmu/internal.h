@@ -318,6 +318,16 @@ bool x86_vpmu_take_number(uint32_t *number, const char *property,
                           uint32_t there, Error **errp);
 
 /**
+ * x86_vpmu_keep_for_host - take away what the guest is not to be shown
+ * @props: the user's properties
+ * @counters: how many general-purpose counters there are; then, how many the
+ *            guest gets
+ * @errp: what is allowed, if none would be left
+ */
+bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
+                            Error **errp);
+
+/**
  * x86_vpmu_read, x86_vpmu_write - access a register of the table
  * @v: the PMU
  * @msr: its number

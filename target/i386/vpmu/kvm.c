@@ -284,8 +284,8 @@ static bool settle_size(uint32_t *size, const char *property, uint32_t most,
     if (!*size) {
         *size = most;
     } else if (*size > most) {
-        error_setg(errp, "%s=%u is more than the host's KVM has", property,
-                   *size);
+        error_setg(errp, "%s=%u is more than the host's KVM has for guests",
+                   property, *size);
         error_append_hint(errp, "Allowed: up to %u.\n", most);
         return false;
     }
@@ -302,6 +302,9 @@ static bool settle_shape(X86CPU *cpu, Error **errp)
         return amd_vpmu_ops.configure(cpu, errp);
     }
     host = intel_shape();
+    if (!x86_vpmu_keep_for_host(props, &host.nr_gp, errp)) {
+        return false;
+    }
     /* Guests rely on the fixed counters of their version without asking. */
     return settle_size(&props->version, "pmu-version", host.version, errp)
            && settle_size(&props->gp_counters, "pmu-gp-counters", host.nr_gp,
@@ -330,20 +333,27 @@ bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
 }
 
 /* The host's leaf, with what was settled in it. */
+static void intel_leaf(const X86VPmu *v, uint32_t *eax, uint32_t *ebx,
+                       uint32_t *ecx, uint32_t *edx)
+{
+    *eax = deposit32(host_leaf(0xa, R_EAX), 0, 8, v->version);
+    *eax = deposit32(*eax, 8, 8, v->nr_gp);
+    *ebx = host_leaf(0xa, R_EBX);
+    *ecx = host_leaf(0xa, R_ECX) & x86_vpmu_low_bits(v->nr_fixed);
+    *edx = deposit32(host_leaf(0xa, R_EDX), 0, 5, v->nr_fixed);
+}
+
 void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
                         uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
     const X86VPmu *v = cpu->vpmu;
 
     *eax = *ebx = *ecx = *edx = 0;
-    if (leaf != 0xa || v->ops != &intel_vpmu_ops) {
-        return;
+    if (v->ops == &amd_vpmu_ops) {
+        v->ops->cpuid(v, leaf, eax, ebx, ecx, edx);
+    } else if (leaf == 0xa) {
+        intel_leaf(v, eax, ebx, ecx, edx);
     }
-    *eax = deposit32(host_leaf(leaf, R_EAX), 0, 8, v->version);
-    *eax = deposit32(*eax, 8, 8, v->nr_gp);
-    *ebx = host_leaf(leaf, R_EBX);
-    *ecx = host_leaf(leaf, R_ECX) & x86_vpmu_low_bits(v->nr_fixed);
-    *edx = deposit32(host_leaf(leaf, R_EDX), 0, 5, v->nr_fixed);
 }
 
 /*

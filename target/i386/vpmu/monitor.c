@@ -211,6 +211,8 @@ static PmuInfo *describe_pmu(const X86VPmu *v, uint64_t lost)
     info->filter = pmu_describe_filter(v->filter);
     info->has_hidden = !ours;
     info->hidden = ours ? NULL : hidden_registers(v);
+    info->has_host_counters = !ours;
+    info->host_counters = v->cpu->vpmu_props.host_counters;
     return info;
 }
 
@@ -242,6 +244,11 @@ static bool read_kernel(X86CPU *cpu, Error **errp)
 {
     return !kvm_enabled() || CPU(cpu)->vcpu_dirty
            || x86_vpmu_kvm_get(cpu, errp);
+}
+
+bool x86_vpmu_host_first(const CPUState *cs)
+{
+    return g_strcmp0(X86_CPU(cs)->vpmu_props.priority, "host") == 0;
 }
 
 bool x86_vpmu_describe(CPUState *cs, PmuCpuInfo *info, Error **errp)

@@ -13,6 +13,7 @@
 
 PmuEvent x86_vpmu_raw_event(const CPUState *cs, uint64_t raw);
 const char *x86_vpmu_counter_name(const CPUState *cs, unsigned counter);
+bool x86_vpmu_host_first(const CPUState *cs);
 bool x86_vpmu_describe(CPUState *cs, struct PmuCpuInfo *info, Error **errp);
 
 #endif /* I386_VPMU_MONITOR_H */

@@ -41,6 +41,21 @@ bool x86_vpmu_take_number(uint32_t *number, const char *property,
     return true;
 }
 
+bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
+                            Error **errp)
+{
+    ERRP_GUARD();
+
+    if (props->host_counters >= *counters) {
+        error_setg(errp, "pmu-host-counters=%u leaves no counter for the guest",
+                   props->host_counters);
+        error_append_hint(errp, "Allowed: up to %u.\n", *counters - 1);
+        return false;
+    }
+    *counters -= props->host_counters;
+    return true;
+}
+
 unsigned x86_vpmu_one(const X86VPmu *v)
 {
     return 1;

@@ -23,6 +23,10 @@ typedef struct X86VPmu X86VPmu;
  * @fixed_counters: fixed-function counters
  * @cycles: what a cycle is, under TCG
  * @host_perf: keep the host's accounts of the vCPU, under KVM
+ * @priority: "guest" or "host", who goes first where both want the host's
+ *            counters, under KVM; NULL if not given, which is "guest"
+ * @host_counters: general-purpose counters that the guest is not shown, under
+ *                 KVM
  *
  * Numbers that were not given are 0, and after realize what is used instead.
  */
@@ -33,6 +37,8 @@ typedef struct X86VPmuProps {
     uint32_t fixed_counters;
     PmuCycleProps cycles;
     bool host_perf;
+    char *priority;
+    uint32_t host_counters;
 } X86VPmuProps;
 
 /**
@@ -45,6 +51,9 @@ typedef struct X86VPmuProps {
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \
                        0),                                                 \
     DEFINE_PROP_BOOL("pmu-host-perf", _state, _field.host_perf, false),    \
+    DEFINE_PROP_STRING("pmu-priority", _state, _field.priority),           \
+    DEFINE_PROP_UINT32("pmu-host-counters", _state, _field.host_counters,  \
+                       0),                                                 \
     DEFINE_PMU_CYCLE_PROPERTIES(_state, _field.cycles)
 
 #endif /* I386_VPMU_PROPS_H */

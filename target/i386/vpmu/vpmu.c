@@ -72,6 +72,7 @@ static const char *given_property(const X86VPmuProps *props)
     return props->version ? "pmu-version"
            : props->gp_counters ? "pmu-gp-counters"
            : props->fixed_counters ? "pmu-fixed-counters"
+           : props->host_counters ? "pmu-host-counters"
            : pmu_cycles_given(&props->cycles);
 }
 
@@ -147,18 +148,40 @@ static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
     return x86_vpmu_kvm_configure(cpu, filter, errp);
 }
 
-/* The accounts are of any vCPU of KVM's, whether its guest has a PMU or not. */
-static bool check_host_perf(const X86CPU *cpu, Error **errp)
+/* The name of a property about the host's PMU that was given, or NULL. */
+static const char *given_host_property(const X86VPmuProps *props)
+{
+    return props->host_perf ? "pmu-host-perf"
+           : props->priority ? "pmu-priority"
+           : props->host_counters ? "pmu-host-counters" : NULL;
+}
+
+static bool check_priority(const X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
+    const char *priority = cpu->vpmu_props.priority;
 
-    if (cpu->vpmu_props.host_perf && !kvm_enabled()) {
-        error_setg(errp, "pmu-host-perf is only for KVM");
-        error_append_hint(errp, "Under TCG, the guest's own counters are "
-                          "exact.\n");
+    if (priority && strcmp(priority, "guest") && strcmp(priority, "host")) {
+        error_setg(errp, "pmu-priority=%s is not supported", priority);
+        error_append_hint(errp, "Allowed: guest or host.\n");
         return false;
     }
     return true;
+}
+
+/* They are of any vCPU of KVM's, whether its guest has a PMU or not. */
+static bool check_host_properties(const X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    const char *given = given_host_property(&cpu->vpmu_props);
+
+    if (given && !kvm_enabled()) {
+        error_setg(errp, "%s is only for KVM", given);
+        error_append_hint(errp, "Under TCG, the guest's own counters are "
+                          "exact, and nobody takes them away.\n");
+        return false;
+    }
+    return check_priority(cpu, errp);
 }
 
 bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
@@ -167,7 +190,8 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
     const PmuFilter *filter;
     const char *given = given_property(&cpu->vpmu_props);
 
-    if (!check_host_perf(cpu, errp) || !x86_vpmu_take_filter(&filter, errp)) {
+    if (!check_host_properties(cpu, errp)
+        || !x86_vpmu_take_filter(&filter, errp)) {
         return false;
     }
     if (kvm_enabled() && !configure_kvm(cpu, filter, errp)) {

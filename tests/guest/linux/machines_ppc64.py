@@ -118,6 +118,13 @@ IN_TURNS = 'taken'
 COUNTERS = {}
 ALL_COUNTERS = 1
 
+# What takes all the counters, one each; and what `loop` states of it.
+ALL_AT_ONCE = {
+    UP: {'r10068:u': 'branches', 'r200fa:u': 'taken',
+         'r300f2:u': 'instructions', 'r4d05e:u': 'branches',
+         'r500fa:u': 'instructions', 'r600f4:u': 'instructions'},
+}
+
 # Something else that `loop` does.
 OF_LOOP = 'taken'
 

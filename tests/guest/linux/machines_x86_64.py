@@ -151,6 +151,15 @@ IN_TURNS = 'branches'
 COUNTERS = {ICELAKE: 8, GENOA: 5, EPYC: 5, OPTERON: 3}
 ALL_COUNTERS = 4
 
+# What takes all the counters, beside the watchdog; what `loop` states of it.
+ALL_AT_ONCE = {
+    UP: {'instructions:u': 'instructions', 'ref-cycles:u': 'instructions',
+         'branches:u': 'branches', 'r01c4:u': 'conditional',
+         'r20c4:u': 'taken', 'r10c4:u': 'not_taken'},
+    GENOA: {'instructions:u': 'instructions', 'branches:u': 'branches',
+            'rd1:u': 'conditional', 'rc6:u': 'far', 'rc8:u': 'returns'},
+}
+
 # Something else that `loop` does.
 OF_LOOP = 'conditional'
 

@@ -11,7 +11,8 @@ import subprocess
 
 from harness import (ARCH, BUILD, expectations, require, require_equal,
                      scenario_of, symbols)
-from machines import GENOA, POWER8, POWER10, SMP, UP
+from machines import ALL_AT_ONCE, GENOA, POWER8, POWER10, SMP, UP
+from test_counting import parse
 from test_lifecycle import adds
 from test_sampling import ADDRESSES, PINNED, Mixed, addresses, check_loop
 
@@ -134,6 +135,53 @@ echo @@@ end
         few = abs(got.count(address) - inside.count(address))
         require(few <= 2, f'{got.count(address)} samples are at {address:#x} '
                 f'outside, and {inside.count(address)} inside')
+
+
+#
+# Who gets the counters
+#
+
+# What is sampled from outside at the same time, what `loop` states of it, and
+# how often: three that are there from the start, and one more.
+AT_ONCE = [('instructions', 'instructions', 10007),
+           ('branches', 'branches', 4999),
+           ('cycles', 'instructions', 30011)]
+ONE_MORE = {'event': 'taken-branches', 'modes': 'u', 'period': 7001}
+WATCHDOG = '/proc/sys/kernel/nmi_watchdog'
+
+
+def require_all_samples(profile, event, period):
+    """Of what the program states."""
+    got = len(longest_run(profile, 'loop'))
+    total = expectations('loop')[event]
+    require(got in (total // period, total // period + 1),
+            f'{got} samples of {event}, not {total // period}')
+
+
+@scenario_of(*ALL_AT_ONCE)
+def nobody_competes(start, directory, machine):
+    """All counters of a guest, its watchdog, and four profiles: all exact."""
+    events = ALL_AT_ONCE[machine]
+    paths = [directory / f'{event}.perf.data' for event, *_ in AT_ONCE]
+    extra = [word for path, (event, _, period) in zip(paths, AT_ONCE)
+             for word in ('-object', f'pmu-profile,id={event},event={event},'
+                          f'modes=u,period={period},file={path}')]
+    profile, lines = profiled(start, directory, machine, f'''
+echo "@@@ watchdog $(cat {WATCHDOG})"
+wait_for_test
+count {','.join(events)} loop
+echo @@@ end''', ['loop'], ONE_MORE, extra)
+    # That of Power takes no counter.
+    require_equal(values_of(lines, 'watchdog'), ['1'], 'the watchdog')
+    # Whoever had to wait for a counter would have less than 100.00 %.
+    stated = expectations('loop')
+    require_equal(parse('\n'.join(lines[lines.index('@@@ ready'):])),
+                  {perf_name: [stated[name]]
+                   for perf_name, name in events.items()}, 'counts')
+    require_all_samples(profile, 'taken', ONE_MORE['period'])
+    for path, (_, event, period) in zip(paths, AT_ONCE):
+        profile.path = path
+        require_all_samples(profile, event, period)
 
 
 #

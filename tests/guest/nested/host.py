@@ -127,6 +127,12 @@ MESSAGES = {
     'fewer_fixed_counters': (
         'pmu:2,4,3', f'{KVM},pmu=on,pmu-fixed-counters=2',
         ['pmu-fixed-counters=2', 'Allowed: 3']),
+    'all_counters_for_the_host': (
+        'pmu:2,4,3', f'{KVM},pmu=on,pmu-host-counters=4',
+        ['leaves no counter', 'up to 3']),
+    'counters_that_the_host_keeps': (
+        'pmu:2,4,3', f'{KVM},pmu=on,pmu-host-counters=1,pmu-gp-counters=4',
+        ['pmu-gp-counters=4', 'up to 3']),
     'newer_version_of_pmu': (
         'pmu:2,4,3', f'{KVM},pmu=on,pmu-version=4',
         ['pmu-version=4', 'up to 2']),
@@ -149,6 +155,9 @@ PMUS = {
     'pmu_of_version_1': (
         '1,2,0', f'{KVM},pmu=on', ['0xc2', '0x187'],
         ['0xc3', '0x309', '0x38d', '0x38f']),
+    'pmu_of_which_the_host_keeps_counters': (
+        '4,8,3', f'{KVM},pmu=on,pmu-host-counters=5',
+        ['0xc3', '0x188', '0x30b'], ['0xc4', '0x189']),
     # Which version 1 has not, whatever CPUID says there.
     'fixed_counters_of_version_1': (
         '1,2,3', f'{KVM},pmu=on', ['0xc2'], ['0x309', '0x38f']),

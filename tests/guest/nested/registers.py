@@ -116,12 +116,26 @@ REFUSALS = {
         'another CPU of this machine has a PMU'),
     'host_perf_without_kvm': (
         f'{OURS} {TCG},pmu-host-perf=on', 'pmu-host-perf is only for KVM'),
+    'priority_without_kvm': (
+        f'{OURS} {TCG},pmu-priority=guest', 'pmu-priority is only for KVM'),
+    'host_counters_without_kvm': (
+        f'{OURS} {TCG},pmu-host-counters=1',
+        'pmu-host-counters is only for KVM'),
+    'priority_of_nobody': (
+        f'{OURS} {KVM},pmu-priority=nobody', 'Allowed: guest or host'),
+    'all_counters_for_the_host': (
+        f'{OURS} {KVM},pmu=on,pmu-host-counters=6', 'Allowed: up to 5'),
+    'host_counters_without_perfmon_v2': (
+        f'{OURS} {KVM},pmu=on,perfmon-v2=off,pmu-host-counters=2',
+        'perfctr-core=off leaves four'),
+    'host_counters_without_pmu': (
+        f'{OURS} {KVM},pmu=off,pmu-host-counters=2', 'Add pmu=on'),
 }
 
 
 # The cases of tests/qtest/vpmu-test-kvm.c.
 QTESTS = ['registers', 'reset', 'migration', 'not-asked-for', 'leftovers',
-          'two-cpus']
+          'two-cpus', 'host-counters']
 
 # How many of the programs below end by themselves.
 ENDS = 5

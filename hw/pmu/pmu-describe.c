@@ -117,10 +117,17 @@ PmuObserverInfoList *pmu_describe_observers(CPUState *cpu)
     return list;
 }
 
-static PmuHostAccountInfo *describe_account(const PmuHostAccount *account)
+/* Returns: NULL if there is no such account. */
+static PmuHostAccountInfo *describe_account(const PmuHostReport *report,
+                                            PmuHostScope scope)
 {
-    PmuHostAccountInfo *info = g_new0(PmuHostAccountInfo, 1);
+    const PmuHostAccount *account = &report->accounts[scope];
+    PmuHostAccountInfo *info;
 
+    if (!(report->scopes >> scope & 1)) {
+        return NULL;
+    }
+    info = g_new0(PmuHostAccountInfo, 1);
     info->instructions = account->insns;
     info->cycles = account->cycles;
     info->enabled_ns = account->enabled_ns;
@@ -134,9 +141,13 @@ PmuHostInfo *pmu_describe_host(const CPUState *cpu,
 {
     PmuHostInfo *info = g_new0(PmuHostInfo, 1);
 
-    info->guest = describe_account(&report->accounts[PMU_HOST_GUEST]);
-    info->all = describe_account(&report->accounts[PMU_HOST_ALL]);
-    info->priority = report->first ? PMU_PRIORITY_HOST : PMU_PRIORITY_GUEST;
+    info->guest = describe_account(report, PMU_HOST_GUEST);
+    info->all = describe_account(report, PMU_HOST_ALL);
+    info->host = describe_account(report, PMU_HOST_HOST);
+    /* Where guests have counters of their own, nobody competes. */
+    info->has_priority = info->guest;
+    info->priority = report->first ? PMU_PRIORITY_HOST
+                                          : PMU_PRIORITY_GUEST;
     info->lost = pmu_counter_names(cpu, report->lost);
     info->losses = report->losses;
     info->has_last_loss = report->losses;

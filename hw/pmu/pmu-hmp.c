@@ -113,6 +113,9 @@ static void print_pmu(Monitor *mon, const PmuInfo *pmu)
 static void print_account(Monitor *mon, const char *whose,
                           const PmuHostAccountInfo *a)
 {
+    if (!a) {
+        return;
+    }
     monitor_printf(mon, " %-17s %15" PRIu64 " %15" PRIu64 " %12" PRIu64
                    " %12" PRIu64 "\n", whose, a->instructions, a->cycles,
                    a->enabled_ns / SCALE_MS, a->running_ns / SCALE_MS);
@@ -128,8 +131,11 @@ static void print_host(Monitor *mon, const PmuHostInfo *host)
                    "Instructions", "Cycles", "Enabled ms", "Running ms");
     print_account(mon, "guest", host->guest);
     print_account(mon, "guest and host", host->all);
-    monitor_printf(mon, " the %s goes first\n",
-                   PmuPriority_str(host->priority));
+    print_account(mon, "host", host->host);
+    if (host->has_priority) {
+        monitor_printf(mon, " the %s goes first\n",
+                       PmuPriority_str(host->priority));
+    }
     print_words(mon, "taken away:", host->lost);
     if (host->losses) {
         g_autoptr(GDateTime) when =

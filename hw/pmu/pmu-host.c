@@ -63,6 +63,7 @@ typedef struct Reading {
 /**
  * struct PmuHost - the accounts of a vCPU
  * @cpu: the vCPU
+ * @scopes: as given to pmu_host_new()
  * @first: as in PmuHostReport
  * @fds: a group of perf events for each scope
  * @accounts: what they had counted when they were last read
@@ -79,6 +80,7 @@ typedef struct Reading {
  */
 struct PmuHost {
     CPUState *cpu;
+    unsigned scopes;
     bool first;
     int fds[PMU_HOST__SCOPES][NR_EVENTS];
     PmuHostAccount accounts[PMU_HOST__SCOPES];
@@ -118,6 +120,22 @@ static int open_event(const PmuHost *host, uint64_t config, PmuHostScope scope,
 
     return syscall(SYS_perf_event_open, &attr, 0, -1, group,
                    PERF_FLAG_FD_CLOEXEC);
+}
+
+const char *pmu_host_scope_name(PmuHostScope scope)
+{
+    static const char *const names[PMU_HOST__SCOPES] = {
+        [PMU_HOST_GUEST] = "guest",
+        [PMU_HOST_ALL] = "all",
+        [PMU_HOST_HOST] = "host",
+    };
+
+    return names[scope];
+}
+
+static bool has_scope(const PmuHost *host, PmuHostScope scope)
+{
+    return host->scopes >> scope & 1;
 }
 
 const char *pmu_host_remedy(int error)
@@ -193,7 +211,7 @@ static PmuHostAccount read_account(PmuHost *host, PmuHostScope scope)
 /* A pinned event that had to give way is not counted until it is enabled. */
 static void restore_account(PmuHost *host, PmuHostScope scope)
 {
-    if (!update_account(host, scope)) {
+    if (has_scope(host, scope) && !update_account(host, scope)) {
         host->accounts[scope].losses++;
         ioctl(host->fds[scope][LEADER], PERF_EVENT_IOC_ENABLE, 0);
     }
@@ -201,6 +219,7 @@ static void restore_account(PmuHost *host, PmuHostScope scope)
 
 void pmu_host_report(PmuHost *host, PmuHostReport *report)
 {
+    report->scopes = host->scopes;
     report->first = host->first;
     for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
         report->accounts[scope] = read_account(host, scope);
@@ -362,18 +381,22 @@ static void ask_for_look(PmuHost *host)
     }
 }
 
+static void trace_account(const PmuHost *host, PmuHostScope scope,
+                          const PmuHostAccount *a)
+{
+    trace_pmu_host_account(host->cpu->cpu_index, pmu_host_scope_name(scope),
+                           a->insns, a->cycles, a->enabled_ns, a->running_ns);
+}
+
 static void trace_report(PmuHost *host)
 {
     PmuHostReport r;
 
     pmu_host_report(host, &r);
     for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
-        const PmuHostAccount *a = &r.accounts[scope];
-
-        trace_pmu_host_account(host->cpu->cpu_index,
-                               scope == PMU_HOST_GUEST ? "guest" : "all",
-                               a->insns, a->cycles, a->enabled_ns,
-                               a->running_ns);
+        if (has_scope(host, scope)) {
+            trace_account(host, scope, &r.accounts[scope]);
+        }
     }
     trace_pmu_host_lost(host->cpu->cpu_index, r.lost, r.losses);
 }
@@ -402,16 +425,17 @@ void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync)
  * Life
  */
 
-PmuHost *pmu_host_new(CPUState *cpu, Error **errp)
+PmuHost *pmu_host_new(CPUState *cpu, unsigned scopes, Error **errp)
 {
     ERRP_GUARD();
     PmuHost *host = g_new0(PmuHost, 1);
 
     host->cpu = cpu;
+    host->scopes = scopes;
     host->first = pmu_guest_host_first(cpu);
     memset(host->fds, -1, sizeof(host->fds));
     for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
-        if (!open_account(host, scope)) {
+        if (has_scope(host, scope) && !open_account(host, scope)) {
             int error = errno;
 
             error_setg_errno(errp, error, "The host does not count what "

@@ -28,10 +28,13 @@
  * enum PmuHostScope - whose events an account holds
  * @PMU_HOST_GUEST: those of the guest alone
  * @PMU_HOST_ALL: those of the vCPU's thread: guest, kernel and QEMU
+ * @PMU_HOST_HOST: those of kernel and QEMU alone, where the host's PMU does not
+ *                 count while the guest runs
  */
 typedef enum PmuHostScope {
     PMU_HOST_GUEST,
     PMU_HOST_ALL,
+    PMU_HOST_HOST,
     PMU_HOST__SCOPES
 } PmuHostScope;
 
@@ -56,14 +59,16 @@ typedef struct PmuHostAccount {
 
 /**
  * struct PmuHostReport - what is known about a vCPU
- * @accounts: by PmuHostScope
+ * @scopes: as given to pmu_host_new()
  * @first: they go before the guest's counters, as pmu_guest_host_first() says
+ * @accounts: by PmuHostScope, those that there are
  * @lost: the guest's counters that do not have the hardware, as of the last
  *        look; bit n for counter n of the guest's Pmu
  * @losses: how often a counter was found to have lost it
  * @last_loss_ms: when it last was, in ms since 1970; 0 if never
  */
 typedef struct PmuHostReport {
+    unsigned scopes;
     bool first;
     PmuHostAccount accounts[PMU_HOST__SCOPES];
     uint64_t lost;
@@ -86,6 +91,7 @@ typedef bool PmuHostSyncFn(CPUState *cpu);
 /**
  * pmu_host_new - open the accounts of the calling thread
  * @cpu: its vCPU
+ * @scopes: which, bit n for the scope n
  * @errp: why the host does not let us, and what would help
  *
  * Takes two perf events, and as many file descriptors, for each scope, and
@@ -93,7 +99,12 @@ typedef bool PmuHostSyncFn(CPUState *cpu);
  *
  * Returns: NULL with @errp set if there are none; the vCPU can run without.
  */
-PmuHost *pmu_host_new(CPUState *cpu, Error **errp);
+PmuHost *pmu_host_new(CPUState *cpu, unsigned scopes, Error **errp);
+
+/**
+ * pmu_host_scope_name - what a scope is called
+ */
+const char *pmu_host_scope_name(PmuHostScope scope);
 
 /**
  * pmu_host_free - close the accounts

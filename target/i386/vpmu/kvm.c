@@ -539,9 +539,10 @@ static void watch_counters(X86CPU *cpu)
 
 static void open_accounts(X86CPU *cpu)
 {
+    const unsigned scopes = 1u << PMU_HOST_GUEST | 1u << PMU_HOST_ALL;
     Error *err = NULL;
 
-    cpu->pmu_host = pmu_host_new(CPU(cpu), &err);
+    cpu->pmu_host = pmu_host_new(CPU(cpu), scopes, &err);
     if (cpu->pmu_host) {
         watch_counters(cpu);
     } else {

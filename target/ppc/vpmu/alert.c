@@ -32,12 +32,6 @@ static bool is_negative(PpcVPmu *v, unsigned pmc)
     return pmu_read(v->pmu, ppc_vpmu_counter(pmc)) >= PMC_NEGATIVE;
 }
 
-bool ppc_vpmu_is_condition(uint64_t mmcr0, unsigned pmc)
-{
-    return mmcr0 & (pmc == 1 ? MMCR0_PMC1CE : MMCR0_PMCJCE)
-           && !ppc_vpmu_is_outside(mmcr0, pmc);
-}
-
 /* The first counter whose enabled condition holds; 0 if there is none. */
 static unsigned negative_pmc(PpcVPmu *v)
 {

@@ -59,6 +59,37 @@ bool ppc_vpmu_take_filter(const PmuFilter **filter, Error **errp);
 bool ppc_vpmu_filter_allows(const PmuFilter *filter, uint32_t code);
 
 /**
+ * ppc_vpmu_model - the processor that a CPU is
+ * @cpu: the CPU
+ *
+ * Returns: NULL for those whose PMU is not known.
+ */
+const PpcVPmuModel *ppc_vpmu_model(const PowerPCCPU *cpu);
+
+/**
+ * ppc_vpmu_shape - of each of its counters
+ */
+extern const PmuCounterShape ppc_vpmu_shape;
+
+/**
+ * ppc_vpmu_code_of - the code of the event that a PMC is to count
+ * @v: the PMU
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
+ */
+uint32_t ppc_vpmu_code_of(const PpcVPmu *v, unsigned pmc);
+
+/**
+ * ppc_vpmu_count_modes - the modes in which a PMC counts
+ * @v: the PMU
+ * @pmc: 1 to PPC_VPMU_NR_PMCS
+ * @event: ppc_vpmu_event()
+ *
+ * As the registers, run latches and the user's filter say.
+ */
+PmuModes ppc_vpmu_count_modes(const PpcVPmu *v, unsigned pmc,
+                              const PpcVPmuEvent *event);
+
+/**
  * PPC_VPMU_BHRB_UNUSED - after so many alerts nobody is interested in branches
  */
 #define PPC_VPMU_BHRB_UNUSED 64

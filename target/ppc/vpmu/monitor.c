@@ -10,6 +10,7 @@
 #include "system/tcg.h"
 #include "guest.h"
 #include "internal.h"
+#include "kvm.h"
 #include "monitor.h"
 
 const char *ppc_vpmu_counter_name(const CPUState *cs, unsigned counter)
@@ -21,7 +22,15 @@ const char *ppc_vpmu_counter_name(const CPUState *cs, unsigned counter)
     return names[counter];
 }
 
-#ifdef CONFIG_TCG
+static void describe_host(PowerPCCPU *cpu, PmuCpuInfo *info)
+{
+    PmuHostReport report;
+
+    if (kvm_enabled() && cpu->pmu_host) {
+        pmu_host_report(cpu->pmu_host, &report);
+        info->host = pmu_describe_host(CPU(cpu), &report);
+    }
+}
 
 /*
  * What freezes a counter
@@ -115,6 +124,17 @@ static void name_latches(const PpcVPmu *v, const PpcVPmuFreeze *f,
                    "run-latch");
 }
 
+/*
+ * Under KVM the processor counts, which knows more events than QEMU does; PMC5
+ * and PMC6 always have theirs.
+ */
+static bool is_counted(const PpcVPmu *v, unsigned pmc,
+                       const PpcVPmuEvent *event)
+{
+    return event->event != PMU_EVENT_NONE
+           || (!v->unit && extract32(ppc_vpmu_code_of(v, pmc), 0, 8));
+}
+
 static void describe_stops(const PpcVPmu *v, unsigned pmc,
                            const PpcVPmuEvent *event, PmuCounterInfo *info)
 {
@@ -125,7 +145,7 @@ static void describe_stops(const PpcVPmu *v, unsigned pmc,
         name_mmcr2_bits(&f, pmc, info);
     }
     name_latches(v, &f, pmc, event, info);
-    pmu_stopped_by(info, event->event == PMU_EVENT_NONE, "event");
+    pmu_stopped_by(info, !is_counted(v, pmc, event), "event");
     pmu_stopped_by(info, !ppc_vpmu_filter_allows(v->filter, info->code),
                    "filter");
 }
@@ -149,9 +169,10 @@ static PmuCounterInfo *describe_counter(const PpcVPmu *v, unsigned pmc)
                                                 &ppc_pmu_guest_ops);
 
     info->q_register = g_strdup(ppc_vpmu_counter_name(CPU(v->cpu), counter));
-    info->code = ppc_vpmu_event_code(pmc, v->cpu->env.spr[SPR_POWER_MMCR1]);
+    info->code = ppc_vpmu_code_of(v, pmc);
     info->has_code = extract32(info->code, 0, 8);
     info->running = pmu_is_running(v->pmu, counter);
+    info->has_overflows = v->unit;
     info->interrupts = mmcr0 & MMCR0_PMAE
                        && ppc_vpmu_is_condition(mmcr0, pmc);
     describe_stops(v, pmc, &event, info);
@@ -186,7 +207,8 @@ static PmuInterruptList *pending(const PpcVPmu *v)
     return list;
 }
 
-static PmuInfo *describe_pmu(const PpcVPmu *v)
+/* What the counters are, whoever counts. */
+static PmuInfo *describe_counting(const PpcVPmu *v)
 {
     PmuInfo *info = g_new0(PmuInfo, 1);
 
@@ -195,6 +217,13 @@ static PmuInfo *describe_pmu(const PpcVPmu *v)
     info->model = g_strdup(v->model->name);
     info->width = pmu_width(v->pmu, 0);
     info->counters = describe_counters(v);
+    return info;
+}
+
+static PmuInfo *describe_pmu(const PpcVPmu *v)
+{
+    PmuInfo *info = describe_counting(v);
+
     info->has_pending = true;
     info->pending = pending(v);
     info->has_interrupts = true;
@@ -205,17 +234,76 @@ static PmuInfo *describe_pmu(const PpcVPmu *v)
     return info;
 }
 
+/*
+ * KVM's: a copy of its registers, with counters that stand still
+ */
+
+static void nothing_overflows(void *opaque, uint64_t counters)
+{
+}
+
+static void copy_counter(PpcVPmu *v, unsigned pmc)
+{
+    const CPUPPCState *env = &v->cpu->env;
+    const unsigned counter = ppc_vpmu_counter(pmc);
+    const PpcVPmuEvent event = ppc_vpmu_event(
+        v->model, pmc, env->spr[SPR_POWER_MMCR1], env->spr[SPR_POWER_MMCRA]);
+    const PmuSelect select = {
+        .event = event.event,
+        .modes = ppc_vpmu_count_modes(v, pmc, &event),
+    };
+
+    pmu_set_shape(v->pmu, counter, ppc_vpmu_shape);
+    pmu_write(v->pmu, counter, env->spr[SPR_POWER_PMC1 + counter]);
+    pmu_select(v->pmu, counter, &select);
+    pmu_run(v->pmu, counter, select.modes && is_counted(v, pmc, &event));
+}
+
+static void copy_registers(PpcVPmu *v)
+{
+    pmu_begin(v->pmu);
+    for (unsigned pmc = 1; pmc <= PPC_VPMU_NR_PMCS; pmc++) {
+        copy_counter(v, pmc);
+    }
+    pmu_commit(v->pmu);
+}
+
+static PmuInfo *describe_kvm(PowerPCCPU *cpu)
+{
+    PmuManual engine = {};
+    PmuShare *share = pmu_share_new(PPC_VPMU_NR_MODES, &pmu_manual_ops,
+                                    &engine);
+    strList *hidden = ppc_vpmu_kvm_read(cpu);
+    PpcVPmu v = {
+        .cpu = cpu,
+        .model = ppc_vpmu_model(cpu),
+        .pmu = pmu_share_join(share, PPC_VPMU_NR_PMCS, nothing_overflows,
+                              NULL),
+    };
+    PmuInfo *info;
+
+    copy_registers(&v);
+    info = describe_counting(&v);
+    info->has_hidden = true;
+    info->hidden = hidden;
+    pmu_share_leave(share, v.pmu);
+    pmu_share_free(share);
+    return info;
+}
+
 bool ppc_vpmu_describe(CPUState *cs, PmuCpuInfo *info, Error **errp)
 {
-    const PowerPCCPU *cpu = POWERPC_CPU(cs);
+    PowerPCCPU *cpu = POWERPC_CPU(cs);
 
     info->observers = pmu_describe_observers(cs);
     if (cpu->vpmu) {
         info->engine = tcg_enabled() ? PMU_ENGINE_KIND_TCG
                                      : PMU_ENGINE_KIND_QTEST;
         info->pmu = describe_pmu(cpu->vpmu);
-    } else if (kvm_enabled() && cpu->has_pmu) {
+    } else if (kvm_enabled()) {
         info->engine = PMU_ENGINE_KIND_KVM;
+        info->pmu = ppc_vpmu_model(cpu) ? describe_kvm(cpu) : NULL;
+        describe_host(cpu, info);
     }
     return true;
 }
@@ -227,20 +315,3 @@ PmuEvent ppc_vpmu_raw_event(const CPUState *cs, uint64_t raw)
     return v && raw <= UINT32_MAX ? ppc_vpmu_code_event(v->model, raw)
                                   : PMU_EVENT_NONE;
 }
-
-#else /* no PMU but KVM's in this executable */
-
-PmuEvent ppc_vpmu_raw_event(const CPUState *cs, uint64_t raw)
-{
-    return PMU_EVENT_NONE;
-}
-
-bool ppc_vpmu_describe(CPUState *cs, PmuCpuInfo *info, Error **errp)
-{
-    if (kvm_enabled() && POWERPC_CPU(cs)->has_pmu) {
-        info->engine = PMU_ENGINE_KIND_KVM;
-    }
-    return true;
-}
-
-#endif

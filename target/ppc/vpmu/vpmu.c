@@ -10,8 +10,10 @@
 #include "qemu/timer.h"
 #include "qapi/error.h"
 #include "exec/exec-all.h"
+#include "system/kvm.h"
 #include "access.h"
 #include "helper_regs.h"
+#include "kvm.h"
 #include "target/ppc/internal.h"
 #include "internal.h"
 #include "trace.h"
@@ -26,31 +28,10 @@ static unsigned counter_of(unsigned reg)
     return ppc_vpmu_counter(reg - SPR_POWER_PMC1 + 1);
 }
 
-/* Processors, the latest first, and what tells them from those before. */
-static const struct {
-    uint64_t flag;
-    const PpcVPmuModel *model;
-} models[] = {
-    { PPC2_ISA310,    &ppc_vpmu_power10 },
-    { PPC2_ISA300,    &ppc_vpmu_power9 },
-    { PPC2_ISA207S,   &ppc_vpmu_power8 },
-    { PPC2_PM_ISA206, &ppc_vpmu_power7 },
-};
-
 /* The processor whose PMU a CPU would have; NULL if there is none for it. */
 static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
 {
-    unsigned i;
-
-    if (!cpu->has_pmu || !pmu_cpu_is_emulated()) {
-        return NULL;
-    }
-    for (i = 0; i < ARRAY_SIZE(models); i++) {
-        if (cpu->env.insns_flags2 & models[i].flag) {
-            return models[i].model;
-        }
-    }
-    return NULL;
+    return cpu->has_pmu && pmu_cpu_is_emulated() ? ppc_vpmu_model(cpu) : NULL;
 }
 
 /*
@@ -66,49 +47,13 @@ static void report_uncounted(const PpcVPmu *v, uint32_t code)
     }
 }
 
-/*
- * CTRL shows the latches of all threads where they share a partition;
- * otherwise a thread sees itself alone.
- */
-bool ppc_vpmu_latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch)
-{
-    bool shared = v->cpu->env.flags & POWERPC_FLAG_SMT_1LPAR;
-    uint64_t ctrl = v->cpu->env.spr[SPR_CTRL];
-
-    if (latch == PPC_VPMU_LATCH_ANY && shared) {
-        return CTRL_TS(ctrl);
-    } else if (latch == PPC_VPMU_LATCH_ALL && shared) {
-        return CTRL_TS(ctrl) == MAKE_64BIT_MASK(0, CPU(v->cpu)->nr_threads);
-    }
-    return latch == PPC_VPMU_LATCH_NONE || ctrl & CTRL_RUN;
-}
-
-PpcVPmuFreeze ppc_vpmu_freeze_state(const PpcVPmu *v)
-{
-    const CPUPPCState *env = &v->cpu->env;
-
-    return (PpcVPmuFreeze) {
-        .mmcr0 = env->spr[SPR_POWER_MMCR0],
-        .mmcr2 = env->spr[SPR_POWER_MMCR2],
-        .pmm = FIELD_EX64(env->msr, MSR, PMM),
-        .run = env->spr[SPR_CTRL] & CTRL_RUN,
-    };
-}
-
 static PmuSelect select_for(const PpcVPmu *v, unsigned pmc,
                             const PpcVPmuEvent *event)
 {
-    const CPUPPCState *env = &v->cpu->env;
-    const PpcVPmuFreeze freeze = ppc_vpmu_freeze_state(v);
-    const uint32_t code = ppc_vpmu_event_code(pmc, env->spr[SPR_POWER_MMCR1]);
-    PmuModes modes = ppc_vpmu_freeze_modes(&freeze, pmc, event->runs_always);
+    const PmuModes modes = ppc_vpmu_count_modes(v, pmc, event);
 
     if (modes && event->event == PMU_EVENT_NONE) {
-        report_uncounted(v, code);
-    }
-    if (!ppc_vpmu_latch_is_set(v, event->latch)
-        || !ppc_vpmu_filter_allows(v->filter, code)) {
-        modes = 0;
+        report_uncounted(v, ppc_vpmu_code_of(v, pmc));
     }
     return (PmuSelect) { .event = event->event, .modes = modes };
 }
@@ -388,13 +333,30 @@ void ppc_vpmu_mtspr(CPUPPCState *env, unsigned sprn, uint64_t val,
  * Life
  */
 
+static bool check_accelerator(const PowerPCCPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (kvm_enabled()) {
+        return ppc_vpmu_kvm_configure(cpu, errp);
+    }
+    if (cpu->pmu_host_perf) {
+        error_setg(errp, "pmu-host-perf is only for KVM");
+        error_append_hint(errp, "Under TCG, the guest's own counters are "
+                          "exact.\n");
+        return false;
+    }
+    return true;
+}
+
 bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
 {
     ERRP_GUARD();
     const char *given = pmu_cycles_given(&cpu->pmu_cycles);
     const PmuFilter *filter;
 
-    if (!ppc_vpmu_take_filter(&filter, errp)) {
+    if (!check_accelerator(cpu, errp)
+        || !ppc_vpmu_take_filter(&filter, errp)) {
         return false;
     }
     if (model_for(cpu)) {
@@ -416,7 +378,7 @@ static void create_counters(PpcVPmu *v)
 {
     const PmuCpuConfig config = {
         .nr_counters = PPC_VPMU_NR_PMCS,
-        .shape = { .width = 32, .overflow_at = PMC_NEGATIVE },
+        .shape = ppc_vpmu_shape,
         .cycles = &v->cpu->pmu_cycles,
         .overflow = ppc_vpmu_overflow,
         .opaque = v,

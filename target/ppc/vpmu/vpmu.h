@@ -31,6 +31,7 @@
 
 #include "qemu/cutils.h"
 #include "cpu.h"
+#include "kvm.h"
 #include "modes.h"
 
 #if defined(TARGET_PPC64) && defined(CONFIG_TCG) && !defined(CONFIG_USER_ONLY)
@@ -200,7 +201,11 @@ extern const VMStateDescription vmstate_ppc_vpmu;
 
 static inline bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
 {
+#if defined(TARGET_PPC64) && defined(CONFIG_KVM) && !defined(CONFIG_USER_ONLY)
+    return ppc_vpmu_kvm_configure(cpu, errp);
+#else
     return true;
+#endif
 }
 
 static inline void ppc_vpmu_create(PowerPCCPU *cpu)

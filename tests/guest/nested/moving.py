@@ -14,6 +14,17 @@ EVENTS = {
 }[harness.ARCH]
 # Something that snapshots can be saved to.
 DISK = '-drive if=none,driver=null-co,size=1G,snapshot=on'
+# What the monitor shows on Power, behind these words; and how QEMU says that
+# KVM has no accounts of the guest, and that it always has a PMU.
+SHOWN = {
+    'counter': 'PMC2 \\(.*\\)',
+    'modes': 'counts in:\\(.*\\)',
+    'account': 'host \\( .*\\)',
+}
+NO_GUEST_ACCOUNT = 'cannot count what a guest executes'
+NO_PMU_OFF = 'pmu=off is not possible'
+# Power's counters
+OVERFLOWS_AT = 1 << 31
 # What x86's kernel says of counters that somebody has left running.
 LEFT_RUNNING = 'corrupted hw-PMU'
 
@@ -62,7 +73,7 @@ class Moving:
         yield from self.job()
         yield 'END'
         yield f'{self.l2} >> /tmp/l2.out & l2=$!'
-        yield "until_l2 '^@ l2 begun1'"
+        yield "until_l2 '^@ l2 begun1'; ask_l2 'info pmu' 'counts in:'"
         yield 'stop_in_count; phase saved $n; tell_l2 "savevm it" cont'
         yield 'until_l2 "^@ l2 counted$n "'
         yield 'saved=$n; stop_in_count; n=$saved'
@@ -76,6 +87,21 @@ class Moving:
         yield "until_l2 '^@ l2 counted1 '; kill -0 $l2 && phase end $n"
         yield 'tell_l2 quit; wait; cat /tmp/l2.phases /tmp/l2.out'
         yield 'grep -h Error /tmp/monitor.log*'
+        if harness.ARCH == 'ppc64':
+            yield from self.shown()
+
+    def shown(self):
+        """What the monitor has said in the midst of a count."""
+        # From the first counter on that counts, which is two lines above.
+        yield ("sed 's/\\r//' /tmp/monitor.log.old | awk '"
+               '/counts in:/ && !found { print before; print last; found = 1 }'
+               " found { print } { before = last; last = $0 }' > /tmp/said")
+        for what, pattern in SHOWN.items():
+            yield (f"echo @ l2 shown/{what} "
+                   f"$(sed -n 's/^ *{pattern}/\\1/p' /tmp/said | head -n 1)")
+        yield f'echo @ l2 warned $(grep -c "{NO_GUEST_ACCOUNT}" /tmp/console)'
+        yield 'l2 /tmp/job -cpu host,pmu=off > /tmp/refused 2>&1'
+        yield f'echo @ l2 refused $(grep -c "{NO_PMU_OFF}" /tmp/refused)'
 
     def results(self):
         """Names of tests, and what is wrong or None."""
@@ -110,3 +136,27 @@ class Moving:
         if harness.ARCH == 'x86_64':
             yield 'l2/reset_stops_counters', differs(
                 phases['reset'].get('running'), ['0'])
+        else:
+            yield from self.results_of_power(phases['end'])
+
+    def results_of_power(self, last):
+        """The processor counts, and the kernel knows little of it."""
+        yield 'l1/monitor_shows_registers', self.wrong_counter(last)
+        yield 'l1/monitor_shows_account', self.wrong_account(last)
+        yield 'l1/says_what_it_cannot_count', differs(last['warned'], ['1'])
+        yield 'l1/pmu_off_is_refused', differs(last['refused'], ['1'])
+
+    def wrong_counter(self, last):
+        """That of programs' taken branches, which has counted some."""
+        event, value, left, overflows = last['shown/counter']
+        return differs([event, overflows], ['taken-branches', '-']) \
+            or differs(int(value) + int(left), OVERFLOWS_AT) \
+            or differs('problem' in last['shown/modes'], True) \
+            or differs('privileged' in last['shown/modes'], False)
+
+    def wrong_account(self, last):
+        """Of the host alone; and for how long the guest has run."""
+        instructions, cycles, enabled, counted = map(int,
+                                                     last['shown/account'])
+        return None if instructions and cycles and enabled == counted \
+            else f'it shows {last}'

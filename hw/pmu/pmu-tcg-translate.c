@@ -168,6 +168,102 @@ void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
     }
 }
 
+static PmuTally tally_of(PmuBranchKind kind)
+{
+    static const PmuTally tallies[] = {
+        [PMU_BRANCH_JUMP] = PMU_TALLY_JUMPS,
+        [PMU_BRANCH_INDIRECT_JUMP] = PMU_TALLY_INDIRECT_JUMPS,
+        [PMU_BRANCH_CALL] = PMU_TALLY_CALLS,
+        [PMU_BRANCH_INDIRECT_CALL] = PMU_TALLY_INDIRECT_CALLS,
+        [PMU_BRANCH_RETURN] = PMU_TALLY_RETURNS,
+    };
+
+    return kind & PMU_BRANCH_CONDITIONAL ? PMU_TALLY_COND_TAKEN : tallies[kind];
+}
+
+/* What pmu_recorder_push() does. */
+static void gen_push(PmuBranchKind kind, TCGv_i64 from, TCGv_i64 to)
+{
+    TCGv_i32 next = tcg_temp_ebb_new_i32(), last = tcg_temp_ebb_new_i32();
+    TCGv_ptr slot = tcg_temp_ebb_new_ptr();
+
+    tcg_gen_ld_i32(next, tcg_env, ENV_OFFSET(pmu.recorder.next));
+    tcg_gen_ext_i32_ptr(slot, next);
+    tcg_gen_add_ptr(slot, slot, tcg_env);
+    tcg_gen_st_i64(from, slot, ENV_OFFSET(pmu.recorder.from));
+    tcg_gen_st_i64(to, slot, ENV_OFFSET(pmu.recorder.to));
+    tcg_gen_st_i64(tcg_constant_i64(kind), slot,
+                   ENV_OFFSET(pmu.recorder.kind));
+    tcg_gen_ld_i32(last, tcg_env, ENV_OFFSET(pmu.recorder.last));
+    tcg_gen_addi_i32(next, next, sizeof(uint64_t));
+    tcg_gen_and_i32(next, next, last);
+    tcg_gen_st_i32(next, tcg_env, ENV_OFFSET(pmu.recorder.next));
+}
+
+/* What a return does that takes its call away. */
+static void gen_pop(void)
+{
+    TCGv_i32 next = tcg_temp_ebb_new_i32(), last = tcg_temp_ebb_new_i32();
+    TCGv_i64 zero = tcg_constant_i64(0);
+    TCGv_ptr slot = tcg_temp_ebb_new_ptr();
+
+    tcg_gen_ld_i32(next, tcg_env, ENV_OFFSET(pmu.recorder.next));
+    tcg_gen_ld_i32(last, tcg_env, ENV_OFFSET(pmu.recorder.last));
+    tcg_gen_subi_i32(next, next, sizeof(uint64_t));
+    tcg_gen_and_i32(next, next, last);
+    tcg_gen_st_i32(next, tcg_env, ENV_OFFSET(pmu.recorder.next));
+    tcg_gen_ext_i32_ptr(slot, next);
+    tcg_gen_add_ptr(slot, slot, tcg_env);
+    tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.from));
+    tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.to));
+    tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.kind));
+}
+
+static void gen_return(PmuBranchKind kind, TCGv_i64 from, TCGv_i64 to)
+{
+    TCGv_i32 call_stack = tcg_temp_ebb_new_i32();
+    TCGLabel *push = gen_new_label(), *end = gen_new_label();
+
+    tcg_gen_ld_i32(call_stack, tcg_env, ENV_OFFSET(pmu.recorder.call_stack));
+    tcg_gen_brcondi_i32(TCG_COND_EQ, call_stack, 0, push);
+    gen_pop();
+    tcg_gen_br(end);
+    gen_set_label(push);
+    gen_push(kind, from, to);
+    gen_set_label(end);
+}
+
+static void gen_record(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
+                       TCGv_i64 to)
+{
+    TCGv_i32 wanted = tcg_temp_ebb_new_i32();
+    TCGLabel *unwanted = gen_new_label();
+
+    tcg_gen_ld_i32(wanted, tcg_env, ENV_OFFSET(pmu.recorder.wanted)
+                                    + block_mode(db) * sizeof(PmuBranchKinds));
+    tcg_gen_brcondi_i32(TCG_COND_TSTEQ, wanted, 1u << kind, unwanted);
+    if (PMU_BRANCHES_OF(PMU_BRANCH_RETURN) >> kind & 1) {
+        gen_return(kind, from, to);
+    } else {
+        gen_push(kind, from, to);
+    }
+    gen_set_label(unwanted);
+}
+
+/*
+ * If it turns out that the branch is never taken, what is behind the label of a
+ * fold is not dropped, because a branch leads back to there: there must not be
+ * anything left that needs temporaries from ahead of it.
+ */
+void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
+                   TCGv_i64 to)
+{
+    if (tb_cflags(db->tb) & CF_PMU_RECORD) {
+        gen_record(db, kind, from, to);
+    }
+    pmu_gen_branch(db, tally_of(kind));
+}
+
 void pmu_gen_failed_store(DisasContextBase *db)
 {
     if (tb_cflags(db->tb) & CF_PMU_ADDRESSES) {

@@ -50,7 +50,8 @@
      | TALLY(ITLB_MISSES))
 
 #define CF_PMU_MASK \
-    (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES)
+    (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES \
+     | CF_PMU_RECORD)
 
 /**
  * struct PmuTcg - the engine of one vCPU
@@ -66,6 +67,7 @@
  * @clock_ns: and the virtual time of it; without meaning while halted
  * @halted: the vCPU sleeps
  * @note_addresses: somebody asks what data instructions access
+ * @record: somebody asks what branches are taken
  * @deadline: ends the budget of cycles, where they follow the clock
  * @linger: ends the use of blocks that count
  * @lingering: that will happen; the timer itself is the main loop's as well
@@ -81,6 +83,7 @@ struct PmuTcg {
     int64_t clock_ns;
     bool halted;
     bool note_addresses;
+    bool record;
     QEMUTimer *deadline;
     QEMUTimer *linger;
     bool lingering;
@@ -308,7 +311,8 @@ static uint32_t needed_flags(const PmuTcg *e)
 {
     bool note = e->wanted && e->note_addresses;
 
-    return flags_for(e->wanted) | (note ? CF_PMU_ADDRESSES : 0);
+    return flags_for(e->wanted) | (note ? CF_PMU_ADDRESSES : 0)
+           | (e->record ? CF_PMU_RECORD : 0);
 }
 
 static void set_flags(PmuTcg *e, uint32_t flags)
@@ -514,6 +518,26 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
 {
     assert(pmu_in_transaction(engine->cpu->pmu->pmu));
     engine->note_addresses = note;
+}
+
+void pmu_tcg_record(PmuTcg *engine, bool record)
+{
+    engine->record = record;
+    adapt_flags(engine);
+}
+
+void pmu_tcg_far_branch(CPUState *cpu, uint64_t from)
+{
+    vaddr to;
+    uint64_t cs_base;
+    uint32_t flags;
+
+    if (tcg_cflags_has(cpu, CF_PMU_RECORD)) {
+        cpu_get_tb_cpu_state(cpu_env(cpu), &to, &cs_base, &flags);
+        pmu_recorder_note(&cpu->neg.pmu.recorder,
+                          cpu->cc->tcg_ops->pmu_mode(flags),
+                          &(PmuBranch) { from, to, PMU_BRANCH_FAR });
+    }
 }
 
 bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)

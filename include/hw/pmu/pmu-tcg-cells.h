@@ -8,6 +8,7 @@
 #define HW_PMU_PMU_TCG_CELLS_H
 
 #include "hw/pmu/pmu-engine.h"
+#include "hw/pmu/pmu-recorder.h"
 
 /**
  * PMU_TCG_NO_INSN - where there is no instruction
@@ -56,6 +57,7 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
 
 /**
  * struct PmuTcgCells - the part of a vCPU that translated code counts in
+ * @recorder: the last branches, while somebody asks for them
  * @left: the cells of each tally that has some, by pmu_tcg_row().  Those of
  *        instructions, which each block uses, are not among them: they are
  *        CPUNegativeOffsetState.pmu_insns.
@@ -74,6 +76,7 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
  * the vCPU's thread, but for @clock_due.
  */
 typedef struct PmuTcgCells {
+    PmuRecorder recorder;
     PmuTcgRow left[PMU_TCG_ROWS];
     uint64_t site_pc;
     PmuTcgAccess access;

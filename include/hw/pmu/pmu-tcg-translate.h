@@ -12,6 +12,7 @@
 
 #include "exec/translator.h"
 #include "hw/pmu/pmu-engine.h"
+#include "hw/pmu/pmu-recorder.h"
 #include "tcg/tcg.h"
 
 #ifdef CONFIG_USER_ONLY
@@ -27,6 +28,11 @@ static inline void pmu_gen_folds(DisasContextBase *db)
 }
 
 static inline void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
+{
+}
+
+static inline void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind,
+                                 TCGv_i64 from, TCGv_i64 to)
 {
 }
 
@@ -74,6 +80,18 @@ void pmu_gen_folds(DisasContextBase *db);
  * instruction can fault.  Counts the instruction's accesses to memory, too.
  */
 void pmu_gen_branch(DisasContextBase *db, PmuTally kind);
+
+/**
+ * pmu_gen_taken - count a branch that is taken, and record it
+ * @db: the block, as for pmu_gen_branch()
+ * @kind: what it is
+ * @from: its address
+ * @to: where it goes
+ *
+ * The code to work out @from and @to is dropped if nothing is recorded.
+ */
+void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
+                   TCGv_i64 to);
 
 /**
  * pmu_translate_insn_start - an instruction of a block is translated next

@@ -137,6 +137,24 @@ bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event);
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
 
 /**
+ * pmu_tcg_record - record the branches that the vCPU's recorder wants
+ * @engine: the engine of a vCPU
+ * @record: whether it may want any; slows down branches
+ *
+ * For CPUNegativeOffsetState.pmu.recorder, from the next block on.  Between
+ * instructions, or in a helper of the last one of a block.
+ */
+void pmu_tcg_record(PmuTcg *engine, bool record);
+
+/**
+ * pmu_tcg_far_branch - record an interrupt, an exception, or the like
+ * @cpu: the vCPU, which goes on at the branch's target, in the state it has
+ *       there
+ * @from: where it comes from
+ */
+void pmu_tcg_far_branch(CPUState *cpu, uint64_t from);
+
+/**
  * pmu_tcg_data_address - what data an instruction accessed
  * @cpu: the vCPU, as in pmu_tcg_site()
  * @pc: the instruction's address

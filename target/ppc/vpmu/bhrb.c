@@ -1,8 +1,8 @@
 /*
  * Power virtual PMU: the branch history rolling buffer
  *
- * Translated code writes the entries, while branches are recorded and as far
- * as they pass the filter.
+ * A branch that the recorder remembers is one entry, its address, or two: where
+ * an indirect branch went, and behind that its address.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,24 +10,75 @@
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "freeze.h"
-#include "helper_regs.h"
 #include "internal.h"
 
-static uint64_t filter(const CPUPPCState *env)
+/* This entry is where the branch of the next one went. */
+#define TARGET 2
+
+#define PRIVILEGED \
+    (1u << PPC_VPMU_MODE_PRIVILEGED \
+     | 1u << (PPC_VPMU_MODE_PRIVILEGED | PPC_VPMU_MODE_HV))
+
+#define INDIRECT \
+    (PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_JUMP) \
+     | PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_CALL) \
+     | PMU_BRANCHES_OF(PMU_BRANCH_RETURN))
+
+static PmuRecorder *recorder(CPUPPCState *env)
 {
-    static const uint64_t types[] = {
-        [IFM_ALL]         = ~(uint64_t)BHRB_TYPE_NORECORD,
-        [IFM_CALLS]       = BHRB_TYPE_CALL,
-        [IFM_INDIRECT]    = BHRB_TYPE_INDIRECT,
-        [IFM_CONDITIONAL] = BHRB_TYPE_COND,
+    return &env_cpu(env)->neg.pmu.recorder;
+}
+
+/*
+ * What is recorded
+ */
+
+static PmuBranchKinds filter(const CPUPPCState *env)
+{
+    static const PmuBranchKinds kinds[] = {
+        [IFM_ALL]         = ~0u,
+        [IFM_CALLS]       = PMU_BRANCHES_OF(PMU_BRANCH_CALL)
+                            | PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_CALL),
+        [IFM_INDIRECT]    = PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_JUMP)
+                            | PMU_BRANCHES_OF(PMU_BRANCH_RETURN),
+        [IFM_CONDITIONAL] = PMU_BRANCHES_CONDITIONAL,
     };
 
-    return types[extract64(env->spr[SPR_POWER_MMCRA], MMCRA_IFM_SHIFT, 2)];
+    return kinds[extract64(env->spr[SPR_POWER_MMCRA], MMCRA_IFM_SHIFT, 2)];
+}
+
+/*
+ * Entries are written only while alerts are enabled: what led to an alert is
+ * still there when it is handled.  POWER8 and POWER9 then record whether or
+ * not somebody will read, which costs too much where translated code does it.
+ */
+static PmuModes recorded_modes(const PpcVPmu *v)
+{
+    const CPUPPCState *env = &v->cpu->env;
+    const PpcVPmuFreeze freeze = { .mmcr0 = env->spr[SPR_POWER_MMCR0] };
+
+    if (!(freeze.mmcr0 & MMCR0_PMAE)
+        || v->bhrb_unread == PPC_VPMU_BHRB_UNUSED) {
+        return 0;
+    }
+    if (v->model->records_kernel) {
+        return ppc_vpmu_bhrb_modes(&freeze);
+    }
+    return env->spr[SPR_POWER_MMCRA] & MMCRA_BHRBRD
+           ? 0 : ppc_vpmu_bhrb_modes(&freeze) & ~PRIVILEGED;
 }
 
 void ppc_vpmu_bhrb_update(PpcVPmu *v)
 {
-    v->cpu->env.bhrb_filter = filter(&v->cpu->env);
+    CPUPPCState *env = &v->cpu->env;
+    PmuModes modes = recorded_modes(v);
+
+    for (unsigned mode = 0; mode < PPC_VPMU_NR_MODES; mode++) {
+        recorder(env)->wanted[mode] = modes >> mode & 1 ? filter(env) : 0;
+    }
+    if (v->unit->tcg) {
+        pmu_tcg_record(v->unit->tcg, modes);
+    }
 }
 
 /*
@@ -48,31 +99,92 @@ void ppc_vpmu_bhrb_used(CPUPPCState *env)
     }
     if (v->bhrb_unread) {
         v->bhrb_unread = 0;
-        hreg_update_pmu_hflags(env);
+        ppc_vpmu_bhrb_update(v);
     }
 }
 
 /*
- * Entries are written only while alerts are enabled: what led to an alert is
- * still there when it is handled.  POWER8 and POWER9 then record whether or
- * not somebody will read, which costs too much where translated code does it.
+ * Entries
  */
-bool ppc_vpmu_bhrb_recording(CPUPPCState *env)
-{
-    const PpcVPmu *v = env_archcpu(env)->vpmu;
-    const PpcVPmuFreeze freeze = { .mmcr0 = env->spr[SPR_POWER_MMCR0] };
-    unsigned mode = (FIELD_EX64(env->msr, MSR, PR)
-                     ? 0 : PPC_VPMU_MODE_PRIVILEGED)
-                    | (FIELD_EX64(env->msr, MSR, HV) ? PPC_VPMU_MODE_HV : 0);
 
-    if (!v || !(freeze.mmcr0 & MMCR0_PMAE)
-        || v->bhrb_unread == PPC_VPMU_BHRB_UNUSED) {
-        return false;
+static bool is_indirect(PmuBranchKind kind)
+{
+    return INDIRECT >> kind & 1;
+}
+
+uint64_t ppc_vpmu_bhrb_entry(CPUPPCState *env, unsigned n)
+{
+    unsigned age;
+
+    for (age = 0;; age++) {
+        const PmuBranch branch = pmu_recorder_get(recorder(env), age);
+
+        if (is_indirect(branch.kind) && n-- == 0) {
+            return branch.to | TARGET;
+        }
+        if (n-- == 0) {
+            return branch.from;
+        }
     }
-    if (!v->model->records_kernel
-        && (mode & PPC_VPMU_MODE_PRIVILEGED
-            || env->spr[SPR_POWER_MMCRA] & MMCRA_BHRBRD)) {
-        return false;
+}
+
+void ppc_vpmu_bhrb_clear(CPUPPCState *env)
+{
+    pmu_recorder_clear(recorder(env));
+}
+
+/*
+ * Migration: all entries in a ring, of which bhrb_offset is behind the newest
+ */
+
+bool ppc_vpmu_bhrb_is_used(CPUPPCState *env)
+{
+    return env->bhrb_offset || pmu_recorder_get(recorder(env), 0).kind;
+}
+
+/* Where the stream has entry @n. */
+static uint64_t *streamed(CPUPPCState *env, unsigned n)
+{
+    unsigned next = env->bhrb_offset / sizeof(env->bhrb[0]);
+
+    return &env->bhrb[(next - 1 - n) % BHRB_MAX_NUM_ENTRIES];
+}
+
+void ppc_vpmu_bhrb_store(CPUPPCState *env)
+{
+    for (unsigned n = 0; n < BHRB_MAX_NUM_ENTRIES; n++) {
+        *streamed(env, n) = ppc_vpmu_bhrb_entry(env, n);
     }
-    return ppc_vpmu_bhrb_modes(&freeze) >> mode & 1;
+}
+
+/*
+ * Entries @n and @n - 1, of which the latter may say where @n went.  What a
+ * branch is beyond that no stream says, and no entry.  Behind an entry of 0
+ * there are no others, to whoever reads them.
+ */
+static PmuBranch loaded_branch(CPUPPCState *env, unsigned n, bool indirect)
+{
+    return (PmuBranch) {
+        .from = n < BHRB_MAX_NUM_ENTRIES ? *streamed(env, n) : 0,
+        .to = indirect ? *streamed(env, n - 1) & ~3 : 0,
+        .kind = indirect ? PMU_BRANCH_INDIRECT_JUMP : PMU_BRANCH_JUMP,
+    };
+}
+
+void ppc_vpmu_bhrb_load(CPUPPCState *env)
+{
+    PmuBranch branches[BHRB_MAX_NUM_ENTRIES];
+    unsigned n, count = 0;
+
+    env->bhrb_offset &= (sizeof(env->bhrb) - 1) & -sizeof(env->bhrb[0]);
+    for (n = 0; n < BHRB_MAX_NUM_ENTRIES && *streamed(env, n); n++) {
+        bool indirect = *streamed(env, n) & TARGET;
+
+        n += indirect;
+        branches[count++] = loaded_branch(env, n, indirect);
+    }
+    pmu_recorder_clear(recorder(env));
+    while (count) {
+        pmu_recorder_push(recorder(env), &branches[--count]);
+    }
 }

@@ -84,7 +84,6 @@ static void follow_registers(PpcVPmu *v)
     ppc_vpmu_sample_update(v);
     ppc_vpmu_timebase_update(v);
     ppc_vpmu_bhrb_update(v);
-    hreg_update_pmu_hflags(&v->cpu->env);
 }
 
 void ppc_vpmu_update(PpcVPmu *v)
@@ -158,6 +157,7 @@ void ppc_vpmu_reset(CPUPPCState *env)
 
     if (v) {
         v->bhrb_unread = PPC_VPMU_BHRB_UNUSED;
+        ppc_vpmu_bhrb_clear(env);
     }
     ppc_vpmu_load(env);
 }
@@ -405,6 +405,7 @@ void ppc_vpmu_create(PowerPCCPU *cpu)
     ppc_vpmu_take_filter(&v->filter, &error_abort);
     create_counters(v);
     ppc_vpmu_timebase_init(v);
+    pmu_recorder_init(&CPU(cpu)->neg.pmu.recorder, BHRB_MAX_NUM_ENTRIES);
     cpu->vpmu = v;
 }
 

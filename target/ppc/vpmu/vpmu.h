@@ -176,14 +176,6 @@ void ppc_vpmu_debug_write(CPUPPCState *env, unsigned sprn, uint64_t val);
 void ppc_vpmu_update_ebb(CPUPPCState *env);
 
 /**
- * ppc_vpmu_bhrb_recording - whether branches are recorded in the BHRB
- * @env: the CPU's state
- *
- * Returns: true if they are in the current state of MSR.
- */
-bool ppc_vpmu_bhrb_recording(CPUPPCState *env);
-
-/**
  * ppc_vpmu_bhrb_used - an instruction of the BHRB has been executed
  * @env: the CPU's state
  *
@@ -191,6 +183,39 @@ bool ppc_vpmu_bhrb_recording(CPUPPCState *env);
  * come can have changed.
  */
 void ppc_vpmu_bhrb_used(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_bhrb_clear - forget all branches
+ * @env: the CPU's state
+ */
+void ppc_vpmu_bhrb_clear(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_bhrb_entry - an entry of the BHRB
+ * @env: the CPU's state
+ * @n: below BHRB_MAX_NUM_ENTRIES; 0 is the newest
+ *
+ * Returns: the entry; 0 if there is none.
+ */
+uint64_t ppc_vpmu_bhrb_entry(CPUPPCState *env, unsigned n);
+
+/**
+ * ppc_vpmu_bhrb_is_used - has the BHRB been used since the CPU was reset?
+ * @env: the CPU's state
+ */
+bool ppc_vpmu_bhrb_is_used(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_bhrb_store - put the entries where they are migrated (env->bhrb)
+ * @env: the CPU's state
+ */
+void ppc_vpmu_bhrb_store(CPUPPCState *env);
+
+/**
+ * ppc_vpmu_bhrb_load - take the entries that have been migrated
+ * @env: the CPU's state, with whatever a stream may have
+ */
+void ppc_vpmu_bhrb_load(CPUPPCState *env);
 
 /**
  * vmstate_ppc_vpmu - a subsection of the CPU's state, for CPUs that have one
@@ -232,9 +257,17 @@ static inline void ppc_vpmu_store(CPUPPCState *env)
 {
 }
 
-static inline bool ppc_vpmu_bhrb_recording(CPUPPCState *env)
+static inline bool ppc_vpmu_bhrb_is_used(CPUPPCState *env)
 {
     return false;
+}
+
+static inline void ppc_vpmu_bhrb_store(CPUPPCState *env)
+{
+}
+
+static inline void ppc_vpmu_bhrb_load(CPUPPCState *env)
+{
 }
 
 static inline void ppc_vpmu_load(CPUPPCState *env)
@@ -262,14 +295,5 @@ static inline void ppc_vpmu_debug_write(CPUPPCState *env, unsigned sprn,
 }
 
 #endif
-
-/**
- * ppc_vpmu_bhrb_is_used - has the BHRB been used since the CPU was reset?
- * @env: the CPU's state
- */
-static inline bool ppc_vpmu_bhrb_is_used(const CPUPPCState *env)
-{
-    return env->bhrb_offset || !buffer_is_zero(env->bhrb, sizeof(env->bhrb));
-}
 
 #endif /* PPC_VPMU_H */

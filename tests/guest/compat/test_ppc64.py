@@ -177,7 +177,7 @@ def offset_in(data):
 
 @test(each=[('POWER8', BRANCHES_SIZE), ('POWER9', 1 << 40), ('POWER10', 12)])
 def offset_of_branches_is_cut(cpu, offset):
-    """Translated code stores there: beyond the buffer, into QEMU's memory."""
+    """It is an index: a stream may say anything."""
     bare = bare_with(BRANCHES)
     machine = machine_of('pseries', cpu)
     state = pathlib.Path(bare.state.name)

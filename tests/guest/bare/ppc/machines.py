@@ -17,7 +17,7 @@ PROGRAM = debugger.Program(KERNEL, nm='powerpc64le-linux-gnu-nm', counter=64,
                            order='big')
 
 # Cases that print something to compare, beside what they assert.
-COMPARED = ['random/overflows']
+COMPARED = ['random/overflows', 'random/branches']
 
 
 class PowerNV(Machine):

@@ -11,7 +11,8 @@
 #define TARGET 2
 
 /* Read all entries into what r3 points to, the newest first. */
-CODE("bhrb_read:\n"
+CODE(".globl bhrb_read, bhrb_clear\n"
+     "bhrb_read:\n"
      "    .set bhrb_n, 0\n"
      "    .rept 32\n"
      "    mfbhrbe r4, bhrb_n\n"

@@ -783,3 +783,98 @@ TEST(random, overflows)
     }
     print("= %lu alerts\n", alerts);
 }
+
+/* ---- Branches ------------------------------------------------------- */
+
+#define ENTRIES 32
+
+/* This entry is where the branch of the next one went. */
+#define TARGET  2
+
+/* Filters of MMCRA[IFM] */
+enum { ALL, CALLS, INDIRECT, CONDITIONAL, NR_FILTERS };
+
+extern code_fn bhrb_read, bhrb_clear;
+
+static bool passes(uint32_t word, unsigned filter)
+{
+    bool link = word & 1;
+
+    switch (filter) {
+    case CALLS:
+        return link;
+    case INDIRECT:
+        return word >> 26 == 19 && !link;
+    case CONDITIONAL:
+        return word >> 26 != 18 && (word >> 21 & 0x14) != 0x14;
+    default:
+        return true;
+    }
+}
+
+static bool is_recorded(const struct step *s, unsigned filter)
+{
+    const uint64_t freezes = MMCR0_FCS | MMCR0_FCP | MMCR0_FCPC | MMCR0_FCH;
+
+    return s->flags & IS_TAKEN
+           && !frozen_by_mmcr0(s->mmcr0 & freezes, 1, s->state)
+           && (s->state.problem || !is_power10())
+           && passes(*(const uint32_t *)s->address, filter);
+}
+
+/* From the newest to the oldest.  Returns: how many there are. */
+static unsigned recorded(const struct walk *w, unsigned filter,
+                         uint64_t *entries)
+{
+    unsigned count = 0;
+
+    for (unsigned i = w->steps; i-- && count < ENTRIES;) {
+        const struct step *s = &trace[i];
+
+        if (!is_recorded(s, filter)) {
+            continue;
+        }
+        if (*(const uint32_t *)s->address >> 26 == 19) {
+            entries[count++] = s->next | TARGET;
+        }
+        if (count < ENTRIES) {
+            entries[count++] = s->address;
+        }
+    }
+    return count;
+}
+
+/* The hypervisor's own are left out: it goes on when a program has ended. */
+#define RECORDING (MMCR0_PMAE | MMCR0_FCH)
+
+#define RECORDED_TRIALS 200
+
+TEST(random, branches)
+{
+    uint64_t entries[ENTRIES], want[ENTRIES], total = 0;
+
+    prepare();
+    for (unsigned trial = 0; trial < RECORDED_TRIALS; trial++) {
+        unsigned filter = random() % NR_FILTERS, count;
+        uint64_t mmcr0 = random_mmcr0(RECORDING);
+        struct counters c;
+        struct walk w;
+
+        generate(states[trial % ARRAY_SIZE(states)], RECORDING);
+        walk(&w, mmcr0);
+        choose_counters(&c);
+        clear_pmcs();
+        count = recorded(&w, filter, want);
+        mtspr(SPR_MMCRA, MMCRA_IFM(filter));
+        bhrb_clear(0);
+        run_program(mmcr0);
+        mtspr(SPR_MMCR0, MMCR0_FC);
+        bhrb_read((uint64_t)entries);
+        for (unsigned i = 0; i < ENTRIES; i++) {
+            expect(entries[i], i < count ? want[i] : 0,
+                   "trial %u: entry %u of %u", trial, i, count);
+        }
+        total += count;
+    }
+    print("= %lu entries\n", total);
+}

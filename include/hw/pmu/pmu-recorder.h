@@ -1,0 +1,137 @@
+/*
+ * Performance monitoring unit: the last branches that were taken
+ *
+ * A ring of branches.  Translated code writes those that it executes by itself
+ * (hw/pmu/pmu-tcg-translate.c), as pmu_recorder_note() does it in C.  What
+ * registers show of it, and when branches are wanted, is the faces' business.
+ *
+ * Threads: the vCPU's own thread, or any while the vCPU is stopped.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_RECORDER_H
+#define HW_PMU_PMU_RECORDER_H
+
+#include "hw/pmu/pmu-engine.h"
+
+/**
+ * PMU_RECORDER_MAX - the most branches that can be remembered
+ */
+#define PMU_RECORDER_MAX 32
+
+/**
+ * enum PmuBranchKind - what a branch is
+ *
+ * Calls leave the address behind them somewhere, returns take it from there.
+ * The others are jumps.
+ *
+ * @PMU_BRANCH_NONE: no branch
+ * @PMU_BRANCH_FAR: what may change more than the address: an interrupt, an
+ *                  exception, a return from one
+ * @PMU_BRANCH_CONDITIONAL: is added to the kind of a branch that tests
+ *                          something, and has been taken
+ */
+typedef enum PmuBranchKind {
+    PMU_BRANCH_NONE,
+    PMU_BRANCH_JUMP,
+    PMU_BRANCH_INDIRECT_JUMP,
+    PMU_BRANCH_CALL,
+    PMU_BRANCH_INDIRECT_CALL,
+    PMU_BRANCH_RETURN,
+    PMU_BRANCH_FAR,
+    PMU_BRANCH_CONDITIONAL = 8,
+    PMU_BRANCH__MAX = 16,
+} PmuBranchKind;
+
+/**
+ * typedef PmuBranchKinds - a set of kinds: bit n is kind n
+ */
+typedef uint32_t PmuBranchKinds;
+
+/**
+ * PMU_BRANCHES_CONDITIONAL - those that test something
+ */
+#define PMU_BRANCHES_CONDITIONAL 0xff00u
+
+/**
+ * PMU_BRANCHES_OF - branches of a kind, whether or not they test something
+ * @kind: without PMU_BRANCH_CONDITIONAL
+ */
+#define PMU_BRANCHES_OF(kind) \
+    ((1u << (kind)) | (1u << ((kind) | PMU_BRANCH_CONDITIONAL)))
+
+/**
+ * struct PmuBranch - a branch that was taken
+ * @from: its address
+ * @to: where it went
+ * @kind: what it is
+ */
+typedef struct PmuBranch {
+    uint64_t from;
+    uint64_t to;
+    PmuBranchKind kind;
+} PmuBranch;
+
+/**
+ * struct PmuRecorder - the branches of a vCPU
+ * @from: of each slot of the ring, PmuBranch.from
+ * @to: PmuBranch.to
+ * @kind: PmuBranch.kind; a PmuBranchKind, as translated code stores it
+ * @next: the slot that the next branch goes to, in bytes from the first
+ * @last: the last slot, likewise: what an index is cut to
+ * @wanted: which kinds are recorded, for each mode that a branch ends in; none
+ *          while the recording is frozen
+ * @call_stack: a return that is wanted is not recorded, but takes the newest
+ *              branch away, its call
+ *
+ * There is none before pmu_recorder_init(), and nothing is recorded.
+ */
+typedef struct PmuRecorder {
+    uint64_t from[PMU_RECORDER_MAX];
+    uint64_t to[PMU_RECORDER_MAX];
+    uint64_t kind[PMU_RECORDER_MAX];
+    uint32_t next;
+    uint32_t last;
+    PmuBranchKinds wanted[PMU_MAX_MODES];
+    uint32_t call_stack;
+} PmuRecorder;
+
+/**
+ * pmu_recorder_init - make a ring that is empty and records nothing
+ * @r: the recorder
+ * @depth: how many branches it keeps, a power of 2
+ */
+void pmu_recorder_init(PmuRecorder *r, unsigned depth);
+
+/**
+ * pmu_recorder_clear - forget all branches
+ * @r: the recorder
+ */
+void pmu_recorder_clear(PmuRecorder *r);
+
+/**
+ * pmu_recorder_push - remember a branch, wanted or not
+ * @r: the recorder
+ * @branch: the newest from now on; the oldest is forgotten
+ */
+void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch);
+
+/**
+ * pmu_recorder_note - a branch has been taken
+ * @r: the recorder
+ * @mode: in which it has ended
+ * @branch: the branch, which may not be wanted
+ */
+void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch);
+
+/**
+ * pmu_recorder_get - one of the last branches
+ * @r: the recorder
+ * @age: how many are newer
+ *
+ * Returns: the branch, all zero if so many have not been recorded or kept.
+ */
+PmuBranch pmu_recorder_get(const PmuRecorder *r, unsigned age);
+
+#endif /* HW_PMU_PMU_RECORDER_H */

@@ -1,0 +1,179 @@
+/*
+ * Unit test: the last branches, against a list that is kept step by step
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "hw/pmu/pmu-recorder.h"
+
+#define PROGRAMS 50
+#define BRANCHES 200
+
+/**
+ * struct Reference - what is to be remembered
+ * @list: branches, the newest first; all zero where there is none
+ * @depth: how many are kept
+ * @wanted: in each mode, whether a kind is
+ * @call_stack: returns take calls away
+ */
+typedef struct Reference {
+    PmuBranch list[PMU_RECORDER_MAX];
+    unsigned depth;
+    bool wanted[PMU_MAX_MODES][PMU_BRANCH__MAX];
+    bool call_stack;
+} Reference;
+
+static const PmuBranch none;
+
+static void put_first(Reference *ref, const PmuBranch *branch)
+{
+    memmove(&ref->list[1], &ref->list[0],
+            (ref->depth - 1) * sizeof(ref->list[0]));
+    ref->list[0] = *branch;
+}
+
+static void take_first(Reference *ref)
+{
+    memmove(&ref->list[0], &ref->list[1],
+            (ref->depth - 1) * sizeof(ref->list[0]));
+    ref->list[ref->depth - 1] = none;
+}
+
+static void step(Reference *ref, unsigned mode, const PmuBranch *branch)
+{
+    bool returns = branch->kind == PMU_BRANCH_RETURN
+                   || branch->kind == (PMU_BRANCH_RETURN
+                                       | PMU_BRANCH_CONDITIONAL);
+
+    if (!ref->wanted[mode][branch->kind]) {
+        return;
+    }
+    if (ref->call_stack && returns) {
+        take_first(ref);
+    } else {
+        put_first(ref, branch);
+    }
+}
+
+static void assert_same(const PmuBranch *is, const PmuBranch *want)
+{
+    g_assert_cmphex(is->from, ==, want->from);
+    g_assert_cmphex(is->to, ==, want->to);
+    g_assert_cmpuint(is->kind, ==, want->kind);
+}
+
+/* And nothing behind the oldest. */
+static void assert_remembers(const PmuRecorder *r, const Reference *ref)
+{
+    unsigned age;
+
+    for (age = 0; age <= PMU_RECORDER_MAX; age++) {
+        const PmuBranch branch = pmu_recorder_get(r, age);
+
+        assert_same(&branch, age < ref->depth ? &ref->list[age] : &none);
+    }
+}
+
+static PmuBranch some_branch(GRand *rand)
+{
+    return (PmuBranch) {
+        .from = g_rand_int(rand),
+        .to = g_rand_int(rand),
+        .kind = g_rand_int_range(rand, 1, PMU_BRANCH__MAX),
+    };
+}
+
+/* All kinds, some kinds, or none: that is how recording is frozen. */
+static void choose_wanted(PmuRecorder *r, Reference *ref, GRand *rand)
+{
+    unsigned mode, kind;
+
+    for (mode = 0; mode < PMU_MAX_MODES; mode++) {
+        int quarters = g_rand_int_range(rand, 0, 5);
+
+        r->wanted[mode] = 0;
+        for (kind = 1; kind < PMU_BRANCH__MAX; kind++) {
+            bool wanted = g_rand_int_range(rand, 0, 4) < quarters;
+
+            ref->wanted[mode][kind] = wanted;
+            r->wanted[mode] |= (PmuBranchKinds)wanted << kind;
+        }
+    }
+    ref->call_stack = g_rand_boolean(rand);
+    r->call_stack = ref->call_stack;
+}
+
+static void run_program(PmuRecorder *r, Reference *ref, GRand *rand)
+{
+    unsigned i;
+
+    choose_wanted(r, ref, rand);
+    for (i = 0; i < BRANCHES; i++) {
+        unsigned mode = g_rand_int_range(rand, 0, PMU_MAX_MODES);
+        const PmuBranch branch = some_branch(rand);
+
+        step(ref, mode, &branch);
+        pmu_recorder_note(r, mode, &branch);
+        assert_remembers(r, ref);
+    }
+}
+
+/* What was recorded under some filters is still there under others. */
+static void test_random(gconstpointer data)
+{
+    Reference ref = { .depth = GPOINTER_TO_UINT(data) };
+    g_autoptr(GRand) rand = g_rand_new_with_seed(ref.depth);
+    PmuRecorder r;
+    unsigned i;
+
+    pmu_recorder_init(&r, ref.depth);
+    assert_remembers(&r, &ref);
+    for (i = 0; i < PROGRAMS; i++) {
+        run_program(&r, &ref, rand);
+        if (g_rand_int_range(rand, 0, 4) == 0) {
+            pmu_recorder_clear(&r);
+            memset(ref.list, 0, sizeof(ref.list));
+            assert_remembers(&r, &ref);
+        }
+    }
+}
+
+/* Whoever puts branches back asks for no filter. */
+static void test_push(void)
+{
+    const PmuBranch branch = { .from = 1, .to = 2, .kind = PMU_BRANCH_FAR };
+    Reference ref = { .depth = 4 };
+    PmuRecorder r;
+
+    pmu_recorder_init(&r, ref.depth);
+    pmu_recorder_push(&r, &branch);
+    put_first(&ref, &branch);
+    assert_remembers(&r, &ref);
+}
+
+/* A recorder that nobody has made has no branches, whatever is asked. */
+static void test_none(void)
+{
+    const PmuBranch branch = { .from = 1, .kind = PMU_BRANCH_CALL };
+    const Reference ref = {};
+    PmuRecorder r = {};
+
+    pmu_recorder_note(&r, 0, &branch);
+    assert_remembers(&r, &ref);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned depth;
+
+    g_test_init(&argc, &argv, NULL);
+    for (depth = 1; depth <= PMU_RECORDER_MAX; depth *= 2) {
+        g_autofree char *path = g_strdup_printf("/pmu/recorder/%u", depth);
+
+        g_test_add_data_func(path, GUINT_TO_POINTER(depth), test_random);
+    }
+    g_test_add_func("/pmu/recorder/push", test_push);
+    g_test_add_func("/pmu/recorder/none", test_none);
+    return g_test_run();
+}

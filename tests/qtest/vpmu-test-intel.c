@@ -831,6 +831,98 @@ static void test_leftovers_of_version_1(void)
     stop(&m);
 }
 
+/*
+ * Branch records
+ */
+
+#define LBR "Skylake-Client-v1,pmu=on,lbr=on"
+
+enum { MSR_LBR_SELECT = 0x1c8, MSR_LBR_TOS, MSR_LBR_FROM = 0x680,
+       MSR_LBR_TO = 0x6c0, MSR_LBR_INFO = 0xdc0 };
+
+#define DEBUGCTL_LBR 1
+
+static const struct {
+    uint32_t msr;
+    uint64_t val;
+} records[] = {
+    { MSR_DEBUGCTL, DEBUGCTL_LBR },
+    { MSR_LBR_SELECT, 0x2c4 },
+    { MSR_LBR_TOS, 5 },
+    { MSR_LBR_FROM, 0xffffffff81000010 },
+    { MSR_LBR_TO, 0xffffffff81000020 },
+    { MSR_LBR_INFO, BIT64(63) | 17 },
+    { MSR_LBR_FROM + 31, 0x401000 },
+    { MSR_LBR_TO + 31, 0x401004 },
+    { MSR_LBR_INFO + 31, BIT64(62) | 0xffff },
+};
+
+static void write_records(Machine *m)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(records); i++) {
+        wrmsr(m, records[i].msr, records[i].val);
+    }
+}
+
+static void assert_records(Machine *m, bool written)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(records); i++) {
+        assert_msr(m, records[i].msr, written ? records[i].val : 0);
+    }
+}
+
+static void test_lbr_reset(void)
+{
+    Machine m = x86_start(LBR);
+
+    assert_records(&m, false);
+    write_records(&m);
+    assert_records(&m, true);
+    qtest_system_reset(m.qts);
+    assert_records(&m, false);
+    stop(&m);
+}
+
+static void test_lbr_migration(void)
+{
+    g_autofree char *args = x86_args(LBR);
+    Machine m = x86_start(LBR);
+
+    write_records(&m);
+    migrate_machine(&m, args);
+    assert_records(&m, true);
+    stop(&m);
+}
+
+/* Bits of IA32_DEBUGCTL come first; without these, the records are missed. */
+static void test_lbr_refused(void)
+{
+    g_autofree char *args = x86_args(INTEL);
+    g_autofree char *message = NULL;
+    Machine m = x86_start(LBR);
+
+    write_records(&m);
+    wrmsr(&m, MSR_DEBUGCTL, 0);
+    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS);
+    message = refuse_prepared(&m, args, NULL);
+    g_assert_nonnull(strstr(message, "add lbr=on"));
+}
+
+/* Nobody finds some where there are none. */
+static void test_lbr_absent(void)
+{
+    Machine m = x86_start(INTEL);
+    uint64_t val;
+
+    for (unsigned i = 1; i < G_N_ELEMENTS(records); i++) {
+        g_assert_false(try_rdmsr(&m, records[i].msr, &val));
+        g_assert_false(try_wrmsr(&m, records[i].msr, records[i].val));
+    }
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_LBR);
+    assert_msr(&m, MSR_DEBUGCTL, 0);
+    stop(&m);
+}
+
 static void test_inuse(void)
 {
     Machine m = x86_start_version(4);
@@ -1252,10 +1344,19 @@ static void add_overflow(void)
     add("inuse", test_inuse);
 }
 
+static void add_lbr(void)
+{
+    add("lbr/reset", test_lbr_reset);
+    add("lbr/migration", test_lbr_migration);
+    add("lbr/refused", test_lbr_refused);
+    add("lbr/absent", test_lbr_absent);
+}
+
 static void add_cases(void)
 {
     add_x86_cases();
     add_registers();
+    add_lbr();
     add_counting();
     add_overflow();
     add("monitor/stopped-gp", test_stopped_gp);

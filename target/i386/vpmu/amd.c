@@ -389,6 +389,9 @@ static bool amd_configure(X86CPU *cpu, Error **errp)
     if (props->version) {
         return refuse_version(errp);
     }
+    if (props->lbr) {
+        return x86_vpmu_refuse_lbr(errp);
+    }
     if (props->host_counters && !has_global_registers(cpu)) {
         return refuse_host_counters(cpu, errp);
     }

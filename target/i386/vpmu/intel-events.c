@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "intel-events.h"
+#include "lbr.h"
 
 #define CODE X86_VPMU_CODE
 
@@ -238,32 +239,38 @@ static const IntelModel models[] = {
         NUMBERS(0x1a, 0x2c, 0x2e),
         EVENTS(nhm_events, core_accesses),
         .gp_counters = 4,
+        .lbr = &lbr_of_nehalem,
     }, {
         .vpmu.name = "Sandy Bridge",
         NUMBERS(0x2a),
         EVENTS(snb_branches, snb_accesses, snb_accesses_any, snb_misses,
                snb_walks),
         .gp_counters = 4,
+        .lbr = &lbr_of_nehalem,
     }, {
         .vpmu.name = "Ivy Bridge",
         NUMBERS(0x3a),
         EVENTS(snb_branches, snb_accesses, snb_accesses_any, ivb_walks),
         .gp_counters = 4,
+        .lbr = &lbr_of_nehalem,
     }, {
         .vpmu.name = "Haswell",
         NUMBERS(0x3c, 0x3d),
         EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks),
         .gp_counters = 4,
+        .lbr = &lbr_of_haswell,
     }, {
         .vpmu.name = "Skylake",
         NUMBERS(0x55, 0x5e, 0xa5),
         EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks, interrupts),
         .gp_counters = 4,
+        .lbr = &lbr_of_skylake,
     }, {
         .vpmu.name = "Ice Lake",
         NUMBERS(0x6a, 0x7d),
         EVENTS(icl_branches, snb_accesses, hsw_walks),
         .gp_counters = 8,
+        .lbr = &lbr_of_skylake,
     }, {
         .vpmu.name = "Golden Cove",
         NUMBERS(0x8f, 0xad, 0xcf),

@@ -14,9 +14,17 @@
 #include "qapi/error.h"
 #include "intel-events.h"
 #include "internal.h"
+#include "lbr.h"
 
 /* Register numbers that cpu.h does not have. */
 #define MSR_IA32_DEBUGCTL                 0x1d9
+#define MSR_LBR_SELECT                    0x1c8
+#define MSR_LBR_TOS                       0x1c9
+#define MSR_CORE_LBR_FROM                 0x40
+#define MSR_CORE_LBR_TO                   0x60
+#define MSR_LBR_FROM                      0x680
+#define MSR_LBR_TO                        0x6c0
+#define MSR_LBR_INFO                      0xdc0
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
 #define MSR_IA32_PERF_GLOBAL_INUSE        0x392
 #define MSR_IA32_PMC0                     0x4c1
@@ -47,6 +55,7 @@
 /* IA32_DEBUGCTL */
 #define DEBUGCTL_LBR     (1ull << 0)
 #define DEBUGCTL_BTF     (1ull << 1)
+#define DEBUGCTL_FREEZE_LBRS_ON_PMI    (1ull << 11)
 #define DEBUGCTL_FREEZE_PERFMON_ON_PMI (1ull << 12)
 #define DEBUGCTL_FREEZE_IN_SMM         (1ull << 14)
 
@@ -255,6 +264,12 @@ static void update_freeze(X86VPmu *v)
                    MAKE_64BIT_MASK(0, pmu_nr_counters(v->pmu)));
 }
 
+static void update_lbr(X86VPmu *v)
+{
+    lbr_update(v, v->debugctl & DEBUGCTL_LBR
+                  && !(v->global_status & STATUS_LBR_FRZ));
+}
+
 static void update_all(X86VPmu *v)
 {
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
@@ -262,6 +277,18 @@ static void update_all(X86VPmu *v)
     }
     update_running(v);
     update_freeze(v);
+    update_lbr(v);
+}
+
+/* Branches on the way to the handler are not recorded any more. */
+static void freeze_lbrs_on_pmi(X86VPmu *v)
+{
+    if (version_of(v)->freeze_in_status) {
+        v->global_status |= STATUS_LBR_FRZ;
+    } else {
+        v->debugctl &= ~DEBUGCTL_LBR;
+    }
+    update_lbr(v);
 }
 
 static void freeze_on_pmi(X86VPmu *v)
@@ -287,6 +314,9 @@ static void intel_overflow(void *opaque, uint64_t counters)
     if (interrupting) {
         if (v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI) {
             freeze_on_pmi(v);
+        }
+        if (v->debugctl & DEBUGCTL_FREEZE_LBRS_ON_PMI) {
+            freeze_lbrs_on_pmi(v);
         }
         x86_vpmu_raise_pmi(v, interrupting, true);
     }
@@ -380,6 +410,7 @@ static void write_status_reset(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status &= ~val;
     update_running(v);
+    update_lbr(v);
 }
 
 static uint64_t status_reset_bits(const X86VPmu *v)
@@ -391,6 +422,7 @@ static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status |= val;
     update_running(v);
+    update_lbr(v);
 }
 
 static uint64_t status_set_bits(const X86VPmu *v)
@@ -428,22 +460,31 @@ static uint64_t read_debugctl(X86VPmu *v, unsigned i)
     return v->debugctl;
 }
 
+static uint64_t lbr_debugctl(const X86VPmu *v)
+{
+    return DEBUGCTL_LBR
+           | (version_of(v)->debugctl ? DEBUGCTL_FREEZE_LBRS_ON_PMI : 0);
+}
+
 static uint64_t kept_debugctl_bits(const X86VPmu *v)
 {
     bool freezes_in_smm = perf_capabilities(v) & PERF_CAP_FREEZE_IN_SMM;
 
     return version_of(v)->debugctl
-           | (freezes_in_smm ? DEBUGCTL_FREEZE_IN_SMM : 0);
+           | (freezes_in_smm ? DEBUGCTL_FREEZE_IN_SMM : 0)
+           | (v->lbr ? lbr_debugctl(v) : 0);
 }
 
 /*
- * Branch records and single-stepping on branches are not emulated; software
- * that asks for them finds the bits clear again.
+ * Single-stepping on branches is not emulated, nor are branch records unless
+ * the user asks for them; software that wants either finds the bits clear
+ * again.
  */
 static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 {
-    if (val & (DEBUGCTL_LBR | DEBUGCTL_BTF)) {
-        qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR and BTF are ignored\n");
+    if (val & (DEBUGCTL_LBR | DEBUGCTL_BTF) & ~kept_debugctl_bits(v)) {
+        qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR without lbr=on, and BTF, "
+                      "are ignored\n");
     }
     v->debugctl = val & kept_debugctl_bits(v);
     update_all(v);
@@ -481,6 +522,12 @@ static unsigned one_with_status_set(const X86VPmu *v)
     return version_of(v)->status_set ? 1 : 0;
 }
 
+static void write_lbr_select(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->lbr_select = val;
+    update_lbr(v);
+}
+
 static const X86VPmuMsr msrs[] = {
     { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
       any_bits, x86_vpmu_read_gp, write_gp_legacy },
@@ -506,6 +553,19 @@ static const X86VPmuMsr msrs[] = {
       NULL, read_perf_capabilities, NULL },
     { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
       debugctl_bits, read_debugctl, write_debugctl },
+    { MSR_LBR_SELECT, 1, 1, lbr_count_one,
+      lbr_select_bits, lbr_read_select, write_lbr_select },
+    { MSR_LBR_TOS, 1, 1, lbr_count_one,
+      lbr_tos_bits, lbr_read_tos, lbr_write_tos },
+    { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, lbr_count,
+      any_bits, lbr_read_from, lbr_write_from },
+    { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, lbr_count,
+      any_bits, lbr_read_to, lbr_write_to },
+    { MSR_LBR_INFO, X86_VPMU_MAX_LBR, 1, lbr_count_info,
+      lbr_info_bits, lbr_read_info, lbr_write_info },
+    /* Older CPUs have theirs here; software that looks for them is to fault. */
+    { MSR_CORE_LBR_FROM, 8, 1, lbr_count_none },
+    { MSR_CORE_LBR_TO, 8, 1, lbr_count_none },
 };
 
 static void load_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
@@ -592,6 +652,7 @@ static void intel_reset(X86VPmu *v)
     v->global_ctrl = v->global_reset;
     v->global_status = 0;
     v->debugctl = 0;
+    lbr_reset(v);
 }
 
 /*
@@ -644,13 +705,20 @@ static uint32_t version_or_default(const X86CPU *cpu)
     return cpu->vpmu_props.version ?: DEFAULT_VERSION;
 }
 
+static uint64_t lbr_format(const X86CPU *cpu)
+{
+    const X86VPmuLbr *lbr = intel_model(cpu->env.cpuid_version)->lbr;
+
+    return cpu->vpmu_props.lbr && lbr ? lbr->format : 0;
+}
+
 static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
 {
     switch (w) {
     case FEAT_1_ECX:
         return CPUID_EXT_PDCM;
     case FEAT_PERF_CAPABILITIES:
-        return PERF_CAP_FULL_WIDTH
+        return PERF_CAP_FULL_WIDTH | lbr_format(cpu)
                | (version_or_default(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM : 0);
     default:
         return 0;
@@ -662,6 +730,9 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
     ERRP_GUARD();
     X86VPmuProps *props = &cpu->vpmu_props;
 
+    if (props->lbr && !intel_model(cpu->env.cpuid_version)->lbr) {
+        return x86_vpmu_refuse_lbr(errp);
+    }
     props->version = version_or_default(cpu);
     if (props->version > MAX_VERSION) {
         error_setg(errp, "pmu-version=%u is not supported", props->version);
@@ -688,6 +759,8 @@ static void intel_init(X86VPmu *v)
     v->global_reset = v->cpu->vpmu_props.machine && version_of(v)->fixed
                       ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
+    v->lbr = v->cpu->vpmu_props.lbr
+             ? intel_model(v->cpu->env.cpuid_version)->lbr : NULL;
 }
 
 const X86VPmuOps intel_vpmu_ops = {
@@ -702,6 +775,7 @@ const X86VPmuOps intel_vpmu_ops = {
     .state = state,
     .nr_state = ARRAY_SIZE(state),
     .in_stock_stream = true,
+    .debug_clears = DEBUGCTL_LBR,
     .rdpmc = intel_rdpmc,
     .overflow = intel_overflow,
     .bits = intel_bits,

@@ -136,6 +136,7 @@ typedef enum X86VPmuStop {
  *                   KVM already, see x86_vpmu_pre_save()
  * @ignores_invalid: writing to a read-only register or to reserved bits is
  *                   ignored; otherwise it faults
+ * @debug_clears: bits of IA32_DEBUGCTL that a debug exception clears
  * @rdpmc: as x86_vpmu_rdpmc()
  * @overflow: as PmuOverflowFn
  * @bits: what its registers can hold
@@ -161,6 +162,7 @@ typedef struct X86VPmuOps {
     unsigned nr_state;
     bool in_stock_stream;
     bool ignores_invalid;
+    uint64_t debug_clears;
     bool (*rdpmc)(X86VPmu *v, uint32_t index, uint64_t *val);
     PmuOverflowFn *overflow;
     X86VPmuBits (*bits)(const X86VPmu *v);
@@ -181,6 +183,10 @@ typedef enum X86VPmuEngine {
     X86_VPMU_QTEST,
     X86_VPMU_KVM,
 } X86VPmuEngine;
+
+/* lbr.h */
+typedef struct X86VPmuLbr X86VPmuLbr;
+#define X86_VPMU_MAX_LBR PMU_RECORDER_MAX
 
 /**
  * struct X86VPmu - the PMU of one CPU
@@ -204,6 +210,9 @@ typedef enum X86VPmuEngine {
  * @global_reset: what that is after RESET
  * @global_status: IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus
  * @debugctl: IA32_DEBUGCTL
+ * @lbr: its last branch records, which hw/pmu records; NULL if it has none
+ * @lbr_select: MSR_LBR_SELECT
+ * @lbr_info: MSR_LBR_INFO_x that have been written
  * @pmis: how many interrupts it has raised; not migrated
  */
 struct X86VPmu {
@@ -225,6 +234,9 @@ struct X86VPmu {
     uint64_t global_reset;
     uint64_t global_status;
     uint64_t debugctl;
+    const X86VPmuLbr *lbr;
+    uint64_t lbr_select;
+    uint64_t lbr_info[X86_VPMU_MAX_LBR];
     uint64_t pmis;
 };
 
@@ -326,6 +338,14 @@ bool x86_vpmu_take_number(uint32_t *number, const char *property,
  */
 bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
                             Error **errp);
+
+/**
+ * x86_vpmu_refuse_lbr - there are no branch records that lbr=on could offer
+ * @errp: set to that
+ *
+ * Returns: false.
+ */
+bool x86_vpmu_refuse_lbr(Error **errp);
 
 /**
  * x86_vpmu_read, x86_vpmu_write - access a register of the table

@@ -56,6 +56,16 @@ bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
     return true;
 }
 
+bool x86_vpmu_refuse_lbr(Error **errp)
+{
+    ERRP_GUARD();
+
+    error_setg(errp, "lbr=on is not possible with this CPU");
+    error_append_hint(errp, "Choose a model of Intel's from Nehalem to "
+                      "Ice Lake.\n");
+    return false;
+}
+
 unsigned x86_vpmu_one(const X86VPmu *v)
 {
     return 1;
@@ -157,9 +167,11 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
     if (!m) {
         return X86_VPMU_NOT_MINE;
     }
+    if (i >= m->count(v)) {
+        return X86_VPMU_FAULT;
+    }
     writable = m->writable ? m->writable(v) : 0;
-    if (i >= m->count(v)
-        || ((!m->write || (val & ~writable)) && !v->ops->ignores_invalid)) {
+    if ((!m->write || (val & ~writable)) && !v->ops->ignores_invalid) {
         return X86_VPMU_FAULT;
     }
     if (m->write) {

@@ -22,6 +22,7 @@ typedef struct X86VPmu X86VPmu;
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
  * @cycles: what a cycle is, under TCG
+ * @lbr: last branch records, where the CPU has some, under TCG
  * @host_perf: keep the host's accounts of the vCPU, under KVM
  * @priority: "guest" or "host", who goes first where both want the host's
  *            counters, under KVM; NULL if not given, which is "guest"
@@ -36,6 +37,7 @@ typedef struct X86VPmuProps {
     uint32_t gp_counters;
     uint32_t fixed_counters;
     PmuCycleProps cycles;
+    bool lbr;
     bool host_perf;
     char *priority;
     uint32_t host_counters;
@@ -50,6 +52,7 @@ typedef struct X86VPmuProps {
     DEFINE_PROP_UINT32("pmu-gp-counters", _state, _field.gp_counters, 0),  \
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \
                        0),                                                 \
+    DEFINE_PROP_BOOL("lbr", _state, _field.lbr, false),                    \
     DEFINE_PROP_BOOL("pmu-host-perf", _state, _field.host_perf, false),    \
     DEFINE_PROP_STRING("pmu-priority", _state, _field.priority),           \
     DEFINE_PROP_UINT32("pmu-host-counters", _state, _field.host_counters,  \

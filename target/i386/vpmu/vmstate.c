@@ -11,6 +11,7 @@
 #include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"
 #include "internal.h"
+#include "lbr.h"
 
 #define SAME(property) \
     "Source and destination must have the same " property "."
@@ -137,6 +138,10 @@ const VMStateDescription vmstate_x86_vpmu = {
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_registers, X86VPmu),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription *const []) {
+        &vmstate_x86_vpmu_lbr,
+        NULL
     }
 };
 

@@ -73,6 +73,7 @@ static const char *given_property(const X86VPmuProps *props)
            : props->gp_counters ? "pmu-gp-counters"
            : props->fixed_counters ? "pmu-fixed-counters"
            : props->host_counters ? "pmu-host-counters"
+           : props->lbr ? "lbr=on"
            : pmu_cycles_given(&props->cycles);
 }
 
@@ -184,13 +185,26 @@ static bool check_host_properties(const X86CPU *cpu, Error **errp)
     return check_priority(cpu, errp);
 }
 
+static bool check_lbr(const X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (cpu->vpmu_props.lbr && kvm_enabled()) {
+        error_setg(errp, "lbr=on is only for the PMU that TCG emulates");
+        error_append_hint(errp, "Under KVM, lbr-fmt offers the host's "
+                          "records.\n");
+        return false;
+    }
+    return true;
+}
+
 bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
 {
     const X86VPmuOps *ops;
     const PmuFilter *filter;
     const char *given = given_property(&cpu->vpmu_props);
 
-    if (!check_host_properties(cpu, errp)
+    if (!check_host_properties(cpu, errp) || !check_lbr(cpu, errp)
         || !x86_vpmu_take_filter(&filter, errp)) {
         return false;
     }
@@ -270,6 +284,18 @@ void x86_vpmu_reset(X86CPU *cpu)
     if (v) {
         pmu_reset(v->pmu);
         v->ops->reset(v);
+    }
+}
+
+void x86_vpmu_debug_exception(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    if (v && v->debugctl & v->ops->debug_clears) {
+        pmu_begin(v->pmu);
+        v->debugctl &= ~v->ops->debug_clears;
+        v->ops->update(v);
+        pmu_commit(v->pmu);
     }
 }
 

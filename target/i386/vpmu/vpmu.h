@@ -117,6 +117,12 @@ void x86_vpmu_reset(X86CPU *cpu);
 void x86_vpmu_svme_changed(X86CPU *cpu);
 
 /**
+ * x86_vpmu_debug_exception - #DB is delivered: branches are not recorded then
+ * @cpu: the CPU
+ */
+void x86_vpmu_debug_exception(X86CPU *cpu);
+
+/**
  * x86_vpmu_cpuid - a leaf that may describe the PMU
  * @cpu: the CPU, which has one
  * @leaf: 0xA (Intel) or 0x80000022 (AMD)

@@ -63,6 +63,11 @@ def version(number, counters=4):
               {'version': number, 'counters': counters})
 
 
+def lbr(name, version):
+    return Pc(f'{name} v{version}',
+              f'{name},pmu=on,lbr=on,pmu-version={version}')
+
+
 def cpus(number):
     return Pc(f'{number} CPUs', cpus=number)
 
@@ -85,6 +90,8 @@ MACHINES = {
     'clock': [clock(1000), clock(3000)],
     'count': [Pc('', DEFAULT_CPU + ',+monitor')],
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
+    'lbr': [lbr('Skylake-Client-v1', 2), lbr('Skylake-Client-v1', 4),
+            lbr('Haswell-noTSX', 3), lbr('Nehalem', 3)],
     'memory': [Pc('', DEFAULT_CPU + ',+mpx')],
     'models': [
         DEFAULT,

@@ -1,0 +1,295 @@
+/*
+ * x86 virtual PMU: Intel's last branch records
+ *
+ * The recorder of hw/pmu has the branches.  A register that the guest has
+ * written holds what it has written; in the recorder, that is a branch of no
+ * kind.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "qemu/cutils.h"
+#include "qemu/error-report.h"
+#include "migration/vmstate.h"
+#include "system/tcg.h"
+#include "lbr.h"
+
+/* MSR_LBR_SELECT: what is not recorded; CALLSTACK is the other way round. */
+#define SELECT_CPL_EQ_0     (1u << 0)
+#define SELECT_CPL_NEQ_0    (1u << 1)
+#define SELECT_CALLSTACK    (1u << 9)
+#define SELECT_FILTERS      MAKE_64BIT_MASK(0, 9)
+
+/* MSR_LASTBRANCH_x_FROM_IP: flags, by format */
+#define FORMAT_FLAGS        3
+#define FORMAT_FLAGS_TSX    4
+#define FORMAT_INFO         5
+
+/* MSR_LBR_INFO_x */
+#define INFO_BITS (MAKE_64BIT_MASK(61, 3) | MAKE_64BIT_MASK(0, 16))
+
+const X86VPmuLbr lbr_of_nehalem = { .depth = 16, .format = FORMAT_FLAGS };
+const X86VPmuLbr lbr_of_haswell = {
+    .depth = 16, .format = FORMAT_FLAGS_TSX, .call_stack = true,
+};
+const X86VPmuLbr lbr_of_skylake = {
+    .depth = 32, .format = FORMAT_INFO, .call_stack = true,
+};
+
+static PmuRecorder *recorder(const X86VPmu *v)
+{
+    return &CPU(v->cpu)->neg.pmu.recorder;
+}
+
+/*
+ * What is recorded
+ */
+
+static PmuBranchKinds unfiltered(uint64_t select)
+{
+    static const PmuBranchKind kinds[] = {
+        [2] = PMU_BRANCH_JUMP | PMU_BRANCH_CONDITIONAL,
+        [3] = PMU_BRANCH_CALL,
+        [4] = PMU_BRANCH_INDIRECT_CALL,
+        [5] = PMU_BRANCH_RETURN,
+        [6] = PMU_BRANCH_INDIRECT_JUMP,
+        [7] = PMU_BRANCH_JUMP,
+        [8] = PMU_BRANCH_FAR,
+    };
+    PmuBranchKinds wanted = 0;
+
+    for (unsigned bit = 2; bit < ARRAY_SIZE(kinds); bit++) {
+        wanted |= select >> bit & 1 ? 0 : 1u << kinds[bit];
+    }
+    return wanted;
+}
+
+/* Not those of SMM, which saves the state of branch records and clears it. */
+static PmuModes recorded_modes(uint64_t select)
+{
+    return x86_vpmu_modes(!(select & SELECT_CPL_EQ_0),
+                          !(select & SELECT_CPL_NEQ_0))
+           & ~X86_VPMU_MODES_SMM;
+}
+
+void lbr_update(X86VPmu *v, bool record)
+{
+    PmuModes modes = record ? recorded_modes(v->lbr_select) : 0;
+
+    for (unsigned mode = 0; v->lbr && mode < PMU_MAX_MODES; mode++) {
+        recorder(v)->wanted[mode] = modes >> mode & 1
+                                    ? unfiltered(v->lbr_select) : 0;
+    }
+    if (v->lbr && tcg_enabled()) {
+        recorder(v)->call_stack = v->lbr_select & SELECT_CALLSTACK;
+        pmu_tcg_record(v->unit->tcg, record);
+    }
+}
+
+void lbr_reset(X86VPmu *v)
+{
+    v->lbr_select = 0;
+    memset(v->lbr_info, 0, sizeof(v->lbr_info));
+    if (v->lbr) {
+        pmu_recorder_init(recorder(v), v->lbr->depth);
+        lbr_write_tos(v, 0, 0);
+    }
+}
+
+/*
+ * Registers
+ */
+
+unsigned lbr_count_one(const X86VPmu *v)
+{
+    return v->lbr ? 1 : 0;
+}
+
+unsigned lbr_count(const X86VPmu *v)
+{
+    return v->lbr ? v->lbr->depth : 0;
+}
+
+unsigned lbr_count_info(const X86VPmu *v)
+{
+    return v->lbr && v->lbr->format == FORMAT_INFO ? v->lbr->depth : 0;
+}
+
+unsigned lbr_count_none(const X86VPmu *v)
+{
+    return 0;
+}
+
+uint64_t lbr_select_bits(const X86VPmu *v)
+{
+    return SELECT_FILTERS | (v->lbr->call_stack ? SELECT_CALLSTACK : 0);
+}
+
+uint64_t lbr_read_select(X86VPmu *v, unsigned i)
+{
+    return v->lbr_select;
+}
+
+uint64_t lbr_tos_bits(const X86VPmu *v)
+{
+    return v->lbr->depth - 1;
+}
+
+static uint64_t newest(const X86VPmu *v)
+{
+    return (recorder(v)->next / sizeof(uint64_t) - 1) & lbr_tos_bits(v);
+}
+
+uint64_t lbr_read_tos(X86VPmu *v, unsigned i)
+{
+    return newest(v);
+}
+
+void lbr_write_tos(X86VPmu *v, unsigned i, uint64_t val)
+{
+    recorder(v)->next = (val + 1) * sizeof(uint64_t) & recorder(v)->last;
+}
+
+/*
+ * There are no mispredictions and no transactions: the flags of what has been
+ * recorded are 0.
+ */
+uint64_t lbr_read_from(X86VPmu *v, unsigned i)
+{
+    const PmuRecorder *r = recorder(v);
+    unsigned flags = v->lbr->format == FORMAT_FLAGS ? 1
+                     : v->lbr->format == FORMAT_FLAGS_TSX ? 3 : 0;
+
+    return r->kind[i] ? extract64(r->from[i], 0, 64 - flags) : r->from[i];
+}
+
+uint64_t lbr_read_to(X86VPmu *v, unsigned i)
+{
+    return recorder(v)->to[i];
+}
+
+uint64_t lbr_read_info(X86VPmu *v, unsigned i)
+{
+    return recorder(v)->kind[i] ? 0 : v->lbr_info[i];
+}
+
+uint64_t lbr_info_bits(const X86VPmu *v)
+{
+    return INFO_BITS;
+}
+
+/* From now on the registers of a record hold what has been written. */
+static void take_over(X86VPmu *v, unsigned i)
+{
+    recorder(v)->from[i] = lbr_read_from(v, i);
+    v->lbr_info[i] = lbr_read_info(v, i);
+    recorder(v)->kind[i] = PMU_BRANCH_NONE;
+}
+
+void lbr_write_from(X86VPmu *v, unsigned i, uint64_t val)
+{
+    take_over(v, i);
+    recorder(v)->from[i] = val;
+}
+
+void lbr_write_to(X86VPmu *v, unsigned i, uint64_t val)
+{
+    take_over(v, i);
+    recorder(v)->to[i] = val;
+}
+
+void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val)
+{
+    take_over(v, i);
+    v->lbr_info[i] = val;
+}
+
+/*
+ * Migration: all records as if the guest had written them
+ */
+
+static bool has_records(const X86VPmu *v)
+{
+    const PmuRecorder *r = recorder(v);
+
+    return v->lbr_select || newest(v)
+           || !buffer_is_zero(r->from, sizeof(r->from))
+           || !buffer_is_zero(r->to, sizeof(r->to))
+           || !buffer_is_zero(v->lbr_info, sizeof(v->lbr_info));
+}
+
+static bool lbr_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    return cpu->vpmu && cpu->vpmu->lbr && has_records(cpu->vpmu);
+}
+
+static int lbr_pre_save(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    for (unsigned i = 0; i < X86_VPMU_MAX_LBR; i++) {
+        take_over(cpu->vpmu, i);
+    }
+    return 0;
+}
+
+static int lbr_pre_load(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    if (!cpu->vpmu || !cpu->vpmu->lbr) {
+        error_report("The source's CPU has branch records and this one has "
+                     "none; add lbr=on.");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int lbr_post_load(void *opaque, int version_id)
+{
+    X86CPU *cpu = opaque;
+    X86VPmu *v = cpu->vpmu;
+    PmuRecorder *r = recorder(v);
+
+    v->lbr_select &= lbr_select_bits(v);
+    r->next &= r->last;
+    memset(r->kind, 0, sizeof(r->kind));
+    pmu_begin(v->pmu);
+    v->ops->update(v);
+    pmu_commit(v->pmu);
+    return 0;
+}
+
+static const VMStateDescription vmstate_written = {
+    .name = "cpu/vpmu/lbr/written",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(lbr_select, X86VPmu),
+        VMSTATE_UINT64_ARRAY(lbr_info, X86VPmu, X86_VPMU_MAX_LBR),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+#define RECORDER parent_obj.neg.pmu.recorder
+
+const VMStateDescription vmstate_x86_vpmu_lbr = {
+    .name = "cpu/vpmu/lbr",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = lbr_needed,
+    .pre_save = lbr_pre_save,
+    .pre_load = lbr_pre_load,
+    .post_load = lbr_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_written, X86VPmu),
+        VMSTATE_UINT64_ARRAY(RECORDER.from, X86CPU, PMU_RECORDER_MAX),
+        VMSTATE_UINT64_ARRAY(RECORDER.to, X86CPU, PMU_RECORDER_MAX),
+        VMSTATE_UINT32(RECORDER.next, X86CPU),
+        VMSTATE_END_OF_LIST()
+    }
+};

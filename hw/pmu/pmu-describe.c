@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qapi/clone-visitor.h"
+#include "qapi/qapi-events-pmu-monitor.h"
 #include "qapi/qapi-visit-pmu.h"
 #include "hw/pmu/pmu-monitor.h"
 #include "hw/pmu/pmu-observer.h"
@@ -33,6 +34,13 @@ strList *pmu_counter_names(const CPUState *cpu, uint64_t counters)
         }
     }
     return names;
+}
+
+void pmu_emit_lost(const CPUState *cpu, uint64_t counters, uint64_t losses)
+{
+    g_autoptr(strList) lost = pmu_counter_names(cpu, counters);
+
+    qapi_event_send_pmu_lost(cpu->cpu_index, lost, losses);
 }
 
 static void describe_select(PmuCounterInfo *info, const PmuSelect *select,

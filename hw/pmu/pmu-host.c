@@ -9,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include "qapi/error.h"
-#include "qapi/qapi-events-pmu-monitor.h"
 #include "qemu/error-report.h"
 #include "qemu/timer.h"
 #include "hw/pmu/pmu-guest.h"
@@ -294,13 +293,6 @@ static void warn(PmuHost *host)
                  "counters.\n");
 }
 
-static void emit_lost(const PmuHost *host)
-{
-    g_autoptr(strList) lost = pmu_counter_names(host->cpu, host->lost);
-
-    qapi_event_send_pmu_lost(host->cpu->cpu_index, lost, host->losses);
-}
-
 static void judge(PmuHost *host)
 {
     const uint64_t before = host->lost;
@@ -312,7 +304,7 @@ static void judge(PmuHost *host)
         warn(host);
     }
     if (host->lost != before) {
-        emit_lost(host);
+        pmu_emit_lost(host->cpu, host->lost, host->losses);
     }
 }
 

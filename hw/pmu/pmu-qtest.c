@@ -9,6 +9,7 @@
 #include "system/qtest.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
+#include "hw/pmu/pmu-monitor.h"
 #include "hw/pmu/pmu-qtest.h"
 
 static PmuManual *engine_of(CPUState *cpu)
@@ -36,9 +37,17 @@ static void cmd_wanted(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
     qtest_sendf(chr, "OK 0x%x\n", engine_of(cpu)->wanted);
 }
 
+/* As if a host had taken counters away. */
+static void cmd_lost(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
+{
+    pmu_emit_lost(cpu, arg[0], arg[1]);
+    qtest_sendf(chr, "OK\n");
+}
+
 static const PmuQtestCommand shared_commands[] = {
     { "vpmu_count", 3, cmd_count },
     { "vpmu_wanted", 0, cmd_wanted },
+    { "vpmu_lost", 2, cmd_lost },
     { }
 };
 

@@ -9,6 +9,7 @@
 #include "qobject/qlist.h"
 #include "qobject/qnum.h"
 #include "qobject/qstring.h"
+#include "qemu/timer.h"
 #include "vpmu-test.h"
 
 /*
@@ -565,6 +566,51 @@ static void test_stats_schema(void)
     stop(&m);
 }
 
+/*
+ * PMU_LOST
+ */
+
+static void lose(Machine *m, unsigned cpu, uint64_t counters, uint64_t losses)
+{
+    g_strfreev(qtest_command(m->qts, 1, "vpmu_lost %u 0x%" PRIx64 " %" PRIu64,
+                             cpu, counters, losses));
+}
+
+static void assert_lost(Machine *m, unsigned cpu, const char *lost,
+                        uint64_t losses)
+{
+    QDict *event = qtest_qmp_eventwait_ref(m->qts, "PMU_LOST");
+    const QDict *data = qdict_get_qdict(event, "data");
+
+    g_assert_cmpint(qdict_get_int(data, "cpu-index"), ==, cpu);
+    g_assert_cmpint(get_uint(data, "losses"), ==, losses);
+    assert_words(data, "lost", lost);
+    qobject_unref(event);
+}
+
+/*
+ * What becomes of a CPU within a second is one event; those of other CPUs do
+ * not wait for it.
+ */
+static void test_lost_rate(void)
+{
+    g_autofree char *cpu = g_strdup_printf("%s -smp 2", face->cpu);
+    Machine m = begin(cpu);
+
+    lose(&m, 0, 1, 1);
+    lose(&m, 0, 0, 1);
+    lose(&m, 0, 1, 2);
+    lose(&m, 1, 0, 7);
+    assert_lost(&m, 0, face->counter_name, 1);
+    assert_lost(&m, 1, "", 7);
+    qtest_clock_step(m.qts, 1000 * SCALE_MS);
+    assert_lost(&m, 0, face->counter_name, 2);
+    lose(&m, 0, 0, 2);
+    qtest_clock_step(m.qts, 1000 * SCALE_MS);
+    assert_lost(&m, 0, "", 2);
+    stop(&m);
+}
+
 void add_monitor_cases(void)
 {
     add("monitor/pmu", test_pmu);
@@ -586,4 +632,5 @@ void add_monitor_cases(void)
     add("monitor/stats-of-model", test_stats_of_model);
     add("monitor/stats-of-two-cpus", test_stats_of_two_cpus);
     add("monitor/stats-schema", test_stats_schema);
+    add("monitor/lost-rate", test_lost_rate);
 }

@@ -62,6 +62,14 @@ PmuCounterInfo *pmu_describe_counter(const Pmu *pmu, unsigned counter,
 strList *pmu_counter_names(const CPUState *cpu, uint64_t counters);
 
 /**
+ * pmu_emit_lost - tell that the host has taken counters away, or given back
+ * @cpu: the vCPU
+ * @counters: those that are lost now; bit n for counter n
+ * @losses: how often counters have been lost
+ */
+void pmu_emit_lost(const CPUState *cpu, uint64_t counters, uint64_t losses);
+
+/**
  * pmu_stopped_by - name something that keeps a counter from counting
  * @info: the counter
  * @applies: whether it does

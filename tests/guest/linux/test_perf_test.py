@@ -53,7 +53,7 @@ def perf_test(machine, entry):
     output = yield f"perf_test '{entry}'"
     # Entry and subtests, of which an entry's name may have no result.
     found = dict(re.findall(r'^ *[\d.]+: (.*?) *: (\S+)', output, re.M))
-    require(found, 'no result')
+    require(found, f'no result in {output!r}')
     for name in SKIPPED & set(found):
         require_equal(found.pop(name), 'Skip', name)
     for name, result in found.items():

@@ -27,6 +27,9 @@ ROMS = {
     'halted': ('HALT', COUNT | INSTRUCTIONS, COUNT | CYCLES),
     'running': ('LOOP', COUNT | INSTRUCTIONS | ONCE,
                 COUNT | CYCLES | ONCE | INVERTED),
+    # Each way of counting is another event of KVM's; both count all the time.
+    # (Writing a register is an instruction that KVM counts by itself.)
+    'programming': (f'AGAIN={ONCE}', COUNT | CYCLES, 0),
     'not_counting': ('LOOP',),
     'ending': ('END',),
 }
@@ -37,6 +40,7 @@ PMU = 'pmu=on,pmu-host-perf=on'
 RUNS = {
     'halted': ('halted', PMU),
     'running': ('running', PMU),
+    'programming': ('programming', PMU),
     'without_pmu': ('not_counting', 'pmu=off,pmu-host-perf=on'),
 }
 # So often QEMU looks, at each of them at the same time.
@@ -205,16 +209,25 @@ def other_pmus():
 
 def contention(name):
     """The first guest takes the counters away from a second."""
-    yield f'perf stat -a -e {HOGS} -o /tmp/hogs sleep 1000 &'
+    yield f'perf stat -a -e {HOGS} -o /tmp/hogs sleep 1000 & hog=$!'
     yield f"until grep '{LOST}' /tmp/{name}.errors > /tmp/lost; do"
     yield f'    kill -0 ${name} || break'
     yield '    sleep 1'
     yield 'done'
     yield f'echo "@ l1 event {name} $(said {name} PMU_LOST)"'
+    yield 'said programming PMU_LOST > /dev/null'
     for run in RUNS:
         yield f'tell {run} query-pmu'
         yield f'echo "@ l1 shows {run} $(said {run} engine)"'
     yield 'echo "@ l1 taken $(sed "s/.*(counters //; s/).*//" /tmp/lost)"'
+
+
+def return_of_counters(name):
+    """The first guest gives them back; the second has to want them again."""
+    yield f'said {name} PMU_LOST > /dev/null; kill $hog'
+    yield (f'said {name} \'PMU_LOST.*"lost": \\[\\]\\|'
+           '"lost": \\[\\].*PMU_LOST\' > /dev/null')
+    yield f'grep PMU_LOST /tmp/{name}.said | sed "s/^/@ l1 returned /"'
 
 
 def script():
@@ -232,6 +245,7 @@ def script():
         yield 'sed "s/.*guest: //; s/ .*//" | sed -n "1p; \\$p")'
         yield f"sed 's/^/# {name}: /' /tmp/{name}.errors"
     yield from contention('running')
+    yield from return_of_counters('programming')
     yield 'kill $(jobs -p); wait'
     yield from messages(MESSAGES)
     yield from other_pmus()
@@ -257,17 +271,23 @@ class Host:
         printed = {}
         said = {}
         now = []                        # of the run that prints
+        returned = []
         for level, what, values in lines:
             if level == 'l2':
                 now.append(' '.join([what, *values]))
             elif what == 'said':
                 now = said[values[0]] = []
+            elif what == 'returned':
+                returned.append(json.loads(' '.join(values))['data'])
             else:
                 printed[(what, *values[:1])] = values[1:]
         if ('end',) not in printed:
             yield 'l1/says_of_its_host', 'no end: ' + repr(output[-700:])
             return
         yield from self.results_of_runs(printed)
+        yield 'l1/counters_come_back', differs(
+            returned, [{'cpu-index': 0, 'lost': lost, 'losses': 1}
+                       for lost in (['PERF_CTR0'], [])])
         for name, (_, _, parts) in {**MESSAGES, **MESSAGES_WITHOUT_PMU}.items():
             text = '\n'.join(said[name])
             yield f'kvm/says/{name}', None if all(
@@ -324,12 +344,13 @@ class Host:
         if name == 'without_pmu':
             return differs([cpu['engine'], 'pmu' in cpu], ['none', False])
         counter = cpu['pmu']['counters'][0]
-        lost = ['PERF_CTR0'] if name == 'running' else []
+        lost = [] if name == 'halted' else ['PERF_CTR0']
+        event = 'cycles' if name == 'programming' else 'instructions'
         return differs(
             [cpu['engine'], counter['event'], counter['running'],
              counter['stopped-by'], host['lost'], 'last-loss' in host,
              'overflows' in counter],
-            ['kvm', 'instructions', not lost, ['host'] if lost else [], lost,
+            ['kvm', event, not lost, ['host'] if lost else [], lost,
              bool(lost), False])
 
     def accounts_make_sense(self, name, guest, both):

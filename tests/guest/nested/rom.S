@@ -5,7 +5,8 @@
  *
  * It begins in real mode, as a BIOS does.  CTL0 and CTL1 are what is written to
  * the selectors of AMD's first two counters, if that is defined; with HALT it
- * then halts for good, with END it ends QEMU.
+ * then halts for good, with END it ends QEMU.  With AGAIN it writes the first
+ * selector again and again, with that bit inverted each time.
  */
 
 #define PERF_CTL0       0xc0010200
@@ -32,11 +33,24 @@ start:
         out     %al, $DEBUG_EXIT
 #endif
         cli
-1:
+#ifdef AGAIN
+        mov     $CTL0, %edi
+#endif
+loop:
 #ifdef HALT
         hlt
 #endif
-        jmp     1b
+#ifdef AGAIN
+        xor     $AGAIN, %edi
+        mov     %edi, %eax
+        xor     %edx, %edx
+        mov     $PERF_CTL0, %ecx
+        wrmsr
+        mov     $1000000, %ecx
+2:      dec     %ecx
+        jnz     2b
+#endif
+        jmp     loop
 
         .org    0xfff0
         jmp     start

@@ -5,9 +5,11 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/main-loop.h"
 #include "exec/memory.h"
 #include "exec/target_page.h"
 #include "hw/core/sysemu-cpu-ops.h"
+#include "hw/qdev-core.h"
 #include "system/replay.h"
 #include "hw/pmu/pmu-guest.h"
 
@@ -24,22 +26,49 @@ bool pmu_guest_host_first(const CPUState *cpu)
 }
 
 /*
+ * Whoever unplugs a vCPU waits for its thread without the big lock, and then
+ * releases what belonged to the vCPU.
+ */
+#define UNPLUG_US 1000
+
+static void await_unplugging(CPUState *cpu)
+{
+    while (!DEVICE(cpu)->pending_deleted_event) {
+        bql_unlock();
+        g_usleep(UNPLUG_US);
+        bql_lock();
+    }
+}
+
+/* To wait for one whose thread is told to end would be for ever. */
+static bool run_and_wait(CPUState *cpu, run_on_cpu_func fn, void *opaque)
+{
+    if (!cpu->unplug) {
+        run_on_cpu(cpu, fn, RUN_ON_CPU_HOST_PTR(opaque));
+    }
+    if (cpu->unplug) {
+        await_unplugging(cpu);
+        return false;
+    }
+    return true;
+}
+
+/*
  * Where a machine is recorded or replayed, vCPUs do not run while the main loop
- * does anything: to wait for one would be for ever.  So it would for one that
- * is being unplugged, which has been told so with the big lock held; what was
- * asked of it before is still done.
+ * does anything: to wait for one would be for ever, too.
  */
 bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque)
 {
+    bool there;
+
     if (replay_mode != REPLAY_MODE_NONE) {
         fn(cpu, RUN_ON_CPU_HOST_PTR(opaque));
         return true;
     }
-    if (cpu->unplug) {
-        return false;
-    }
-    run_on_cpu(cpu, fn, RUN_ON_CPU_HOST_PTR(opaque));
-    return true;
+    object_ref(OBJECT(cpu));
+    there = run_and_wait(cpu, fn, opaque);
+    object_unref(OBJECT(cpu));
+    return there;
 }
 
 /* Returns: whether anything is mapped there; the memory has its page then */

@@ -8,7 +8,6 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/main-loop.h"
 #include "qapi/error.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
@@ -241,6 +240,7 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
     if (!pmu_observer_next(cpu, NULL)) {
         pmu_cpu_end_observers(cpu);
     }
+    g_free(o);
 }
 
 static bool check_observable(CPUState *cpu, Error **errp)
@@ -271,37 +271,23 @@ static PmuObserver *new_observer(CPUState *cpu, const PmuObserverConfig *config)
     return o;
 }
 
-/* Those of a vCPU that is unplugged are released with it. */
-static bool is_released(CPUState *cpu, const PmuObserver *o)
-{
-    const PmuObserver *there = pmu_observer_next(cpu, NULL);
-
-    while (there && there != o) {
-        there = pmu_observer_next(cpu, there);
-    }
-    return !there;
-}
-
 /* The big lock is given up while it is begun. */
 static PmuObserver *begin_observer(PmuObserver *o, Error **errp)
 {
     CPUState *cpu = o->cpu;
     Request r = { .observer = o };
-    bool asked = pmu_guest_run(cpu, begin_on_cpu, &r);
+    bool is_there = pmu_guest_run(cpu, begin_on_cpu, &r);
 
-    if (r.done && !is_released(cpu, o)) {
-        return o;
-    }
-    if (asked && !r.done) {
+    if (!is_there) {
+        error_setg(errp, "vCPU %d is being unplugged", cpu->cpu_index);
+    } else if (!r.done) {
         error_setg(errp, "vCPU %d has %u observers, and no room for more",
                    cpu->cpu_index, PMU_MAX_OBSERVERS);
-    } else {
-        error_setg(errp, "vCPU %d is being unplugged", cpu->cpu_index);
     }
     if (!r.done) {
         g_free(o);
     }
-    return NULL;
+    return is_there && r.done ? o : NULL;
 }
 
 PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
@@ -320,32 +306,11 @@ PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
     return o;
 }
 
-/* Whoever unplugs the vCPU waits for its thread, without the big lock. */
-#define UNPLUG_US 1000
-
-static void await_release(CPUState *cpu, const PmuObserver *o)
-{
-    while (!is_released(cpu, o)) {
-        bql_unlock();
-        g_usleep(UNPLUG_US);
-        bql_lock();
-    }
-}
-
 void pmu_observer_free(PmuObserver *o)
 {
-    CPUState *cpu;
-
-    if (!o) {
-        return;
+    if (o) {
+        pmu_guest_run(o->cpu, end_on_cpu, o);
     }
-    cpu = CPU(object_ref(OBJECT(o->cpu)));
-    if (pmu_guest_run(cpu, end_on_cpu, o)) {
-        g_free(o);
-    } else {
-        await_release(cpu, o);
-    }
-    object_unref(OBJECT(cpu));
 }
 
 PmuObserver *pmu_observer_next(CPUState *cpu, const PmuObserver *o)

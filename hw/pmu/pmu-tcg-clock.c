@@ -8,7 +8,6 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/main-loop.h"
 #include "qemu/queue.h"
 #include "qemu/rcu.h"
 #include "qemu/thread.h"
@@ -231,15 +230,31 @@ void pmu_tcg_clocks_sample(CPUState *cpu)
  * Life
  */
 
+/* A clock on its way to the vCPU. */
+typedef struct Request {
+    PmuTcgClock *clock;
+    bool done;
+} Request;
+
 static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
-    PmuTcgClock *c = data.host_ptr;
+    Request *r = data.host_ptr;
+    PmuTcgClock *c = r->clock;
 
     c->seen_ns = read_host_clock(c);
     g_mutex_lock(&lock);
     QLIST_INSERT_HEAD(&clocks, c, next);
     g_cond_signal(&changed);
     g_mutex_unlock(&lock);
+    r->done = true;
+}
+
+static void free_clock(PmuTcgClock *c)
+{
+    g_free(c);
+    if (--users == 0) {
+        stop_looking();
+    }
 }
 
 static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
@@ -249,41 +264,21 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
     g_mutex_lock(&lock);
     QLIST_REMOVE(c, next);
     g_mutex_unlock(&lock);
-}
-
-static void release(PmuTcgClock *c)
-{
-    g_free(c);
-    if (--users == 0) {
-        stop_looking();
-    }
-}
-
-/* Those of a vCPU that is unplugged are released with it. */
-static bool is_released(const PmuTcgClock *clock)
-{
-    const PmuTcgClock *c;
-
-    QLIST_FOREACH(c, &clocks, next) {
-        if (c == clock) {
-            return false;
-        }
-    }
-    return true;
+    free_clock(c);
 }
 
 /* The big lock is given up while it is begun. */
 static PmuTcgClock *begin(PmuTcgClock *c, Error **errp)
 {
     int index = c->cpu->cpu_index;
-    bool begun = pmu_guest_run(c->cpu, begin_on_cpu, c);
+    Request r = { .clock = c };
 
-    if (begun && !is_released(c)) {
+    if (pmu_guest_run(c->cpu, begin_on_cpu, &r)) {
         return c;
     }
     error_setg(errp, "vCPU %d is being unplugged", index);
-    if (!begun) {
-        release(c);
+    if (!r.done) {
+        free_clock(c);
     }
     return NULL;
 }
@@ -310,27 +305,10 @@ PmuTcgClock *pmu_tcg_clock_new(CPUState *cpu, const PmuTcgClockConfig *config,
     return c;
 }
 
-/* Whoever unplugs the vCPU waits for its thread, without the big lock. */
-#define UNPLUG_US 1000
-
-static void await_release(const PmuTcgClock *c)
-{
-    while (!is_released(c)) {
-        bql_unlock();
-        g_usleep(UNPLUG_US);
-        bql_lock();
-    }
-}
-
 void pmu_tcg_clock_free(PmuTcgClock *c)
 {
-    if (!c) {
-        return;
-    }
-    if (pmu_guest_run(c->cpu, end_on_cpu, c)) {
-        release(c);
-    } else {
-        await_release(c);
+    if (c) {
+        pmu_guest_run(c->cpu, end_on_cpu, c);
     }
 }
 
@@ -340,11 +318,10 @@ void pmu_tcg_clocks_gone(CPUState *cpu)
 
     QLIST_FOREACH_SAFE(c, &clocks, next, next) {
         if (c->cpu == cpu) {
-            end_on_cpu(cpu, RUN_ON_CPU_HOST_PTR(c));
             if (c->config.gone) {
                 c->config.gone(c->config.opaque);
             }
-            release(c);
+            end_on_cpu(cpu, RUN_ON_CPU_HOST_PTR(c));
         }
     }
 }

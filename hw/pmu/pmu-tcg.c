@@ -94,7 +94,7 @@ static PmuTcg *engine_of(CPUState *cpu)
     return cpu->pmu->tcg;
 }
 
-static unsigned current_mode(CPUState *cpu)
+unsigned pmu_tcg_mode(CPUState *cpu)
 {
     vaddr pc;
     uint64_t cs_base;
@@ -419,7 +419,7 @@ const PmuEngineOps pmu_tcg_ops = {
 static void take_back(CPUState *cpu, PmuTally tally, int events)
 {
     if (cpu->pmu && tcg_cflags_has(cpu, flags_for(1u << tally))) {
-        *pmu_tcg_cell(cpu, tally, current_mode(cpu)) += events;
+        *pmu_tcg_cell(cpu, tally, pmu_tcg_mode(cpu)) += events;
     }
 }
 
@@ -458,7 +458,7 @@ void pmu_tcg_count(CPUState *cpu, PmuTally tally)
 {
     if (cpu->pmu && (engine_of(cpu)->wanted & (1u << tally))
         && is_reproducible(tally)
-        && --*pmu_tcg_cell(cpu, tally, current_mode(cpu)) <= 0) {
+        && --*pmu_tcg_cell(cpu, tally, pmu_tcg_mode(cpu)) <= 0) {
         request_fold(cpu);
     }
 }
@@ -485,13 +485,8 @@ void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
 {
     if (!pmu_tcg_site(cpu, pc, mode)) {
         *pc = cpu->cc->get_pc(cpu);
-        *mode = current_mode(cpu);
+        *mode = pmu_tcg_mode(cpu);
     }
-}
-
-unsigned pmu_tcg_mode(CPUState *cpu)
-{
-    return current_mode(cpu);
 }
 
 /* What an instruction does, other than having been executed */
@@ -641,7 +636,7 @@ static void sample_time(CPUState *cpu)
 
     qatomic_set(&cells->clock_due, false);
     cells->site_pc = cells->clock_pc;
-    cells->site_mode = current_mode(cpu);
+    cells->site_mode = pmu_tcg_mode(cpu);
     cells->site_known = cells->clock_pc_known;
     cells->clock_pc_known = false;
     pmu_tcg_clocks_sample(cpu);

@@ -116,7 +116,8 @@ bool pmu_guest_host_first(const CPUState *cpu);
  * meanwhile: the vCPU may be gone when this returns, and whoever goes on to use
  * it needs a reference.
  *
- * Returns: false if nothing was done, as the vCPU is being unplugged.
+ * Returns: false if the vCPU is being unplugged.  It is gone then, and what
+ * belonged to it is released; @fn may have been called before.
  */
 bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque);
 

@@ -176,6 +176,7 @@ static PmuTally tally_of(PmuBranchKind kind)
         [PMU_BRANCH_CALL] = PMU_TALLY_CALLS,
         [PMU_BRANCH_INDIRECT_CALL] = PMU_TALLY_INDIRECT_CALLS,
         [PMU_BRANCH_RETURN] = PMU_TALLY_RETURNS,
+        [PMU_BRANCH_CALL_NEXT] = PMU_TALLY_CALLS,
     };
 
     return kind & PMU_BRANCH_CONDITIONAL ? PMU_TALLY_COND_TAKEN : tallies[kind];

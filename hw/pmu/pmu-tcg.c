@@ -521,17 +521,24 @@ void pmu_tcg_record(PmuTcg *engine, bool record)
     adapt_flags(engine);
 }
 
-void pmu_tcg_far_branch(CPUState *cpu, uint64_t from)
+uint64_t pmu_tcg_address(CPUState *cpu)
 {
-    vaddr to;
+    vaddr address;
     uint64_t cs_base;
     uint32_t flags;
 
+    cpu_get_tb_cpu_state(cpu_env(cpu), &address, &cs_base, &flags);
+    return address;
+}
+
+void pmu_tcg_far_branch(CPUState *cpu, uint64_t from)
+{
     if (tcg_cflags_has(cpu, CF_PMU_RECORD)) {
-        cpu_get_tb_cpu_state(cpu_env(cpu), &to, &cs_base, &flags);
-        pmu_recorder_note(&cpu->neg.pmu.recorder,
-                          cpu->cc->tcg_ops->pmu_mode(flags),
-                          &(PmuBranch) { from, to, PMU_BRANCH_FAR });
+        const PmuBranch branch = {
+            from, pmu_tcg_address(cpu), PMU_BRANCH_FAR
+        };
+
+        pmu_recorder_note(&cpu->neg.pmu.recorder, pmu_tcg_mode(cpu), &branch);
     }
 }
 

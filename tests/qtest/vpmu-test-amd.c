@@ -22,6 +22,11 @@ enum {
     MSR_LEGACY_CTR0       = 0xc0010004,
     MSR_CTL0              = 0xc0010200,
     MSR_CTR0              = 0xc0010201,
+    MSR_DEBUGCTL          = 0x1d9,
+    MSR_LBR_SELECT        = 0xc000010e,
+    MSR_DBG_EXTN_CFG      = 0xc000010f,
+    MSR_LBR_FROM          = 0xc0010300,
+    MSR_LBR_TO            = 0xc0010301,
 };
 
 #define GLOBAL_ALL LOW_BITS(NR_CORE)
@@ -481,6 +486,133 @@ static void test_status_set(void)
 }
 
 /*
+ * Branch records
+ */
+
+#define LBR AMD ",lbr=on"
+#define LBR_DEPTH 16
+
+#define DEBUGCTL_FREEZE_LBRS     BIT64(11)
+#define DEBUGCTL_FREEZE_COUNTERS BIT64(12)
+#define STATUS_LBRS_FROZEN       BIT64(58)
+#define STATUS_COUNTERS_FROZEN   BIT64(59)
+#define DBG_EXTN_LBR             BIT64(6)
+
+static const struct {
+    uint32_t msr;
+    uint64_t val;
+} records[] = {
+    { MSR_LBR_SELECT, 0x1c5 },
+    { MSR_LBR_FROM, 0x7fffffff81000010 },
+    { MSR_LBR_TO, BIT64(63) | 0x1fffffff81000020 },
+    { MSR_LBR_FROM + 2 * (LBR_DEPTH - 1), 0x401000 },
+    { MSR_LBR_TO + 2 * (LBR_DEPTH - 1), BIT64(62) | 0x401004 },
+};
+
+static void write_records(Machine *m)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(records); i++) {
+        wrmsr(m, records[i].msr, records[i].val);
+    }
+}
+
+static void assert_records(Machine *m, bool written)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(records); i++) {
+        assert_msr(m, records[i].msr, written ? records[i].val : 0);
+    }
+}
+
+static void test_lbr_cpuid(void)
+{
+    Machine m = x86_start(LBR);
+    uint32_t regs[4];
+
+    read_leaf(&m, 0x80000022, regs);
+    g_assert_cmphex(regs[0], ==, PERFMON_V2 | 1 << 1 | 1 << 2);
+    g_assert_cmphex(regs[1], ==, NR_CORE | LBR_DEPTH << 4);
+    stop(&m);
+}
+
+static void test_lbr_registers(void)
+{
+    Machine m = x86_start(LBR);
+
+    check_register(&m, true, MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
+    check_register(&m, true, MSR_LBR_SELECT, LOW_BITS(9));
+    check_register(&m, true, MSR_DEBUGCTL,
+                   DEBUGCTL_FREEZE_LBRS | DEBUGCTL_FREEZE_COUNTERS);
+    check_register(&m, true, MSR_LBR_FROM + 2 * 7, UINT64_MAX);
+    check_register(&m, true, MSR_LBR_TO + 2 * 7, UINT64_MAX);
+    stop(&m);
+}
+
+static void test_lbr_reset(void)
+{
+    Machine m = x86_start(LBR);
+
+    assert_records(&m, false);
+    write_records(&m);
+    wrmsr(&m, MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
+    assert_records(&m, true);
+    qtest_system_reset(m.qts);
+    assert_records(&m, false);
+    assert_msr(&m, MSR_DBG_EXTN_CFG, 0);
+    stop(&m);
+}
+
+/* While it records, and when it has ended. */
+static void test_lbr_migration(const void *data)
+{
+    const uint64_t config = *(const uint64_t *)data;
+    g_autofree char *args = x86_args(LBR);
+    Machine m = x86_start(LBR);
+
+    write_records(&m);
+    wrmsr(&m, MSR_DBG_EXTN_CFG, config);
+    migrate_machine(&m, args);
+    assert_records(&m, true);
+    assert_msr(&m, MSR_DBG_EXTN_CFG, config);
+    stop(&m);
+}
+
+static void test_lbr_absent(void)
+{
+    Machine m = x86_start(AMD);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(records); i++) {
+        check_register(&m, false, records[i].msr, 0);
+    }
+    check_register(&m, false, MSR_DBG_EXTN_CFG, 0);
+    check_register(&m, true, MSR_DEBUGCTL, 0);
+    stop(&m);
+}
+
+/* What an interrupt freezes stays frozen until the status is cleared. */
+static void test_lbr_freeze(void)
+{
+    Machine m = x86_start(LBR);
+
+    set_lvt(&m, LVT_NMI);
+    arm_gp(&m, 0, 10, EVTSEL_INT);
+    start_gp(&m, 1, EVENT_INSNS | EVTSEL_ALL);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_LBRS | DEBUGCTL_FREEZE_COUNTERS);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    g_assert_true(take_nmi(&m));
+    assert_msr(&m, MSR_GLOBAL_STATUS,
+               BIT64(0) | STATUS_LBRS_FROZEN | STATUS_COUNTERS_FROZEN);
+    assert_stopped_by(&m, 1, "CTR_FRZ");
+    count(&m, PMU_TALLY_INSNS, KERNEL, 7);
+    assert_msr(&m, counter_msr(1), 10);
+    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, STATUS_COUNTERS_FROZEN);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 5);
+    assert_msr(&m, counter_msr(1), 15);
+    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, UINT64_MAX);
+    assert_msr(&m, MSR_GLOBAL_STATUS, 0);
+    stop(&m);
+}
+
+/*
  * In the terms that architectures share
  */
 
@@ -533,6 +665,8 @@ static const Refusal refusals[] = {
     { "max,pmu-gp-counters=4", "pmu-gp-counters needs", "pmu=on" },
     { "YongFeng-v1,pmu=on,pmu-gp-counters=6", "no PMU for CPUs of this vendor",
       "AMD" },
+    { "EPYC-Milan-v1,pmu=on,lbr=on", "lbr=on is not possible", "perfmon-v2" },
+    { AMD ",perfmon-v2=off,lbr=on", "lbr=on is not possible", "perfmon-v2" },
     { "YongFeng-v1,pmu=on,enforce", "there is no PMU for CPUs of this vendor",
       "AMD" },
 };
@@ -619,6 +753,19 @@ static void face_rearm(Machine *m)
     face_start(m);
 }
 
+static void add_lbr(void)
+{
+    static const uint64_t on = DBG_EXTN_LBR, off;
+
+    add("lbr/cpuid", test_lbr_cpuid);
+    add("lbr/registers", test_lbr_registers);
+    add("lbr/reset", test_lbr_reset);
+    add_data("lbr/migration", "recording", &on, test_lbr_migration);
+    add_data("lbr/migration", "ended", &off, test_lbr_migration);
+    add("lbr/absent", test_lbr_absent);
+    add("lbr/freeze", test_lbr_freeze);
+}
+
 static void add_cases(void)
 {
     static const char *const not_asked_for[] = {
@@ -652,6 +799,7 @@ static void add_cases(void)
     add("monitor/kinds", test_kinds);
     add("status/overflow", test_status);
     add("status/set", test_status_set);
+    add_lbr();
 }
 
 const X86Face amd_face = {

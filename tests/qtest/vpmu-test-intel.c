@@ -894,7 +894,22 @@ static void test_lbr_migration(void)
     stop(&m);
 }
 
-/* Bits of IA32_DEBUGCTL come first; without these, the records are missed. */
+/* The records are there when nobody records or counts any more. */
+static void test_lbr_migration_ended(void)
+{
+    g_autofree char *args = x86_args(LBR);
+    Machine m = x86_start(LBR);
+
+    write_records(&m);
+    wrmsr(&m, MSR_DEBUGCTL, 0);
+    migrate_machine(&m, args);
+    assert_msr(&m, MSR_DEBUGCTL, 0);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_LBR);
+    assert_records(&m, true);
+    stop(&m);
+}
+
+/* Bits of IA32_DEBUGCTL come first; without these, the records are missing. */
 static void test_lbr_refused(void)
 {
     g_autofree char *args = x86_args(INTEL);
@@ -903,7 +918,6 @@ static void test_lbr_refused(void)
 
     write_records(&m);
     wrmsr(&m, MSR_DEBUGCTL, 0);
-    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS);
     message = refuse_prepared(&m, args, NULL);
     g_assert_nonnull(strstr(message, "add lbr=on"));
 }
@@ -1141,6 +1155,8 @@ static const Refusal refusals[] = {
     { INTEL ",pmu-frequency=1000000000", "pmu-frequency", "pmu-cycles=time" },
     { INTEL ",pmu-cycles=time,pmu-cpi=1000", "pmu-cpi",
       "pmu-cycles=instructions" },
+    { INTEL ",lbr=on,lbr-fmt=3", "lbr-fmt=5", "Leave out" },
+    { INTEL ",lbr=on,pdcm=off", "pdcm=on", "Leave out" },
     { MODEL ",pmu=off,pmu-version=2", "pmu-version", "pmu=on" },
     { MODEL ",pmu-gp-counters=4", "pmu-gp-counters", "pmu=on" },
 };
@@ -1348,6 +1364,7 @@ static void add_lbr(void)
 {
     add("lbr/reset", test_lbr_reset);
     add("lbr/migration", test_lbr_migration);
+    add("lbr/migration-ended", test_lbr_migration_ended);
     add("lbr/refused", test_lbr_refused);
     add("lbr/absent", test_lbr_absent);
 }

@@ -29,6 +29,8 @@
  * @PMU_BRANCH_NONE: no branch
  * @PMU_BRANCH_FAR: what may change more than the address: an interrupt, an
  *                  exception, a return from one
+ * @PMU_BRANCH_CALL_NEXT: a call of what is behind it, which wants to know where
+ *                        it is, and does not return
  * @PMU_BRANCH_CONDITIONAL: is added to the kind of a branch that tests
  *                          something, and has been taken
  */
@@ -40,6 +42,7 @@ typedef enum PmuBranchKind {
     PMU_BRANCH_INDIRECT_CALL,
     PMU_BRANCH_RETURN,
     PMU_BRANCH_FAR,
+    PMU_BRANCH_CALL_NEXT,
     PMU_BRANCH_CONDITIONAL = 8,
     PMU_BRANCH__MAX = 16,
 } PmuBranchKind;

@@ -147,6 +147,14 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
 void pmu_tcg_record(PmuTcg *engine, bool record);
 
 /**
+ * pmu_tcg_address - where a vCPU goes on, as branches tell addresses
+ * @cpu: the vCPU, in the state it has there
+ *
+ * On x86 this is the linear address.
+ */
+uint64_t pmu_tcg_address(CPUState *cpu);
+
+/**
  * pmu_tcg_far_branch - record an interrupt, an exception, or the like
  * @cpu: the vCPU, which goes on at the branch's target, in the state it has
  *       there

@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "amd-events.h"
+#include "lbr.h"
 
 #define CODE X86_VPMU_CODE
 
@@ -136,6 +137,7 @@ static const AmdModel models[] = {
         .select_ext = true,
         .core_ext = true,
         .global = true,
+        .lbr = &lbr_of_zen4,
     }, {
         .vpmu.name = "Zen 3",
         RANGES(FAMILY(0x19)),

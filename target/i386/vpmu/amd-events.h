@@ -27,6 +27,7 @@ typedef struct AmdRange {
  * @core_ext: there are six counters, with registers of their own
  *            (PerfCtrExtCore)
  * @global: there are PerfCntrGlobal* registers (PerfMonV2)
+ * @lbr: its branch records (LbrExtV2); NULL if there are none, or others
  */
 typedef struct AmdModel {
     X86VPmuModel vpmu;
@@ -34,6 +35,7 @@ typedef struct AmdModel {
     bool select_ext;
     bool core_ext;
     bool global;
+    const struct X86VPmuLbr *lbr;
 } AmdModel;
 
 /**

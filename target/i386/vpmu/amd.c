@@ -4,8 +4,9 @@
  * Registers as in AMD's Architecture Programmer's Manual, volume 2, "Core
  * Performance Monitoring Counters": the four counters that there have been
  * since the Athlon, the six of PerfCtrExtCore, of which the first four are
- * these, and the global registers of PerfMonV2.  Which of them a CPU has, and
- * which of the selector's bits, is told by its model and CPUID.
+ * these, the global registers of PerfMonV2, and the branch records of LbrExtV2.
+ * Which of them a CPU has, and which of the selector's bits, is told by its
+ * model and CPUID.
  *
  * Unlike Intel's, these registers ignore what cannot be written, and an
  * interrupt leaves the local APIC's entry as it is.
@@ -19,6 +20,7 @@
 #include "system/kvm.h"
 #include "amd-events.h"
 #include "internal.h"
+#include "lbr.h"
 
 #define NR_LEGACY 4
 #define NR_CORE   6
@@ -32,6 +34,11 @@
 #define MSR_PERF_CNTR_GLOBAL_CTL        0xc0000301
 #define MSR_PERF_CNTR_GLOBAL_STATUS_CLR 0xc0000302
 #define MSR_PERF_CNTR_GLOBAL_STATUS_SET 0xc0000303
+#define MSR_AMD_DEBUGCTL                0x1d9
+#define MSR_AMD_LBR_SELECT              0xc000010e
+#define MSR_DBG_EXTN_CFG                0xc000010f
+#define MSR_SAMP_BR_FROM                0xc0010300
+#define MSR_SAMP_BR_TO                  0xc0010301
 
 /* PERF_CTLx, besides what X86_EVTSEL_* names */
 #define EVTSEL_VALID     (MAKE_64BIT_MASK(0, 32) & ~(1ull << 19 | 1ull << 21))
@@ -39,8 +46,17 @@
 #define EVTSEL_GUEST     (1ull << 40)
 #define EVTSEL_HOST      (1ull << 41)
 
+/* PerfCntrGlobalStatus and DebugCtl, with LbrExtV2 */
+#define STATUS_LBRS_FROZEN     (1ull << 58)
+#define STATUS_COUNTERS_FROZEN (1ull << 59)
+#define DEBUGCTL_FREEZE_LBRS_ON_PMI     (1ull << 11)
+#define DEBUGCTL_FREEZE_COUNTERS_ON_PMI (1ull << 12)
+
 /* CPUID leaf 0x80000022 */
 #define LEAF_EXT_PERFMON 0x80000022
+#define EXT_PERFMON_EAX_LBR_V2 (1u << 1)
+#define EXT_PERFMON_EAX_FREEZE (1u << 2)
+#define EXT_PERFMON_EBX_LBR_SHIFT 4
 
 static const AmdModel *model_of(const X86CPU *cpu)
 {
@@ -134,14 +150,30 @@ static bool globally_enabled(const X86VPmu *v, unsigned i)
     return !has_global(v) || (v->global_ctrl >> i & 1);
 }
 
+static bool frozen(const X86VPmu *v)
+{
+    return v->global_status & STATUS_COUNTERS_FROZEN;
+}
+
 static bool enabled(const X86VPmu *v, unsigned i)
 {
-    return (v->evtsel[i] & X86_EVTSEL_EN) && globally_enabled(v, i);
+    return (v->evtsel[i] & X86_EVTSEL_EN) && globally_enabled(v, i)
+           && !frozen(v);
 }
 
 static bool interrupts(const X86VPmu *v, unsigned i)
 {
     return v->evtsel[i] & X86_EVTSEL_INT;
+}
+
+static uint64_t interrupting_counters(const X86VPmu *v)
+{
+    uint64_t interrupting = 0;
+
+    for (unsigned i = 0; i < v->nr_gp; i++) {
+        interrupting |= (uint64_t)interrupts(v, i) << i;
+    }
+    return interrupting;
 }
 
 /*
@@ -159,26 +191,54 @@ static void update_counter(X86VPmu *v, unsigned i)
     pmu_run(v->pmu, i, enabled(v, i));
 }
 
+static void update_freeze(X86VPmu *v)
+{
+    bool freeze = v->debugctl & DEBUGCTL_FREEZE_COUNTERS_ON_PMI;
+
+    pmu_set_freeze(v->pmu, freeze ? interrupting_counters(v) : 0,
+                   x86_vpmu_low_bits(v->nr_gp));
+}
+
+static void update_lbr(X86VPmu *v)
+{
+    lbr_update(v, v->dbg_extn_cfg && !(v->global_status & STATUS_LBRS_FROZEN));
+}
+
 static void update_all(X86VPmu *v)
 {
     for (unsigned i = 0; i < v->nr_gp; i++) {
         update_counter(v, i);
+    }
+    update_freeze(v);
+    update_lbr(v);
+}
+
+/*
+ * The model has stopped the counters already, if they freeze.  Branches on the
+ * way to the handler are not recorded any more.
+ */
+static void freeze_on_pmi(X86VPmu *v)
+{
+    if (v->debugctl & DEBUGCTL_FREEZE_COUNTERS_ON_PMI) {
+        v->global_status |= STATUS_COUNTERS_FROZEN;
+    }
+    if (v->debugctl & DEBUGCTL_FREEZE_LBRS_ON_PMI) {
+        v->global_status |= STATUS_LBRS_FROZEN;
+        update_lbr(v);
     }
 }
 
 static void amd_overflow(void *opaque, uint64_t counters)
 {
     X86VPmu *v = opaque;
-    uint64_t interrupting = 0;
+    uint64_t interrupting = counters & interrupting_counters(v);
 
-    for (unsigned i = 0; i < v->nr_gp; i++) {
-        interrupting |= (uint64_t)interrupts(v, i) << i;
-    }
     if (has_global(v)) {
         v->global_status |= counters;
     }
-    if (counters & interrupting) {
-        x86_vpmu_raise_pmi(v, counters & interrupting, false);
+    if (interrupting) {
+        freeze_on_pmi(v);
+        x86_vpmu_raise_pmi(v, interrupting, false);
     }
 }
 
@@ -200,11 +260,18 @@ static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
         x86_vpmu_report_uncounted(v->model, event_code(v, i));
     }
     update_counter(v, i);
+    update_freeze(v);
 }
 
 static uint64_t global_bits(const X86VPmu *v)
 {
     return x86_vpmu_low_bits(v->nr_gp);
+}
+
+static uint64_t status_bits(const X86VPmu *v)
+{
+    return global_bits(v)
+           | (v->lbr ? STATUS_LBRS_FROZEN | STATUS_COUNTERS_FROZEN : 0);
 }
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
@@ -216,11 +283,43 @@ static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 static void write_status_clear(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status &= ~val;
+    update_all(v);
 }
 
 static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status |= val;
+    update_all(v);
+}
+
+static uint64_t read_debugctl(X86VPmu *v, unsigned i)
+{
+    return v->debugctl;
+}
+
+/* The last branch alone, and single-stepping on branches, are not there. */
+static uint64_t debugctl_bits(const X86VPmu *v)
+{
+    return v->lbr ? DEBUGCTL_FREEZE_LBRS_ON_PMI
+                    | DEBUGCTL_FREEZE_COUNTERS_ON_PMI : 0;
+}
+
+static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->debugctl = val;
+    update_all(v);
+}
+
+static void write_lbr_config(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->dbg_extn_cfg = val;
+    update_lbr(v);
+}
+
+static void write_lbr_select(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->lbr_select = val;
+    update_lbr(v);
 }
 
 /* How many registers of a kind there are. */
@@ -249,9 +348,19 @@ static const X86VPmuMsr msrs[] = {
     { MSR_PERF_CNTR_GLOBAL_CTL, 1, 1, one_with_global,
       global_bits, x86_vpmu_read_global_ctrl, write_global_ctrl },
     { MSR_PERF_CNTR_GLOBAL_STATUS_CLR, 1, 1, one_with_global,
-      global_bits, x86_vpmu_read_zero, write_status_clear },
+      status_bits, x86_vpmu_read_zero, write_status_clear },
     { MSR_PERF_CNTR_GLOBAL_STATUS_SET, 1, 1, one_with_global,
-      global_bits, x86_vpmu_read_zero, write_status_set },
+      status_bits, x86_vpmu_read_zero, write_status_set },
+    { MSR_AMD_DEBUGCTL, 1, 1, x86_vpmu_one,
+      debugctl_bits, read_debugctl, write_debugctl },
+    { MSR_AMD_LBR_SELECT, 1, 1, lbr_count_one,
+      lbr_select_bits, lbr_read_select, write_lbr_select },
+    { MSR_DBG_EXTN_CFG, 1, 1, lbr_count_one,
+      lbr_config_bits, lbr_read_config, write_lbr_config },
+    { MSR_SAMP_BR_FROM, X86_VPMU_MAX_LBR / 2, 2, lbr_count,
+      x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
+    { MSR_SAMP_BR_TO, X86_VPMU_MAX_LBR / 2, 2, lbr_count,
+      x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
 };
 
 /* The legacy registers are names of the others, where there are others. */
@@ -284,24 +393,24 @@ static bool amd_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
     return true;
 }
 
-/* EBX: the number of core counters; there are no others. */
-static void amd_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
+/* EBX: the numbers of core counters and of records; there are no others. */
+static void amd_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
                       uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
     if (leaf == LEAF_EXT_PERFMON && has_global(v)) {
-        *eax = CPUID_8000_0022_EAX_PERFMON_V2;
-        *ebx = v->nr_gp;
+        *eax = CPUID_8000_0022_EAX_PERFMON_V2
+               | (v->lbr ? EXT_PERFMON_EAX_LBR_V2 | EXT_PERFMON_EAX_FREEZE : 0);
+        *ebx = v->nr_gp | lbr_count(v) << EXT_PERFMON_EBX_LBR_SHIFT;
     }
 }
 
 static X86VPmuBits amd_bits(const X86VPmu *v)
 {
-    const uint64_t global = has_global(v) ? global_bits(v) : 0;
-
     return (X86VPmuBits) {
         .evtsel = evtsel_bits(v),
-        .global_ctrl = global,
-        .global_status = global,
+        .global_ctrl = has_global(v) ? global_bits(v) : 0,
+        .global_status = has_global(v) ? status_bits(v) : 0,
+        .debugctl = debugctl_bits(v),
     };
 }
 
@@ -311,8 +420,10 @@ static void amd_reset(X86VPmu *v)
     memset(v->evtsel, 0, sizeof(v->evtsel));
     v->fixed_ctrl = 0;
     v->debugctl = 0;
+    v->dbg_extn_cfg = 0;
     v->global_ctrl = v->global_reset;
     v->global_status = 0;
+    lbr_reset(v);
 }
 
 /*
@@ -343,6 +454,7 @@ static unsigned amd_stops(const X86VPmu *v, unsigned i)
 {
     return (v->evtsel[i] & X86_EVTSEL_EN ? 0 : X86_VPMU_STOP_EN)
            | (globally_enabled(v, i) ? 0 : X86_VPMU_STOP_GLOBAL_CTRL)
+           | (frozen(v) ? X86_VPMU_STOP_CTR_FRZ : 0)
            | (needs_svme(v, v->evtsel[i]) ? X86_VPMU_STOP_SVME : 0);
 }
 
@@ -389,7 +501,7 @@ static bool amd_configure(X86CPU *cpu, Error **errp)
     if (props->version) {
         return refuse_version(errp);
     }
-    if (props->lbr) {
+    if (props->lbr && !(model_of(cpu)->lbr && has_global_registers(cpu))) {
         return x86_vpmu_refuse_lbr(errp);
     }
     if (props->host_counters && !has_global_registers(cpu)) {
@@ -407,6 +519,7 @@ static void amd_init(X86VPmu *v)
     v->version = has_global_registers(v->cpu) ? 2 : 1;
     v->global_reset = has_global(v) ? global_bits(v) : 0;
     v->model = &model_of(v->cpu)->vpmu;
+    v->lbr = v->cpu->vpmu_props.lbr ? model_of(v->cpu)->lbr : NULL;
 }
 
 const X86VPmuOps amd_vpmu_ops = {

@@ -357,11 +357,6 @@ static void write_gp_legacy(X86VPmu *v, unsigned i, uint64_t val)
     pmu_write(v->pmu, i, (int64_t)(int32_t)val);
 }
 
-static uint64_t any_bits(const X86VPmu *v)
-{
-    return UINT64_MAX;
-}
-
 static uint64_t read_fixed(X86VPmu *v, unsigned i)
 {
     return pmu_read(v->pmu, v->nr_gp + i);
@@ -530,7 +525,7 @@ static void write_lbr_select(X86VPmu *v, unsigned i, uint64_t val)
 
 static const X86VPmuMsr msrs[] = {
     { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
-      any_bits, x86_vpmu_read_gp, write_gp_legacy },
+      x86_vpmu_any_bits, x86_vpmu_read_gp, write_gp_legacy },
     { MSR_IA32_PMC0, X86_VPMU_MAX_GP, 1, count_gp_full,
       x86_vpmu_counter_bits, x86_vpmu_read_gp, x86_vpmu_write_gp },
     { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
@@ -558,9 +553,9 @@ static const X86VPmuMsr msrs[] = {
     { MSR_LBR_TOS, 1, 1, lbr_count_one,
       lbr_tos_bits, lbr_read_tos, lbr_write_tos },
     { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, lbr_count,
-      any_bits, lbr_read_from, lbr_write_from },
+      x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
     { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, lbr_count,
-      any_bits, lbr_read_to, lbr_write_to },
+      x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
     { MSR_LBR_INFO, X86_VPMU_MAX_LBR, 1, lbr_count_info,
       lbr_info_bits, lbr_read_info, lbr_write_info },
     /* Older CPUs have theirs here; software that looks for them is to fault. */
@@ -610,7 +605,7 @@ static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
     }
 }
 
-static void intel_cpuid(X86VPmu *v, uint32_t leaf, uint32_t *eax,
+static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
                         uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
     const IntelVersion *version = version_of(v);
@@ -725,13 +720,36 @@ static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
     }
 }
 
+/* The guest has to be told which records it has. */
+static bool check_lbr(const X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    const uint64_t told = cpu->env.features[FEAT_PERF_CAPABILITIES]
+                          & PERF_CAP_LBR_FMT;
+
+    if (!cpu->vpmu_props.lbr) {
+        return true;
+    }
+    if (!intel_model(cpu->env.cpuid_version)->lbr) {
+        return x86_vpmu_refuse_lbr(errp);
+    }
+    if (!(cpu->env.features[FEAT_1_ECX] & CPUID_EXT_PDCM)
+        || told != lbr_format(cpu)) {
+        error_setg(errp, "lbr=on needs pdcm=on and lbr-fmt=%" PRIu64,
+                   lbr_format(cpu));
+        error_append_hint(errp, "Leave out both pdcm and lbr-fmt.\n");
+        return false;
+    }
+    return true;
+}
+
 static bool intel_configure(X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
     X86VPmuProps *props = &cpu->vpmu_props;
 
-    if (props->lbr && !intel_model(cpu->env.cpuid_version)->lbr) {
-        return x86_vpmu_refuse_lbr(errp);
+    if (!check_lbr(cpu, errp)) {
+        return false;
     }
     props->version = version_or_default(cpu);
     if (props->version > MAX_VERSION) {

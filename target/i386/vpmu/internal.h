@@ -153,7 +153,7 @@ typedef struct X86VPmuOps {
     bool (*configure)(X86CPU *cpu, Error **errp);
     void (*init)(X86VPmu *v);
     void (*reset)(X86VPmu *v);
-    void (*cpuid)(X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
+    void (*cpuid)(const X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                   uint32_t *ecx, uint32_t *edx);
     uint64_t (*misc_enable)(X86VPmu *v, uint64_t val);
     const X86VPmuMsr *msrs;
@@ -209,9 +209,10 @@ typedef struct X86VPmuLbr X86VPmuLbr;
  * @global_ctrl: IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl
  * @global_reset: what that is after RESET
  * @global_status: IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus
- * @debugctl: IA32_DEBUGCTL
+ * @debugctl: IA32_DEBUGCTL, DebugCtl
+ * @dbg_extn_cfg: DBG_EXTN_CFG
  * @lbr: its last branch records, which hw/pmu records; NULL if it has none
- * @lbr_select: MSR_LBR_SELECT
+ * @lbr_select: MSR_LBR_SELECT, LBR_SELECT
  * @lbr_info: MSR_LBR_INFO_x that have been written
  * @pmis: how many interrupts it has raised; not migrated
  */
@@ -234,6 +235,7 @@ struct X86VPmu {
     uint64_t global_reset;
     uint64_t global_status;
     uint64_t debugctl;
+    uint64_t dbg_extn_cfg;
     const X86VPmuLbr *lbr;
     uint64_t lbr_select;
     uint64_t lbr_info[X86_VPMU_MAX_LBR];
@@ -363,6 +365,7 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val);
 unsigned x86_vpmu_one(const X86VPmu *v);
 unsigned x86_vpmu_count_gp(const X86VPmu *v);
 uint64_t x86_vpmu_counter_bits(const X86VPmu *v);
+uint64_t x86_vpmu_any_bits(const X86VPmu *v);
 uint64_t x86_vpmu_read_zero(X86VPmu *v, unsigned i);
 uint64_t x86_vpmu_read_evtsel(X86VPmu *v, unsigned i);
 uint64_t x86_vpmu_read_gp(X86VPmu *v, unsigned i);

@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: Intel's last branch records
+ * x86 virtual PMU: last branch records
  *
  * The recorder of hw/pmu has the branches.  A register that the guest has
  * written holds what it has written; in the recorder, that is a branch of no
@@ -16,11 +16,17 @@
 #include "system/tcg.h"
 #include "lbr.h"
 
-/* MSR_LBR_SELECT: what is not recorded; CALLSTACK is the other way round. */
+/*
+ * MSR_LBR_SELECT, and AMD's LBR_SELECT: what is not recorded; CALLSTACK, which
+ * is Intel's, is the other way round.
+ */
 #define SELECT_CPL_EQ_0     (1u << 0)
 #define SELECT_CPL_NEQ_0    (1u << 1)
 #define SELECT_CALLSTACK    (1u << 9)
 #define SELECT_FILTERS      MAKE_64BIT_MASK(0, 9)
+
+/* How many records there are is known to streams. */
+QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
 
 /* MSR_LASTBRANCH_x_FROM_IP: flags, by format */
 #define FORMAT_FLAGS        3
@@ -30,6 +36,14 @@
 /* MSR_LBR_INFO_x */
 #define INFO_BITS (MAKE_64BIT_MASK(61, 3) | MAKE_64BIT_MASK(0, 16))
 
+/* DBG_EXTN_CFG */
+#define AMD_CONFIG_ON       (1ull << 6)
+
+/* SAMP_BR_TO: above the address; FROM has one flag there. */
+#define AMD_FLAGS_FROM      1
+#define AMD_FLAGS_TO        3
+#define AMD_TO_VALID        (1ull << 63)
+
 const X86VPmuLbr lbr_of_nehalem = { .depth = 16, .format = FORMAT_FLAGS };
 const X86VPmuLbr lbr_of_haswell = {
     .depth = 16, .format = FORMAT_FLAGS_TSX, .call_stack = true,
@@ -37,6 +51,7 @@ const X86VPmuLbr lbr_of_haswell = {
 const X86VPmuLbr lbr_of_skylake = {
     .depth = 32, .format = FORMAT_INFO, .call_stack = true,
 };
+const X86VPmuLbr lbr_of_zen4 = { .depth = 16, .newest_is_first = true };
 
 static PmuRecorder *recorder(const X86VPmu *v)
 {
@@ -62,6 +77,10 @@ static PmuBranchKinds unfiltered(uint64_t select)
 
     for (unsigned bit = 2; bit < ARRAY_SIZE(kinds); bit++) {
         wanted |= select >> bit & 1 ? 0 : 1u << kinds[bit];
+    }
+    /* No return takes these away. */
+    if (wanted >> PMU_BRANCH_CALL & 1 && !(select & SELECT_CALLSTACK)) {
+        wanted |= 1u << PMU_BRANCH_CALL_NEXT;
     }
     return wanted;
 }
@@ -95,6 +114,7 @@ void lbr_reset(X86VPmu *v)
     if (v->lbr) {
         pmu_recorder_init(recorder(v), v->lbr->depth);
         lbr_write_tos(v, 0, 0);
+        lbr_update(v, false);
     }
 }
 
@@ -132,6 +152,16 @@ uint64_t lbr_read_select(X86VPmu *v, unsigned i)
     return v->lbr_select;
 }
 
+uint64_t lbr_config_bits(const X86VPmu *v)
+{
+    return v->lbr->newest_is_first ? AMD_CONFIG_ON : 0;
+}
+
+uint64_t lbr_read_config(X86VPmu *v, unsigned i)
+{
+    return v->dbg_extn_cfg;
+}
+
 uint64_t lbr_tos_bits(const X86VPmu *v)
 {
     return v->lbr->depth - 1;
@@ -152,27 +182,59 @@ void lbr_write_tos(X86VPmu *v, unsigned i, uint64_t val)
     recorder(v)->next = (val + 1) * sizeof(uint64_t) & recorder(v)->last;
 }
 
+/* Which of the recorder's branches the @i-th registers have. */
+static unsigned slot_of(const X86VPmu *v, unsigned i)
+{
+    return v->lbr->newest_is_first ? (newest(v) - i) & lbr_tos_bits(v) : i;
+}
+
+static unsigned flags_in_from(const X86VPmuLbr *lbr)
+{
+    return lbr->newest_is_first ? AMD_FLAGS_FROM
+           : lbr->format == FORMAT_FLAGS ? 1
+           : lbr->format == FORMAT_FLAGS_TSX ? 3 : 0;
+}
+
 /*
- * There are no mispredictions and no transactions: the flags of what has been
- * recorded are 0.
+ * There are no mispredictions, no transactions and no speculation: such flags
+ * of what has been recorded are 0.
  */
-uint64_t lbr_read_from(X86VPmu *v, unsigned i)
+static uint64_t shown_from(const X86VPmu *v, unsigned slot)
 {
     const PmuRecorder *r = recorder(v);
-    unsigned flags = v->lbr->format == FORMAT_FLAGS ? 1
-                     : v->lbr->format == FORMAT_FLAGS_TSX ? 3 : 0;
 
-    return r->kind[i] ? extract64(r->from[i], 0, 64 - flags) : r->from[i];
+    return r->kind[slot]
+           ? extract64(r->from[slot], 0, 64 - flags_in_from(v->lbr))
+           : r->from[slot];
+}
+
+static uint64_t shown_to(const X86VPmu *v, unsigned slot)
+{
+    const PmuRecorder *r = recorder(v);
+
+    return r->kind[slot] && v->lbr->newest_is_first
+           ? extract64(r->to[slot], 0, 64 - AMD_FLAGS_TO) | AMD_TO_VALID
+           : r->to[slot];
+}
+
+static uint64_t shown_info(const X86VPmu *v, unsigned slot)
+{
+    return recorder(v)->kind[slot] ? 0 : v->lbr_info[slot];
+}
+
+uint64_t lbr_read_from(X86VPmu *v, unsigned i)
+{
+    return shown_from(v, slot_of(v, i));
 }
 
 uint64_t lbr_read_to(X86VPmu *v, unsigned i)
 {
-    return recorder(v)->to[i];
+    return shown_to(v, slot_of(v, i));
 }
 
 uint64_t lbr_read_info(X86VPmu *v, unsigned i)
 {
-    return recorder(v)->kind[i] ? 0 : v->lbr_info[i];
+    return shown_info(v, slot_of(v, i));
 }
 
 uint64_t lbr_info_bits(const X86VPmu *v)
@@ -181,40 +243,46 @@ uint64_t lbr_info_bits(const X86VPmu *v)
 }
 
 /* From now on the registers of a record hold what has been written. */
-static void take_over(X86VPmu *v, unsigned i)
+static void take_over(X86VPmu *v, unsigned slot)
 {
-    recorder(v)->from[i] = lbr_read_from(v, i);
-    v->lbr_info[i] = lbr_read_info(v, i);
-    recorder(v)->kind[i] = PMU_BRANCH_NONE;
+    PmuRecorder *r = recorder(v);
+
+    r->from[slot] = shown_from(v, slot);
+    r->to[slot] = shown_to(v, slot);
+    v->lbr_info[slot] = shown_info(v, slot);
+    r->kind[slot] = PMU_BRANCH_NONE;
 }
 
 void lbr_write_from(X86VPmu *v, unsigned i, uint64_t val)
 {
-    take_over(v, i);
-    recorder(v)->from[i] = val;
+    take_over(v, slot_of(v, i));
+    recorder(v)->from[slot_of(v, i)] = val;
 }
 
 void lbr_write_to(X86VPmu *v, unsigned i, uint64_t val)
 {
-    take_over(v, i);
-    recorder(v)->to[i] = val;
+    take_over(v, slot_of(v, i));
+    recorder(v)->to[slot_of(v, i)] = val;
 }
 
 void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val)
 {
-    take_over(v, i);
-    v->lbr_info[i] = val;
+    take_over(v, slot_of(v, i));
+    v->lbr_info[slot_of(v, i)] = val;
 }
 
 /*
  * Migration: all records as if the guest had written them
  */
 
-static bool has_records(const X86VPmu *v)
+bool lbr_is_used(const X86VPmu *v)
 {
     const PmuRecorder *r = recorder(v);
 
-    return v->lbr_select || newest(v)
+    if (!v->lbr) {
+        return false;
+    }
+    return v->lbr_select || v->dbg_extn_cfg || newest(v)
            || !buffer_is_zero(r->from, sizeof(r->from))
            || !buffer_is_zero(r->to, sizeof(r->to))
            || !buffer_is_zero(v->lbr_info, sizeof(v->lbr_info));
@@ -224,7 +292,7 @@ static bool lbr_needed(void *opaque)
 {
     X86CPU *cpu = opaque;
 
-    return cpu->vpmu && cpu->vpmu->lbr && has_records(cpu->vpmu);
+    return cpu->vpmu && lbr_is_used(cpu->vpmu);
 }
 
 static int lbr_pre_save(void *opaque)
@@ -256,6 +324,7 @@ static int lbr_post_load(void *opaque, int version_id)
     PmuRecorder *r = recorder(v);
 
     v->lbr_select &= lbr_select_bits(v);
+    v->dbg_extn_cfg &= lbr_config_bits(v);
     r->next &= r->last;
     memset(r->kind, 0, sizeof(r->kind));
     pmu_begin(v->pmu);
@@ -270,6 +339,7 @@ static const VMStateDescription vmstate_written = {
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64(lbr_select, X86VPmu),
+        VMSTATE_UINT64(dbg_extn_cfg, X86VPmu),
         VMSTATE_UINT64_ARRAY(lbr_info, X86VPmu, X86_VPMU_MAX_LBR),
         VMSTATE_END_OF_LIST()
     }

@@ -62,7 +62,7 @@ bool x86_vpmu_refuse_lbr(Error **errp)
 
     error_setg(errp, "lbr=on is not possible with this CPU");
     error_append_hint(errp, "Choose a model of Intel's from Nehalem to "
-                      "Ice Lake.\n");
+                      "Ice Lake, or one of AMD's with perfmon-v2.\n");
     return false;
 }
 
@@ -79,6 +79,11 @@ unsigned x86_vpmu_count_gp(const X86VPmu *v)
 uint64_t x86_vpmu_counter_bits(const X86VPmu *v)
 {
     return MAKE_64BIT_MASK(0, X86_VPMU_WIDTH);
+}
+
+uint64_t x86_vpmu_any_bits(const X86VPmu *v)
+{
+    return UINT64_MAX;
 }
 
 uint64_t x86_vpmu_read_zero(X86VPmu *v, unsigned i)

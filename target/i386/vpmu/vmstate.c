@@ -119,7 +119,8 @@ static bool vpmu_needed(void *opaque)
     X86VPmu *v = cpu->vpmu;
 
     return v && !uses_stock_state(v)
-           && (is_used(v) || replay_mode != REPLAY_MODE_NONE);
+           && (is_used(v) || lbr_is_used(v)
+               || replay_mode != REPLAY_MODE_NONE);
 }
 
 static int vpmu_pre_load(void *opaque)

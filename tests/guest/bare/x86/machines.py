@@ -91,7 +91,8 @@ MACHINES = {
     'count': [Pc('', DEFAULT_CPU + ',+monitor')],
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
     'lbr': [lbr('Skylake-Client-v1', 2), lbr('Skylake-Client-v1', 4),
-            lbr('Haswell-noTSX', 3), lbr('Nehalem', 3)],
+            lbr('Haswell-noTSX', 3), lbr('Nehalem', 3),
+            Pc('AMD', f'{AMD_CPU},lbr=on')],
     'memory': [Pc('', DEFAULT_CPU + ',+mpx')],
     'models': [
         DEFAULT,

@@ -19,6 +19,7 @@ static uint32_t sample_lvt;
 
 #define AMD_GENERAL         4
 #define AMD_FIXED           2
+#define AMD_LBR             16
 
 static bool is_amd;
 
@@ -37,6 +38,9 @@ static const struct {
     { 0x38e, 1, 0xc0000300, 1 },
     { 0x38f, 1, 0xc0000301, 1 },
     { 0x390, 1, 0xc0000302, 1 },
+    { 0x1c8, 1, 0xc000010e, 1 },
+    { 0x680, AMD_LBR, 0xc0010300, 2 },
+    { 0x6c0, AMD_LBR, 0xc0010301, 2 },
 };
 
 static const struct {

@@ -1,17 +1,25 @@
 /*
  * Suite lbr: last branch records
  *
+ * AMD's have the newest in the first registers, where Intel's have TOS, and
+ * registers of their own to be switched on by.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-#define MSR_LBR_SELECT  0x1c8
+#define MSR_LBR_SELECT  pmu_register(0x1c8)
+#define MSR_LBR_FROM(i) pmu_register(0x680 + (i))
+#define MSR_LBR_TO(i)   pmu_register(0x6c0 + (i))
+/* Intel's alone, and AMD's. */
 #define MSR_LBR_TOS     0x1c9
-#define MSR_LBR_FROM(i) (0x680 + (i))
-#define MSR_LBR_TO(i)   (0x6c0 + (i))
 #define MSR_LBR_INFO(i) (0xdc0 + (i))
+#define MSR_DBG_EXTN_CFG 0xc000010f
 
 #define DEBUGCTL_LBR         BIT(0)
+#define DBG_EXTN_LBR         BIT(6)
+#define AMD_TO_VALID         BIT(63)
+#define LEAF_AMD_LBR         0x80000022
 #define DEBUGCTL_FREEZE_LBRS BIT(11)
 #define STATUS_LBR_FRZ       BIT(58)
 
@@ -37,12 +45,13 @@
 
 static unsigned format(void)
 {
-    return rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT;
+    return pmu_is_intel() ? rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT : 0;
 }
 
 static unsigned depth(void)
 {
-    return format() == FORMAT_INFO ? 32 : 16;
+    return !pmu_is_intel() ? cpuid(LEAF_AMD_LBR, 0).b >> 4 & 0x3f
+           : format() == FORMAT_INFO ? 32 : 16;
 }
 
 struct branch {
@@ -50,9 +59,33 @@ struct branch {
     uint64_t kind;              /* the bit of MSR_LBR_SELECT */
 };
 
+/* By what the recording is switched on; test code of the kernel's, too. */
+uint32_t lbr_switch;
+uint32_t lbr_on;
+
+static void find_switch(void)
+{
+    lbr_switch = pmu_is_intel() ? MSR_DEBUGCTL : MSR_DBG_EXTN_CFG;
+    lbr_on = pmu_is_intel() ? DEBUGCTL_LBR : DBG_EXTN_LBR;
+}
+
+static void begin_recording(uint64_t select, uint64_t debugctl)
+{
+    wrmsr(MSR_LBR_SELECT, select);
+    wrmsr(MSR_DEBUGCTL, debugctl);
+    wrmsr(lbr_switch, rdmsr(lbr_switch) | lbr_on);
+}
+
+static void end_recording(void)
+{
+    wrmsr(lbr_switch, 0);
+    wrmsr(MSR_DEBUGCTL, 0);
+}
+
 static void clear_records(void)
 {
-    wrmsr(MSR_DEBUGCTL, 0);
+    find_switch();
+    end_recording();
     for (unsigned i = 0; i < depth(); i++) {
         wrmsr(MSR_LBR_FROM(i), 0);
         wrmsr(MSR_LBR_TO(i), 0);
@@ -60,16 +93,36 @@ static void clear_records(void)
             wrmsr(MSR_LBR_INFO(i), 0);
         }
     }
-    wrmsr(MSR_LBR_TOS, 0);
+    if (pmu_is_intel()) {
+        wrmsr(MSR_LBR_TOS, 0);
+    }
+}
+
+static void expect_tos(unsigned tos)
+{
+    if (pmu_is_intel()) {
+        expect(rdmsr(MSR_LBR_TOS), tos, "TOS");
+    }
+}
+
+/* Without AMD's flag, which says that there is one. */
+static uint64_t target(uint64_t to)
+{
+    if (pmu_is_intel() || !to) {
+        return to;
+    }
+    expect(to >> 61, AMD_TO_VALID >> 61, "flags of TO");
+    return (int64_t)(to << 3) >> 3;
 }
 
 /* The @age-th before the newest. */
 static struct branch record(unsigned age)
 {
-    unsigned i = (rdmsr(MSR_LBR_TOS) - age) & (depth() - 1);
+    unsigned i = pmu_is_intel() ? (rdmsr(MSR_LBR_TOS) - age) & (depth() - 1)
+                                : age;
 
     return (struct branch) {
-        .from = rdmsr(MSR_LBR_FROM(i)), .to = rdmsr(MSR_LBR_TO(i)),
+        .from = rdmsr(MSR_LBR_FROM(i)), .to = target(rdmsr(MSR_LBR_TO(i))),
     };
 }
 
@@ -90,10 +143,9 @@ static void expect_records(const char *what, const struct branch *want,
 static void record_counted(uint64_t select, code_fn *fn, uint64_t ctrl)
 {
     clear_records();
-    wrmsr(MSR_LBR_SELECT, NO_RING_0 | select);
-    wrmsr(MSR_DEBUGCTL, DEBUGCTL_LBR);
+    begin_recording(NO_RING_0 | select, 0);
     run_user(ctrl, fn, 0);
-    wrmsr(MSR_DEBUGCTL, 0);
+    end_recording();
 }
 
 static void record_user(uint64_t select, code_fn *fn)
@@ -165,7 +217,7 @@ TEST(lbr, entries)
 {
     record_user(NO_FAR, lbr_code);
     expect_code("all", 0);
-    expect(rdmsr(MSR_LBR_TOS), 8, "TOS");
+    expect_tos(8);
 }
 
 /* While branches are counted, too. */
@@ -213,14 +265,14 @@ TEST(lbr, rolls)
     }
     record_user(NO_FAR, lbr_loop);
     expect_records("a loop", want, depth());
-    expect(rdmsr(MSR_LBR_TOS), 100 % depth(), "TOS");
+    expect_tos(100 % depth());
 }
 
 /* ---- The kernel's --------------------------------------------------- */
 
 CODE("lbr_kernel:\n"
-     "    mov $0x1d9, %ecx\n"
-     "    mov $1, %eax\n"
+     "    mov lbr_switch(%rip), %ecx\n"
+     "    mov lbr_on(%rip), %eax\n"
      "    xor %edx, %edx\n"
      "    wrmsr\n"
      "    call lbr_leaf\n"
@@ -276,10 +328,9 @@ TEST(lbr, far)
     expect(record(2).to, 0, "before");
 
     clear_records();
-    wrmsr(MSR_LBR_SELECT, NO_RING_3 | ONLY_FAR);
-    wrmsr(MSR_DEBUGCTL, DEBUGCTL_LBR);
+    begin_recording(NO_RING_3 | ONLY_FAR, 0);
     run_user(0, lbr_fault, 0);
-    wrmsr(MSR_DEBUGCTL, 0);
+    end_recording();
     expect(record(0).from, AT(user_exit), "INT: FROM");
     expect(record(1).from, AT(lbr_fault), "fault: FROM");
     expect(record(1).to, AT(lbr_ud), "fault: TO");
@@ -288,11 +339,35 @@ TEST(lbr, far)
 
 /* ---- Call stack ----------------------------------------------------- */
 
+CODE("lbr_next:\n"
+     "    call 1f\n"
+     "1:  pop %rax\n"
+     "lbr_next_end:\n"
+     "    ret\n");
+code_fn lbr_next;
+LABEL(lbr_next_end);
+
+/* A call of the next instruction is one, but nothing returns from it. */
+TEST(lbr, call_next)
+{
+    const struct branch want[] = {
+        { AT(lbr_next_end), AT(user_exit), 0 },
+        { AT(lbr_next), AT(lbr_next) + 5, 0 },
+    };
+
+    record_user(NO_FAR, lbr_next);
+    expect_records("a call", want, ARRAY_SIZE(want));
+    record_user(NO_FAR | NO_CALL, lbr_next);
+    expect_records("left out", want, 1);
+}
+
 CODE("lbr_stack:\n"
      "    call 1f\n"
      "lbr_stack_behind:\n"
      "    ret\n"
      "1:  call lbr_leaf\n"
+     "    call 3f\n"
+     "3:  pop %rax\n"
      "lbr_stack_2:\n"
      "    call 2f\n"
      "    ret\n"
@@ -320,7 +395,7 @@ static void read_stack(struct regs *regs)
 /* A return takes its call away. */
 TEST(lbr, call_stack)
 {
-    if (format() == FORMAT_FLAGS) {
+    if (format() < FORMAT_FLAGS_TSX) {
         return;
     }
     on_trap(UD_VECTOR, read_stack);
@@ -339,23 +414,24 @@ TEST(lbr, frozen)
         { AT(lbr_jmp), AT(lbr_lea), 0 },
         { AT(lbr_je), AT(lbr_jmp), 0 },
     };
-    bool by_status = pmu_version() >= 4;
+    bool by_status = !pmu_is_intel() || pmu_version() >= 4;
+    uint64_t on = pmu_is_intel() ? DEBUGCTL_LBR : 0;
 
     clear_records();
     pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -6ull);
     sample_with(VEC_PMI);
-    wrmsr(MSR_LBR_SELECT, NO_RING_0 | NO_FAR);
-    wrmsr(MSR_DEBUGCTL, DEBUGCTL_LBR | DEBUGCTL_FREEZE_LBRS);
+    begin_recording(NO_RING_0 | NO_FAR, DEBUGCTL_FREEZE_LBRS);
     run_user(GP(0), lbr_code, 0);
     expect(sample_count, 1, "interrupts");
     expect(samples[0].rip, AT(lbr_leaf), "RIP");
     expect_records("frozen", want, ARRAY_SIZE(want));
     expect(rdmsr(MSR_DEBUGCTL),
-           DEBUGCTL_FREEZE_LBRS | (by_status ? DEBUGCTL_LBR : 0), "DEBUGCTL");
+           DEBUGCTL_FREEZE_LBRS | (by_status ? on : 0), "DEBUGCTL");
     expect(rdmsr(MSR_GLOBAL_STATUS) & STATUS_LBR_FRZ,
            by_status ? STATUS_LBR_FRZ : 0, "LBR_FRZ");
-    wrmsr(MSR_DEBUGCTL, 0);
+    end_recording();
     wrmsr(MSR_GLOBAL_OVF_CTRL, by_status ? STATUS_LBR_FRZ : 0);
+    expect(rdmsr(MSR_GLOBAL_STATUS) & STATUS_LBR_FRZ, 0, "LBR_FRZ, cleared");
 }
 
 static void end_steps(struct regs *regs)
@@ -368,20 +444,23 @@ CODE("lbr_step:\n"
      "    orq $0x100, (%rsp)\n"
      "    popfq\n"
      "    nop\n"
+     "lbr_step_end:\n"
      "    ret\n");
 code_fn lbr_step;
+LABEL(lbr_step_end);
 
-/* A debug exception ends the recording. */
+/* A debug exception ends the recording by IA32_DEBUGCTL. */
 TEST(lbr, debug_exception)
 {
+    const struct branch last = { AT(lbr_step_end), AT(user_exit), 0 };
+
     on_trap(DB_VECTOR, end_steps);
     clear_records();
-    wrmsr(MSR_LBR_SELECT, NO_RING_0 | NO_FAR);
-    wrmsr(MSR_DEBUGCTL, DEBUGCTL_LBR | DEBUGCTL_FREEZE_LBRS);
+    begin_recording(NO_RING_0 | NO_FAR, DEBUGCTL_FREEZE_LBRS);
     run_user(0, lbr_step, 0);
     expect(rdmsr(MSR_DEBUGCTL), DEBUGCTL_FREEZE_LBRS, "DEBUGCTL");
-    expect_records("stepped", NULL, 0);
-    wrmsr(MSR_DEBUGCTL, 0);
+    expect_records("stepped", &last, !pmu_is_intel());
+    end_recording();
 }
 
 /* ---- Registers ------------------------------------------------------ */
@@ -403,9 +482,31 @@ static void expect_fault(uint32_t msr, bool fault)
     expect(faults, 2 * fault, "register %x: faults when it is written", msr);
 }
 
-TEST(lbr, registers)
+/* AMD's ignore what they do not have. */
+static void expect_reserved(uint32_t msr, uint64_t bits)
 {
-    on_trap(GP_VECTOR, skip_access);
+    uint64_t was = rdmsr(msr);
+
+    faults = 0;
+    wrmsr(msr, was | bits);
+    expect(faults, pmu_is_intel(), "register %x: reserved bits: faults", msr);
+    expect(rdmsr(msr), was, "register %x: reserved bits", msr);
+}
+
+static void amd_registers(void)
+{
+    expect(depth(), 16, "depth");
+    for (unsigned i = 0; i < depth(); i++) {
+        expect_fault(MSR_LBR_FROM(i), false);
+        expect_fault(MSR_LBR_TO(i), false);
+    }
+    expect_fault(MSR_DBG_EXTN_CFG, false);
+    expect_reserved(MSR_DBG_EXTN_CFG, ~DBG_EXTN_LBR);
+    expect_reserved(MSR_LBR_SELECT, CALL_STACK);
+}
+
+static void intel_registers(void)
+{
     for (unsigned i = 0; i < MAX_DEPTH; i++) {
         expect_fault(MSR_LBR_FROM(i), i >= depth());
         expect_fault(MSR_LBR_TO(i), i >= depth());
@@ -415,10 +516,18 @@ TEST(lbr, registers)
     /* Those of other models. */
     expect_fault(0x40, true);
     expect_fault(0x60, true);
-    faults = 0;
-    wrmsr(MSR_LBR_TOS, depth());
-    wrmsr(MSR_LBR_SELECT, BIT(10));
-    expect(faults, 2, "reserved bits: faults");
+    expect_reserved(MSR_LBR_TOS, depth());
+    expect_reserved(MSR_LBR_SELECT, BIT(10));
+}
+
+TEST(lbr, registers)
+{
+    on_trap(GP_VECTOR, skip_access);
+    if (pmu_is_intel()) {
+        intel_registers();
+    } else {
+        amd_registers();
+    }
 }
 
 /* As Linux looks whether they are there. */
@@ -432,6 +541,8 @@ TEST(lbr, written)
         expect(rdmsr(MSR_LBR_FROM(i)), 0xffff8000deadbe00 ^ i, "FROM %u", i);
         expect(rdmsr(MSR_LBR_TO(i)), 0xffffffff81000000 ^ i, "TO %u", i);
     }
-    wrmsr(MSR_LBR_TOS, 3);
-    expect(rdmsr(MSR_LBR_TOS), 3, "TOS");
+    if (pmu_is_intel()) {
+        wrmsr(MSR_LBR_TOS, 3);
+        expect_tos(3);
+    }
 }

@@ -41,6 +41,13 @@ EPYC = Machine('epyc', setup=OURS, cpu=(
 OPTERON = Machine('opteron', setup=OURS,
                   cpu='Opteron_G3-v1,pmu=on,-misalignsse')
 
+# With branch records.
+LBR_SKYLAKE = Machine('lbr-skylake', cpu=f'{SKYLAKE},lbr=on')
+LBR_HASWELL = Machine('lbr-haswell', cpu=(
+    f'Haswell-v2,pmu=on,lbr=on,{LEFT_OUT}'))
+LBR_NEHALEM = Machine('lbr-nehalem', cpu='Nehalem-v1,pmu=on,lbr=on')
+LBR_GENOA = Machine('lbr-genoa', cpu=f'{GENOA.cpu},lbr=on')
+
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')
 FREQUENCY = 1000000000

@@ -1,6 +1,8 @@
 /*
  * Calls and returns, direct, indirect and recursive
  *
+ * Each round of the loop takes the branches that have labels, in this order.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
@@ -12,16 +14,22 @@
 _start:
         mov $N, %ebx
         lea leaf(%rip), %rbp
-1:      call leaf               /* 2 with its return */
+call:   call leaf               /* 2 with its return */
+indirect_call:
         call *%rbp              /* 2 */
+call_by_memory:
         call *pointer(%rip)     /* 2 */
+behind_calls:
         push %rbp
         pop %rax
-        lea 2f(%rip), %rax
+        lea jump(%rip), %rax
+indirect_jump:
         jmp *%rax
-2:      jmp 3f
-3:      dec %ebx
-        jnz 1b
+jump:   jmp condition
+condition:
+        dec %ebx
+conditional:
+        jnz call
 
         mov $DEPTH, %ecx
         call recurse

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""perf record -b: the last branches before each sample, by construction."""
+
+import re
+
+from harness import expectations, require, require_equal, symbols, test
+from machines import LBR_GENOA, LBR_HASWELL, LBR_NEHALEM, LBR_SKYLAKE
+from test_sampling import PINNED
+
+PERIOD = 10007
+DEPTHS = {LBR_GENOA: 16, LBR_HASWELL: 16, LBR_NEHALEM: 16, LBR_SKYLAKE: 32}
+
+# By perf's filter, what is left of a round of the loop of "calls".
+CALL, INDIRECT_CALL, RETURN = 'call', 'ind_call', 'any_ret'
+JUMP, INDIRECT_JUMP, CONDITIONAL = 'jump', 'ind_jmp', 'cond'
+FILTERS = {
+    'any': {CALL, INDIRECT_CALL, RETURN, JUMP, INDIRECT_JUMP, CONDITIONAL},
+    'any_call': {CALL, INDIRECT_CALL},
+    'call': {CALL},
+    'ind_call': {INDIRECT_CALL},
+    'any_ret': {RETURN},
+    'ind_jmp': {INDIRECT_JUMP},
+    'cond': {CONDITIONAL},
+}
+
+
+def taken_in_round():
+    """The branches that a round takes: kind, from, to."""
+    at = symbols('calls')
+    return [
+        (CALL, at['call'], at['leaf']),
+        (RETURN, at['leaf'], at['indirect_call']),
+        (INDIRECT_CALL, at['indirect_call'], at['leaf']),
+        (RETURN, at['leaf'], at['call_by_memory']),
+        (INDIRECT_CALL, at['call_by_memory'], at['leaf']),
+        (RETURN, at['leaf'], at['behind_calls']),
+        (INDIRECT_JUMP, at['indirect_jump'], at['jump']),
+        (JUMP, at['jump'], at['condition']),
+        (CONDITIONAL, at['conditional'], at['call']),
+    ]
+
+
+def last_taken(nth, kinds, most):
+    """The last ones of these kinds up to the @nth branch, the newest first."""
+    taken = taken_in_round()
+    found = []
+    while nth > 0 and len(found) < most:
+        kind, *branch = taken[(nth - 1) % len(taken)]
+        if kind in kinds:
+            found.append(tuple(branch))
+        nth -= 1
+    return found
+
+
+def stacks(output):
+    """Of each sample, its branches, as perf script -F brstack prints them.
+
+    Those by which the kernel returns from interrupts may be anywhere.
+    """
+    for line in output.splitlines():
+        found = re.findall(r'0x([0-9a-f]+)/0x([0-9a-f]+)/', line)
+        if found:
+            branches = [(int(source, 16), int(target, 16))
+                        for source, target in found]
+            yield [branch for branch in branches if branch[0] < 1 << 63]
+
+
+def check_stack(number, stack, kinds, depth):
+    """Linux forgets branches when it switches tasks, and is then late by one
+    event if a single one was left of a period."""
+    nth = number * PERIOD
+    require(len(stack) <= depth, f'{len(stack)} branches')
+    wanted = [last_taken(n, kinds, len(stack)) for n in (nth, nth + 1)]
+    require(stack in wanted, f'sample {number}: {stack}, not {wanted[0]}')
+
+
+@test(LBR_SKYLAKE, LBR_GENOA, each=FILTERS)
+@test(LBR_HASWELL, LBR_NEHALEM, each=['any'])
+def branches_before(machine, name):
+    """Each record of each sample is the branch that was taken there."""
+    output = yield f'''
+        {PINNED} -j {name},u -e branches:u -c {PERIOD} calls
+        perf script -i /tmp/data -F brstack'''
+    found = list(stacks(output))
+    # Beyond the loop there are others.
+    rounds = expectations('calls')['branches'] * 99 // 100 // PERIOD
+    require(len(found) >= rounds, f'{len(found)} samples')
+    for number, stack in enumerate(found[:rounds], 1):
+        check_stack(number, stack, FILTERS[name], DEPTHS[machine])
+    full = sum(len(stack) == DEPTHS[machine] for stack in found[:rounds])
+    require(full >= rounds * 9 // 10, f'{full} of {rounds} are full')
+
+
+@test(LBR_SKYLAKE, LBR_HASWELL)
+def callers_by_branches(machine):
+    """Who called a loop, without frame pointers."""
+    at = symbols('chain')
+    behind = expectations('chain')
+    callers = [behind[f'behind_good_{n}'] for n in (1, 2, 3)]
+    output = yield f'''
+        {PINNED} --call-graph lbr -e instructions:u -c 100003 chain
+        perf script -i /tmp/data -F ip'''
+    chains = [[int(word, 16) for word in chain.split()]
+              for chain in output.split('\n\n') if chain.strip()]
+    # The loop is in a function; instead of the sample's address, perf shows
+    # where the last call went.
+    chains = [chain[1:] for chain in chains if chain[0] == at['inner']]
+    require(len(chains) > 10, f'{len(chains)} samples of the loop')
+    # When it switches tasks, Linux may forget the outer ones.
+    whole = 0
+    for chain in chains:
+        # A call has five bytes.
+        require_equal([call + 5 for call in chain], callers[:len(chain)],
+                      'callers')
+        whole += len(chain) == len(callers)
+    require(whole >= len(chains) * 9 // 10, f'{whole} of {len(chains)} whole')

@@ -496,10 +496,16 @@ static bool has_read(const Port *port, const void *bytes, size_t size)
     return memmem(port->read->data, port->read->len, bytes, size);
 }
 
+/* So long QEMU does not write when it has nothing to write. */
+#define NEVER_S 120
+
 /* Read until it is there: QEMU writes when it comes to that. */
 static void read_until(Port *port, const void *bytes, size_t size)
 {
+    g_autoptr(GTimer) timer = g_timer_new();
+
     while (!port->read->len || !has_read(port, bytes, size)) {
+        g_assert_cmpfloat(g_timer_elapsed(timer, NULL), <, NEVER_S);
         if (qtest_inb(port->p.m.qts, LINE_STATUS) & DATA_READY) {
             uint8_t byte = qtest_inb(port->p.m.qts, COM1);
 
@@ -564,6 +570,41 @@ static void test_guest_is_reset(void)
 
     read_until_text(&port, "PERFILE2");
     qtest_system_reset(port.p.m.qts);
+    g_byte_array_set_size(port.read, 0);
+    read_until_text(&port, "PERFILE2");
+    close_port(&port);
+}
+
+/* A machine that stops and goes on is the same. */
+static void test_guest_is_stopped(void)
+{
+    Port port = open_port(",period=100");
+
+    read_until_text(&port, "PERFILE2");
+    for (int turn = 1; turn <= 3; turn++) {
+        qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'stop'}");
+        /* The guest's time goes on before anybody is told. */
+        qtest_clock_step(port.p.m.qts, 1000);
+        qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'cont'}");
+        count_insns(&port.p.m, 1000);
+        g_byte_array_set_size(port.read, 0);
+        say(&port, "flush\n");
+        read_until(&port, flushed, sizeof(flushed));
+        g_assert_cmpuint(property(&port.p, "p", "samples"), ==, 10 * turn);
+    }
+    g_assert_false(has_read(&port, "PERFILE2", 8));
+    close_port(&port);
+}
+
+/* What it was reading is lost, and a stream begins. */
+static void test_guest_is_reset_stopped(void)
+{
+    Port port = open_port("");
+
+    read_until_text(&port, "PERFILE2");
+    qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'stop'}");
+    qtest_system_reset(port.p.m.qts);
+    qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'cont'}");
     g_byte_array_set_size(port.read, 0);
     read_until_text(&port, "PERFILE2");
     close_port(&port);
@@ -728,6 +769,8 @@ void add_profile_cases(void)
         add("profile/guest-speaks", test_guest_speaks);
         add("profile/guest-lies", test_guest_lies);
         add("profile/guest-is-reset", test_guest_is_reset);
+        add("profile/guest-is-stopped", test_guest_is_stopped);
+        add("profile/guest-is-reset-stopped", test_guest_is_reset_stopped);
         add("profile/is-used", test_is_used);
     }
     add("profile/file-exists", test_file_exists);

@@ -18,13 +18,12 @@ void pmu_profile_clock_stop(PmuProfileClock *c)
     c->stopped_ns = pmu_profile_clock_now(c);
 }
 
-bool pmu_profile_clock_go_on(PmuProfileClock *c)
+void pmu_profile_clock_go_on(PmuProfileClock *c)
 {
     int64_t behind = c->stopped_ns - pmu_profile_clock_now(c);
 
     c->offset += MAX(behind, 0);
     c->host_offset = pmu_profile_clock_now(c) - get_clock();
-    return behind;
 }
 
 int64_t pmu_profile_clock_of_host(const PmuProfileClock *c,

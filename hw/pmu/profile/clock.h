@@ -44,9 +44,9 @@ void pmu_profile_clock_stop(PmuProfileClock *clock);
  * pmu_profile_clock_go_on - the machine is about to go on, or a profile begins
  * @clock: the clock
  *
- * Returns: whether it has become another one meanwhile, of another time.
+ * If the guest's time was put back meanwhile, the profile's is not.
  */
-bool pmu_profile_clock_go_on(PmuProfileClock *clock);
+void pmu_profile_clock_go_on(PmuProfileClock *clock);
 
 /**
  * pmu_profile_clock_of_host - what time it was at a time of the host's

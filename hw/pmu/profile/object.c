@@ -88,19 +88,13 @@ static void drain_now_and_then(void *opaque)
               qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + DRAIN_MS);
 }
 
-/*
- * What was sampled for others is not for this reader.  A device that is open
- * since before the machine came here has another QEMU's stream in it.
- */
+/* What was sampled for others is not for this reader. */
 static void begin_stream(void *opaque)
 {
     PmuProfile *p = opaque;
-    bool was_read_before = p->writer.is_guests
-                           && !runstate_is_running()
-                           && !runstate_check(RUN_STATE_PRELAUNCH);
 
     pmu_agent_forget(&p->agent);
-    if (!p->stopped && !was_read_before) {
+    if (!p->stopped && !p->is_loaded) {
         pmu_writer_end(&p->writer);
         empty_samplers(p);
         pmu_writer_begin(&p->writer, &p->event,
@@ -282,17 +276,45 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
     qapi_event_send_pmu_profile_stopped(p->config.owner, reason, message);
 }
 
-static void machine_reset(void *opaque)
+/* Whoever was reading is no more, or reads what another QEMU wrote. */
+static void replace_reader(PmuProfile *p, ResetType type)
 {
-    PmuProfile *p = opaque;
+    p->is_loaded = type == RESET_TYPE_SNAPSHOT_LOAD
+                   || runstate_check(RUN_STATE_INMIGRATE);
+    end_stream(p);
+    pmu_sink_restart(p->sink);
+}
+
+static void reset_machine(Object *obj, ResetType type)
+{
+    PmuProfile *p = PMU_PROFILE(obj);
 
     if (p->writer.is_guests) {
-        end_stream(p);
-        pmu_sink_restart(p->sink);
-    } else if (pmu_writer_depends_on_kernel(&p->writer)) {
+        replace_reader(p, type);
+    } else if (type != RESET_TYPE_SNAPSHOT_LOAD
+               && pmu_writer_depends_on_kernel(&p->writer)) {
         drain(p);
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_GUEST_RESET,
                        "The guest was reset, and may run another kernel");
+    }
+}
+
+static void gone_on(void *opaque)
+{
+    PmuProfile *p = opaque;
+
+    p->is_loaded = false;
+}
+
+/*
+ * virtio-serial opens the ports that are open in what was loaded by a timer of
+ * the guest's time, as soon as that goes on: what is opened behind it is opened
+ * by the guest.
+ */
+static void await_old_ports(PmuProfile *p)
+{
+    if (p->is_loaded) {
+        timer_mod(p->gone_on, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + 1);
     }
 }
 
@@ -300,19 +322,15 @@ static void machine_reset(void *opaque)
 static void machine_changed(void *opaque, bool running, RunState state)
 {
     PmuProfile *p = opaque;
-    bool was_loaded;
 
     if (!running) {
         drain(p);
         pmu_profile_clock_stop(&p->config.clock);
         return;
     }
-    was_loaded = pmu_profile_clock_go_on(&p->config.clock);
+    pmu_profile_clock_go_on(&p->config.clock);
     if (p->writer.is_guests) {
-        if (was_loaded) {
-            end_stream(p);
-            pmu_sink_drop(p->sink);
-        }
+        await_old_ports(p);
     } else if (pmu_writer_has_other_kernel(&p->writer)) {
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_SNAPSHOT_LOADED,
                        "A snapshot was loaded, of a guest with another kernel");
@@ -388,6 +406,7 @@ static bool begin(PmuProfile *p, Error **errp)
         return false;
     }
     p->machine_ready = true;
+    p->is_loaded = p->writer.is_guests && runstate_check(RUN_STATE_INMIGRATE);
     p->writer.asks_guest = !p->kernel_text && !p->build_id
                            && vmcoreinfo_find();
     p->listener.realize = device_realized;
@@ -415,7 +434,7 @@ static void complete(UserCreatable *uc, Error **errp)
         return;
     }
     p->complete = true;
-    qemu_register_reset_nosnapshotload(machine_reset, p);
+    qemu_register_resettable(OBJECT(p));
     if (phase_check(PHASE_MACHINE_READY)) {
         begin(p, errp);
     } else {
@@ -432,6 +451,7 @@ static void init(Object *obj)
     p->config.drain = qemu_bh_new(drain_if_idle, p);
     p->samplers = g_ptr_array_new_with_free_func(free_sampler);
     p->drain_timer = timer_new_ms(QEMU_CLOCK_REALTIME, drain_now_and_then, p);
+    p->gone_on = timer_new_ns(QEMU_CLOCK_VIRTUAL, gone_on, p);
     pmu_writer_init(&p->writer, &p->config.clock);
     p->agent.config = &p->config;
     p->agent.writer = &p->writer;
@@ -450,7 +470,7 @@ static void end(PmuProfile *p)
         qemu_remove_machine_init_done_notifier(&p->ready);
     }
     if (p->complete) {
-        qemu_unregister_reset(machine_reset, p);
+        qemu_unregister_resettable(OBJECT(p));
     }
 }
 
@@ -462,6 +482,7 @@ static void finalize(Object *obj)
     pmu_agent_forget(&p->agent);
     pmu_sink_free(p->sink);
     timer_free(p->drain_timer);
+    timer_free(p->gone_on);
     qemu_bh_delete(p->config.drain);
     g_ptr_array_unref(p->samplers);
     pmu_writer_destroy(&p->writer);
@@ -498,8 +519,17 @@ static bool can_be_deleted(UserCreatable *uc)
     return !p->sink || !pmu_sink_is_used(p->sink);
 }
 
+static ResettableState *reset_state(Object *obj)
+{
+    return &PMU_PROFILE(obj)->reset;
+}
+
 static void init_class(ObjectClass *oc, void *data)
 {
+    ResettableClass *rc = RESETTABLE_CLASS(oc);
+
+    rc->get_state = reset_state;
+    rc->phases.hold = reset_machine;
     USER_CREATABLE_CLASS(oc)->complete = complete;
     USER_CREATABLE_CLASS(oc)->can_be_deleted = can_be_deleted;
     pmu_profile_add_properties(oc);
@@ -514,6 +544,7 @@ static const TypeInfo profile_type = {
     .class_init = init_class,
     .interfaces = (InterfaceInfo[]) {
         { TYPE_USER_CREATABLE },
+        { TYPE_RESETTABLE_INTERFACE },
         { }
     },
 };

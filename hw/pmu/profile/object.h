@@ -11,6 +11,7 @@
 
 #include "qom/object.h"
 #include "hw/qdev-core.h"
+#include "hw/resettable.h"
 #include "system/runstate.h"
 #include "agent.h"
 #include "sampler.h"
@@ -37,6 +38,10 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * @ready: called when there are vCPUs
  * @listener: called when there are more, or fewer
  * @changes: called when the machine starts and stops
+ * @reset: the state of the machine's resets
+ * @is_loaded: where the guest reads: its state has come from elsewhere, and
+ *             what is open in it has another stream
+ * @gone_on: called when that is over
  */
 struct PmuProfile {
     Object parent;
@@ -61,6 +66,9 @@ struct PmuProfile {
     Notifier ready;
     DeviceListener listener;
     VMChangeStateEntry *changes;
+    ResettableState reset;
+    bool is_loaded;
+    QEMUTimer *gone_on;
 };
 
 /**

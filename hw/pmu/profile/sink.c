@@ -243,7 +243,8 @@ static gboolean takes_more(void *unused, GIOCondition condition, void *opaque)
     return G_SOURCE_REMOVE;
 }
 
-void pmu_sink_drop(PmuSink *sink)
+/* Nobody reads it. */
+static void drop_pending(PmuSink *sink)
 {
     g_byte_array_set_size(sink->pending, 0);
     sink->taken = 0;
@@ -271,7 +272,7 @@ static void write_to_chardev(PmuSink *sink)
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
         if (!sink->watch) {
-            pmu_sink_drop(sink);
+            drop_pending(sink);
         }
     }
 }
@@ -297,10 +298,10 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
     PmuSink *sink = opaque;
 
     if (event == CHR_EVENT_OPENED) {
-        pmu_sink_drop(sink);
+        drop_pending(sink);
         sink->ops->opened(sink->opaque);
     } else if (event == CHR_EVENT_CLOSED) {
-        pmu_sink_drop(sink);
+        drop_pending(sink);
         sink->ops->closed(sink->opaque);
     }
 }
@@ -341,7 +342,7 @@ static void guest_opened(void *opaque)
     PmuSink *sink = opaque;
 
     sink->is_open = true;
-    pmu_sink_drop(sink);
+    drop_pending(sink);
     if (sink->is_started) {
         sink->ops->opened(sink->opaque);
     }
@@ -352,7 +353,7 @@ static void guest_closed(void *opaque)
     PmuSink *sink = opaque;
 
     sink->is_open = false;
-    pmu_sink_drop(sink);
+    drop_pending(sink);
     sink->ops->closed(sink->opaque);
 }
 
@@ -407,7 +408,7 @@ static void start_guest(PmuSink *sink)
 
 void pmu_sink_restart(PmuSink *sink)
 {
-    pmu_sink_drop(sink);
+    drop_pending(sink);
     start_guest(sink);
 }
 

@@ -96,12 +96,6 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes);
 void pmu_sink_restart(PmuSink *sink);
 
 /**
- * pmu_sink_drop - nobody reads what was written
- * @sink: one that writes to the guest
- */
-void pmu_sink_drop(PmuSink *sink);
-
-/**
  * pmu_sink_is_busy - whether much is left to be written
  * @sink: the sink
  *

@@ -363,6 +363,48 @@ static void test_unplug(void)
     stop(&m);
 }
 
+static void set_enabled(Machine *m, bool enabled)
+{
+    qtest_qmp_assert_success(m->qts, "{'execute': 'qom-set', 'arguments': "
+                             "{'path': '/objects/p', 'property': 'enabled',"
+                             " 'value': %i}}", enabled);
+}
+
+static uint64_t nr_samples(Machine *m)
+{
+    QDict *answer = qtest_qmp(m->qts, "{'execute': 'qom-get', 'arguments': "
+                              "{'path': '/objects/p',"
+                              " 'property': 'samples'}}");
+    uint64_t nr = qdict_get_int(answer, "return");
+
+    qobject_unref(answer);
+    return nr;
+}
+
+/* What was sampled on a CPU outlives it, and others are sampled on. */
+static void test_unplug_profiled(void)
+{
+    g_autofree char *cpu = g_strdup_printf("%s -smp 1,maxcpus=2", face->cpu);
+    g_autofree char *args = x86_args(cpu);
+    Machine m = start(args);
+
+    qtest_qmp_assert_success(m.qts, "{'execute': 'object-add', 'arguments': "
+                             "{'qom-type': 'pmu-profile', 'id': 'p',"
+                             " 'file': '/dev/null', 'period': 1000}}");
+    for (uint64_t turn = 1; turn <= 3; turn++) {
+        face->hotplug(&m);
+        m.cpu = 1;
+        count(&m, PMU_TALLY_INSNS, KERNEL, 4000);
+        eject(&m, 1);
+        m.cpu = 0;
+        count(&m, PMU_TALLY_INSNS, KERNEL, 2000);
+        set_enabled(&m, false);
+        g_assert_cmpuint(nr_samples(&m), ==, 6 * turn);
+        set_enabled(&m, true);
+    }
+    stop(&m);
+}
+
 /* An overflow is to be seen, also when its counter has no event any more. */
 static void test_status_alone(void)
 {
@@ -555,6 +597,7 @@ void add_x86_cases(void)
     add("migration/leftover-control", test_leftover_control);
     add("migration/status-alone", test_status_alone);
     add("unplug", test_unplug);
+    add("unplug-profiled", test_unplug_profiled);
     add("count/conditions", test_conditions);
     add("overflow/interrupt", test_interrupt);
     add("overflow/nmi", test_nmi);

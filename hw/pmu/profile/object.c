@@ -32,15 +32,25 @@
 static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
                            const char *message);
 
-/* Of a vCPU that is gone nothing more will come. */
+/*
+ * Also in threads of vCPUs, while the main loop waits for one: what it has in
+ * hand must not go away.
+ */
 static void empty_samplers(void *opaque)
 {
     PmuProfile *p = opaque;
 
-    for (unsigned i = p->samplers->len; i-- > 0; ) {
-        PmuSampler *s = g_ptr_array_index(p->samplers, i);
+    for (unsigned i = 0; i < p->samplers->len; i++) {
+        pmu_writer_empty(&p->writer, g_ptr_array_index(p->samplers, i));
+    }
+}
 
-        pmu_writer_empty(&p->writer, s);
+/* Of a vCPU that is gone nothing more will come.  In the main loop alone. */
+static void remove_gone_samplers(PmuProfile *p)
+{
+    for (unsigned i = p->samplers->len; i-- > 0; ) {
+        const PmuSampler *s = g_ptr_array_index(p->samplers, i);
+
         if (!s->cpu) {
             g_ptr_array_remove_index(p->samplers, i);
         }
@@ -83,7 +93,10 @@ static void drain_now_and_then(void *opaque)
 {
     PmuProfile *p = opaque;
 
-    drain_if_idle(p);
+    if (!pmu_sink_is_busy(p->sink)) {
+        drain(p);
+        remove_gone_samplers(p);
+    }
     timer_mod(p->drain_timer,
               qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + DRAIN_MS);
 }

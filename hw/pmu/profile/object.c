@@ -158,12 +158,27 @@ static void stop_samplers(PmuProfile *p)
     }
 }
 
+/* Of a vCPU that is unplugged meanwhile there is nothing to sample. */
+static bool start_sampler(PmuSampler *s, Error **errp)
+{
+    Error *err = NULL;
+
+    if (!s->cpu || pmu_sampler_start(s, &err)) {
+        return true;
+    }
+    if (!s->cpu) {
+        error_free(err);
+        return true;
+    }
+    error_propagate(errp, err);
+    return false;
+}
+
+/* The big lock is given up: there may be more samplers behind this. */
 static bool start_samplers(PmuProfile *p, Error **errp)
 {
     for (unsigned i = 0; i < p->samplers->len; i++) {
-        PmuSampler *s = g_ptr_array_index(p->samplers, i);
-
-        if (s->cpu && !pmu_sampler_start(s, errp)) {
+        if (!start_sampler(g_ptr_array_index(p->samplers, i), errp)) {
             stop_samplers(p);
             return false;
         }
@@ -181,6 +196,18 @@ static bool is_chosen(const PmuProfile *p, const CPUState *cpu)
         }
     }
     return !p->vcpus;
+}
+
+static bool has_sampler(const PmuProfile *p, const CPUState *cpu)
+{
+    for (unsigned i = 0; i < p->samplers->len; i++) {
+        const PmuSampler *s = g_ptr_array_index(p->samplers, i);
+
+        if (s->cpu == cpu) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static PmuSampler *add_sampler(PmuProfile *p, CPUState *cpu, Error **errp)
@@ -205,12 +232,12 @@ static void device_realized(DeviceListener *listener, DeviceState *dev)
     Error *err = NULL;
     PmuSampler *s;
 
-    if (!object_dynamic_cast(OBJECT(dev), TYPE_CPU)
-        || !is_chosen(p, CPU(dev)) || p->stopped) {
+    if (!object_dynamic_cast(OBJECT(dev), TYPE_CPU) || p->stopped
+        || !is_chosen(p, CPU(dev)) || has_sampler(p, CPU(dev))) {
         return;
     }
     s = add_sampler(p, CPU(dev), &err);
-    if (!s || (p->enabled && !pmu_sampler_start(s, &err))) {
+    if (!s || (p->enabled && !start_sampler(s, &err))) {
         warn_report_err(err);
     }
 }
@@ -249,7 +276,8 @@ static bool add_samplers(PmuProfile *p, Error **errp)
         return false;
     }
     CPU_FOREACH(cpu) {
-        if (is_chosen(p, cpu) && !add_sampler(p, cpu, errp)) {
+        if (is_chosen(p, cpu) && !has_sampler(p, cpu)
+            && !add_sampler(p, cpu, errp)) {
             return false;
         }
     }
@@ -405,26 +433,37 @@ static bool be_chardev(PmuProfile *p, Error **errp)
     return p->sink;
 }
 
-/* The file is made last, so that none is left by what cannot be had. */
+/*
+ * The file is made last, so that none is left by what cannot be had.  vCPUs may
+ * come and go already.
+ */
+static bool prepare(PmuProfile *p, Error **errp)
+{
+    p->listener.realize = device_realized;
+    p->listener.unrealize = device_unrealized;
+    device_listener_register(&p->listener);
+    if (add_samplers(p, errp)) {
+        describe_event(p);
+        pmu_profile_clock_go_on(&p->config.clock);
+        p->sink = p->sink ?: open_sink(p, errp);
+        if (p->sink) {
+            return true;
+        }
+        stop_samplers(p);
+    }
+    device_listener_unregister(&p->listener);
+    return false;
+}
+
 static bool begin(PmuProfile *p, Error **errp)
 {
-    if (!check_machine(errp) || !add_samplers(p, errp)) {
-        return false;
-    }
-    describe_event(p);
-    pmu_profile_clock_go_on(&p->config.clock);
-    p->sink = p->sink ?: open_sink(p, errp);
-    if (!p->sink) {
-        stop_samplers(p);
+    if (!check_machine(errp) || !prepare(p, errp)) {
         return false;
     }
     p->machine_ready = true;
     p->is_loaded = p->writer.is_guests && runstate_check(RUN_STATE_INMIGRATE);
     p->writer.asks_guest = !p->kernel_text && !p->build_id
                            && vmcoreinfo_find();
-    p->listener.realize = device_realized;
-    p->listener.unrealize = device_unrealized;
-    device_listener_register(&p->listener);
     pmu_profile_clock_stop(&p->config.clock);
     p->changes = qemu_add_vm_change_state_handler(machine_changed, p);
     pmu_sink_start(p->sink);

@@ -6,7 +6,8 @@
  * PORT is a virtio-serial port that is connected to a pmu-profile.  The agent
  * says there where Linux has the current task, and which files processes map;
  * what QEMU samples while COMMAND runs, or until the agent is interrupted, is
- * written to standard output, for `perf report -i -`.
+ * written to standard output, for `perf report -i -`.  If QEMU does not answer
+ * when it is asked for the end, a second signal ends the agent, or five seconds.
  *
  * Needs BTF (/sys/kernel/btf/vmlinux) and to be root.
  *
@@ -22,6 +23,7 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,63 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* So long it waits for QEMU. */
+#define PATIENCE_MS 5000
+
+/*
+ * Speaking
+ */
+
+static void await_room(int port)
+{
+    struct pollfd fd = { port, POLLOUT, 0 };
+
+    if (poll(&fd, 1, PATIENCE_MS) == 0) {
+        errx(1, "QEMU does not listen");
+    }
+}
+
+/* Where QEMU has closed the port, whoever reads it is told. */
+static bool is_closed(int port)
+{
+    struct pollfd fd = { port, 0, 0 };
+
+    return poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP;
+}
+
+static void write_line(int port, const char *line, size_t length)
+{
+    while (length && !is_closed(port)) {
+        ssize_t n = write(port, line, length);
+
+        if (n >= 0) {
+            line += n;
+            length -= n;
+        } else if (errno == EAGAIN) {
+            await_room(port);
+        } else if (errno != EINTR) {
+            err(1, "the port");
+        }
+    }
+}
+
+static void __attribute__((format(printf, 2, 3)))
+say(int port, const char *format, ...)
+{
+    va_list args;
+    char *line;
+    int length;
+
+    va_start(args, format);
+    length = vasprintf(&line, format, args);
+    va_end(args);
+    if (length < 0) {
+        err(1, "a line of text");
+    }
+    write_line(port, line, length);
+    free(line);
+}
 
 /*
  * BTF, as Documentation/bpf/btf.rst has it
@@ -270,10 +329,10 @@ static void say_tasks(int port)
 {
     Btf btf = read_btf();
 
-    dprintf(port, "task 0x%" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-            find_current(&btf), member(&btf, "task_struct", "pid"),
-            member(&btf, "task_struct", "tgid"),
-            member(&btf, "task_struct", "comm"));
+    say(port, "task 0x%" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+        find_current(&btf), member(&btf, "task_struct", "pid"),
+        member(&btf, "task_struct", "tgid"),
+        member(&btf, "task_struct", "comm"));
 }
 
 /*
@@ -283,8 +342,8 @@ static void say_tasks(int port)
 static void say_map(int port, uint64_t age, uint32_t pid, uint64_t start,
                     uint64_t length, uint64_t offset, const char *path)
 {
-    dprintf(port, "map %" PRIu64 " %" PRIu32 " 0x%" PRIx64 " 0x%" PRIx64
-            " 0x%" PRIx64 " %.3000s\n", age, pid, start, length, offset, path);
+    say(port, "map %" PRIu64 " %" PRIu32 " 0x%" PRIx64 " 0x%" PRIx64
+        " 0x%" PRIx64 " %.3000s\n", age, pid, start, length, offset, path);
 }
 
 static void say_old_map(int port, uint32_t pid, const char *line)
@@ -442,8 +501,8 @@ static void say_record(int port, const Record *record)
                 map->offset, map->path);
     } else if (record->header.type == PERF_RECORD_FORK
                && fork->pid != fork->parent) {
-        dprintf(port, "fork %" PRIu64 " %" PRIu32 " %" PRIu32 "\n",
-                age_of(record), fork->pid, fork->parent);
+        say(port, "fork %" PRIu64 " %" PRIu32 " %" PRIu32 "\n",
+            age_of(record), fork->pid, fork->parent);
     }
 }
 
@@ -527,11 +586,66 @@ static bool receive(int port, Stream *s)
 {
     ssize_t n = read(port, s->bytes + s->length, sizeof(s->bytes) - s->length);
 
-    if (n <= 0) {
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return true;
+    }
+    if (n < 0) {
+        err(1, "the port");
+    }
+    if (n == 0) {
         errx(1, "QEMU has closed the port");
     }
     s->length += n;
     return pass_on(s);
+}
+
+/*
+ * The end: QEMU is asked for it once.  If it does not answer, because the port
+ * leads elsewhere or the stream has ended already, a second signal is enough,
+ * or some time in which nothing comes.
+ */
+
+/**
+ * struct Ending - the end that QEMU is asked for
+ * @asked: it is
+ * @interrupts: how often the agent was
+ * @heard_ms: when the last of the stream came, or it was asked for
+ */
+typedef struct Ending {
+    bool asked;
+    unsigned interrupts;
+    int64_t heard_ms;
+} Ending;
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* Returns: how long to wait for anything, as poll() has it */
+static int patience(const Ending *ending)
+{
+    int64_t waited = now_ms() - ending->heard_ms;
+
+    if (!ending->asked) {
+        return -1;
+    }
+    if (ending->interrupts > 1 || waited >= PATIENCE_MS) {
+        errx(1, "QEMU does not answer");
+    }
+    return PATIENCE_MS - waited;
+}
+
+static void ask_for_end(int port, Ending *ending)
+{
+    if (!ending->asked) {
+        say(port, "flush\n");
+        ending->asked = true;
+        ending->heard_ms = now_ms();
+    }
 }
 
 /*
@@ -565,7 +679,7 @@ static pid_t start_command(char **command, const sigset_t *mask)
 }
 
 /* Returns: whether that was the end, with the status to leave with */
-static bool has_ended(int signals, pid_t pid, int *status)
+static bool has_ended(int signals, pid_t pid, Ending *ending, int *status)
 {
     struct signalfd_siginfo info;
     int how;
@@ -574,6 +688,7 @@ static bool has_ended(int signals, pid_t pid, int *status)
         err(1, "signalfd");
     }
     if (info.ssi_signo != SIGCHLD) {
+        ending->interrupts++;
         return true;
     }
     if (waitpid(pid, &how, WNOHANG) != pid) {
@@ -589,6 +704,7 @@ static int follow(int port, int signals, Ring *rings, unsigned nr_rings,
 {
     static Stream stream;
     struct pollfd fds[2 + nr_rings];
+    Ending ending = { };
     int status = 0;
 
     fds[0] = (struct pollfd) { port, POLLIN, 0 };
@@ -597,17 +713,21 @@ static int follow(int port, int signals, Ring *rings, unsigned nr_rings,
         fds[2 + i] = (struct pollfd) { rings[i].fd, POLLIN, 0 };
     }
     for (;;) {
-        if (poll(fds, 2 + nr_rings, -1) < 0 && errno != EINTR) {
+        if (poll(fds, 2 + nr_rings, patience(&ending)) < 0
+            && errno != EINTR) {
             err(1, "poll");
         }
         for (unsigned i = 0; i < nr_rings; i++) {
             say_news(port, &rings[i]);
         }
-        if (fds[1].revents && has_ended(signals, pid, &status)) {
-            dprintf(port, "flush\n");
+        if (fds[1].revents && has_ended(signals, pid, &ending, &status)) {
+            ask_for_end(port, &ending);
         }
-        if (fds[0].revents && !receive(port, &stream)) {
-            return status;
+        if (fds[0].revents) {
+            if (!receive(port, &stream)) {
+                return status;
+            }
+            ending.heard_ms = now_ms();
         }
     }
 }
@@ -622,7 +742,7 @@ int main(int argc, char **argv)
     if (argc < 2) {
         errx(2, "use: vpmu-agent PORT [COMMAND [ARGUMENT...]]");
     }
-    port = open(argv[1], O_RDWR | O_CLOEXEC);
+    port = open(argv[1], O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (port < 0) {
         err(1, "%s", argv[1]);
     }

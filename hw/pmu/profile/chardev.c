@@ -78,6 +78,14 @@ size_t pmu_chardev_write(PmuChardev *chr, const uint8_t *bytes, size_t size)
     return done;
 }
 
+void pmu_chardev_connect(PmuChardev *chr, bool connected)
+{
+    if (chr->parent.be_open != connected) {
+        qemu_chr_be_event(&chr->parent,
+                          connected ? CHR_EVENT_OPENED : CHR_EVENT_CLOSED);
+    }
+}
+
 bool pmu_chardev_is_used(const PmuChardev *chr)
 {
     return chr->parent.be;

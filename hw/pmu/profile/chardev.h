@@ -49,6 +49,16 @@ PmuChardev *pmu_chardev_new(const char *id, const PmuChardevOps *ops,
 size_t pmu_chardev_write(PmuChardev *chr, const uint8_t *bytes, size_t size);
 
 /**
+ * pmu_chardev_connect - say whether there is somebody at this end
+ * @chr: the chardev
+ * @connected: whether; at first there is
+ *
+ * A device that can tell its guest does: behind what was written, who reads a
+ * port of virtio-serial finds the end.
+ */
+void pmu_chardev_connect(PmuChardev *chr, bool connected);
+
+/**
  * pmu_chardev_is_used - whether a device has it
  * @chr: the chardev
  */

@@ -102,17 +102,18 @@ static void drain_now_and_then(void *opaque)
 }
 
 /* What was sampled for others is not for this reader. */
-static void begin_stream(void *opaque)
+static bool begin_stream(void *opaque)
 {
     PmuProfile *p = opaque;
 
     pmu_agent_forget(&p->agent);
-    if (!p->stopped && !p->is_loaded) {
-        pmu_writer_end(&p->writer);
-        empty_samplers(p);
-        pmu_writer_begin(&p->writer, &p->event,
-                         pmu_guest_ops(first_cpu)->machine);
+    if (p->stopped || p->is_loaded) {
+        return false;
     }
+    pmu_writer_end(&p->writer);
+    empty_samplers(p);
+    pmu_writer_begin(&p->writer, &p->event, pmu_guest_ops(first_cpu)->machine);
+    return true;
 }
 
 static void end_stream(void *opaque)
@@ -313,6 +314,7 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
     p->stopped = g_strdup(message);
     p->enabled = false;
     pmu_writer_end(&p->writer);
+    pmu_sink_hang_up(p->sink);
     stop_samplers(p);
     qapi_event_send_pmu_profile_stopped(p->config.owner, reason, message);
 }
@@ -323,7 +325,11 @@ static void replace_reader(PmuProfile *p, ResetType type)
     p->is_loaded = type == RESET_TYPE_SNAPSHOT_LOAD
                    || runstate_check(RUN_STATE_INMIGRATE);
     end_stream(p);
-    pmu_sink_restart(p->sink);
+    if (p->is_loaded) {
+        pmu_sink_drop(p->sink);
+    } else {
+        pmu_sink_restart(p->sink);
+    }
 }
 
 static void reset_machine(Object *obj, ResetType type)

@@ -29,6 +29,7 @@
  * @own: the chardev that the owner itself is, instead
  * @is_started: the owner is ready to be told
  * @is_open: somebody reads @own
+ * @hangs_up: there will not be more than @pending for them
  * @pending: what the chardev has not taken yet
  * @taken: how much of the beginning of @pending it has
  * @watch: tells when it takes more
@@ -49,6 +50,7 @@ struct PmuSink {
     PmuChardev *own;
     bool is_started;
     bool is_open;
+    bool hangs_up;
     GByteArray *pending;
     size_t taken;
     guint watch;
@@ -243,8 +245,7 @@ static gboolean takes_more(void *unused, GIOCondition condition, void *opaque)
     return G_SOURCE_REMOVE;
 }
 
-/* Nobody reads it. */
-static void drop_pending(PmuSink *sink)
+void pmu_sink_drop(PmuSink *sink)
 {
     g_byte_array_set_size(sink->pending, 0);
     sink->taken = 0;
@@ -272,7 +273,7 @@ static void write_to_chardev(PmuSink *sink)
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
         if (!sink->watch) {
-            drop_pending(sink);
+            pmu_sink_drop(sink);
         }
     }
 }
@@ -282,6 +283,9 @@ static void write_to_guest(PmuSink *sink)
     remove_taken(sink, pmu_chardev_write(sink->own,
                                          sink->pending->data + sink->taken,
                                          sink->pending->len - sink->taken));
+    if (sink->hangs_up && !sink->backlog) {
+        pmu_chardev_connect(sink->own, false);
+    }
 }
 
 static void write_pending(PmuSink *sink)
@@ -298,10 +302,10 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
     PmuSink *sink = opaque;
 
     if (event == CHR_EVENT_OPENED) {
-        drop_pending(sink);
+        pmu_sink_drop(sink);
         sink->ops->opened(sink->opaque);
     } else if (event == CHR_EVENT_CLOSED) {
-        drop_pending(sink);
+        pmu_sink_drop(sink);
         sink->ops->closed(sink->opaque);
     }
 }
@@ -337,14 +341,22 @@ PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
  * The owner as a chardev, whose other end is a device of the guest's
  */
 
+static void answer(PmuSink *sink)
+{
+    sink->hangs_up = false;
+    pmu_chardev_connect(sink->own, true);
+}
+
+/* Nobody is to wait for what will not come. */
 static void guest_opened(void *opaque)
 {
     PmuSink *sink = opaque;
 
     sink->is_open = true;
-    drop_pending(sink);
-    if (sink->is_started) {
-        sink->ops->opened(sink->opaque);
+    pmu_sink_drop(sink);
+    answer(sink);
+    if (sink->is_started && !sink->ops->opened(sink->opaque)) {
+        pmu_sink_hang_up(sink);
     }
 }
 
@@ -353,7 +365,8 @@ static void guest_closed(void *opaque)
     PmuSink *sink = opaque;
 
     sink->is_open = false;
-    drop_pending(sink);
+    pmu_sink_drop(sink);
+    answer(sink);
     sink->ops->closed(sink->opaque);
 }
 
@@ -406,9 +419,18 @@ static void start_guest(PmuSink *sink)
     }
 }
 
+void pmu_sink_hang_up(PmuSink *sink)
+{
+    if (sink->own) {
+        sink->hangs_up = true;
+        write_to_guest(sink);
+    }
+}
+
 void pmu_sink_restart(PmuSink *sink)
 {
-    drop_pending(sink);
+    pmu_sink_drop(sink);
+    answer(sink);
     start_guest(sink);
 }
 

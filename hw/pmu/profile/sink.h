@@ -18,15 +18,15 @@
 
 /**
  * struct PmuSinkOps - what a sink tells its owner, in the main loop
- * @opened: somebody reads the chardev now: a stream begins.  Of files and
- *          pipes this is told by pmu_sink_start().
+ * @opened: somebody reads the chardev now: a stream begins, unless this returns
+ *          false.  Of files and pipes this is told by pmu_sink_start().
  * @closed: nobody reads it any more, for now: what was not read is gone
  * @said: the guest that reads has written something
  * @failed: nothing more can be written; @err is the owner's.  @closed tells
  *          whether that is because a pipe's reader has gone.
  */
 typedef struct PmuSinkOps {
-    void (*opened)(void *opaque);
+    bool (*opened)(void *opaque);
     void (*closed)(void *opaque);
     void (*said)(void *opaque, const uint8_t *bytes, size_t size);
     void (*failed)(void *opaque, Error *err, bool closed);
@@ -94,6 +94,21 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes);
  * If a device is open all the same, its owner is told that it was opened.
  */
 void pmu_sink_restart(PmuSink *sink);
+
+/**
+ * pmu_sink_hang_up - nothing more will be written, for now
+ * @sink: the sink
+ *
+ * A guest that reads finds the end, behind what was written.  What it opens
+ * next is another matter.
+ */
+void pmu_sink_hang_up(PmuSink *sink);
+
+/**
+ * pmu_sink_drop - nobody reads what was written
+ * @sink: one that writes to the guest
+ */
+void pmu_sink_drop(PmuSink *sink);
 
 /**
  * pmu_sink_is_busy - whether much is left to be written

@@ -6,7 +6,7 @@ import re
 
 from harness import expectations, require, require_equal, scenario_of
 from machines import GENOA, POWER8, POWER10, SMP, UP, loop_address
-from test_lifecycle import adds
+from test_lifecycle import adds, make_image
 from test_profile import values_of
 
 
@@ -22,8 +22,22 @@ def port(**properties):
 SETUP = '''
 . /tests/guest.sh
 guest_setup
-port=/dev/$(basename "$(dirname \
-    "$(grep -l org.qemu.pmu.0 /sys/class/virtio-ports/*/name)")")
+find_port()
+{
+    echo "/dev/$(basename "$(dirname \
+        "$(grep -l "$1" /sys/class/virtio-ports/*/name)")")"
+}
+magic()
+{
+    echo "@@@ magic $(head -c 8 "$port")"
+}
+# An agent that reads its port holds signals back: INT, TERM and CHLD.
+await_agent()
+{
+    while [ -d "/proc/$1" ] &&
+        ! grep -q 'SigBlk:.*14002$' "/proc/$1/status"; do :; done
+}
+port=$(find_port org.qemu.pmu.0)
 '''
 
 
@@ -55,10 +69,6 @@ def guest_opens_its_port_again(start, directory, machine):
     """A stream begins whenever the port is opened; what nobody reads is lost,
     and waits for nobody."""
     guest = start(machine, SETUP + '''
-magic()
-{
-    echo "@@@ magic $(head -c 8 "$port")"
-}
 magic
 magic
 exec 4< "$port"
@@ -188,3 +198,72 @@ perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
             in values_of(lines, 'said'), 'the guest was not told')
     require('@@@ failed' not in lines, 'perf cannot read the answer')
     check_program(lines)
+
+
+@scenario_of(UP, POWER10)
+def guest_reads_to_the_end(start, directory, machine):
+    """A profile that has ended has an end, and nothing more, to its reader."""
+    lines = run(start, machine, '''
+cat "$port" > /tmp/data & reader=$!
+until [ "$(wc -c < /tmp/data)" -ge 50000 ]; do
+    loop
+done
+wait $reader
+perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
+echo "@@@ sizes $(wc -c < /tmp/data) $(cat "$port" | wc -c)"
+vpmu-agent "$port" 2>&1 > /dev/null | sed 's/^/@@@ said /'
+''', ['loop', 'vpmu-agent'], period=1009, **{'max-size': 50000})
+    require('@@@ failed' not in lines, 'perf cannot read it')
+    size, more = map(int, values_of(lines, 'sizes')[0].split())
+    require(size >= 50000, f'the profile has {size} bytes')
+    require_equal(more, 0, 'what comes behind the end')
+    require_equal(values_of(lines, 'said'),
+                  ['vpmu-agent: QEMU has closed the port'],
+                  'what the agent says')
+
+
+@scenario_of(UP, POWER10)
+def guest_goes_back(start, directory, machine):
+    """In a snapshot, an open port has a stream that ends; the next begins."""
+    guest = start(machine, SETUP + '''
+vpmu-agent "$port" 2> /tmp/said > /tmp/data & agent=$!
+await_agent $agent
+wait_for_test
+wait $agent
+sed 's/^/@@@ said /' /tmp/said
+grep -ac PERFILE2 /tmp/data | sed 's/^/@@@ streams /'
+magic
+''', ['vpmu-agent'], adds(), monitored=True, extra=port(period=100003))
+    guest.lines_until('@@@ ready')
+    make_image(guest.monitor, directory / 'image')
+    where = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
+    guest.monitor.job('snapshot-save', **where)
+    guest.monitor.job('snapshot-load', **where)
+    guest.go()
+    lines = guest.rest()
+    require_equal(values_of(lines, 'said'),
+                  ['vpmu-agent: QEMU has closed the port'],
+                  'what the agent says')
+    require_equal(values_of(lines, 'streams'), ['1'], 'streams in one')
+    require_equal(values_of(lines, 'magic'), ['PERFILE2'],
+                  'how the next one begins')
+
+
+@scenario_of(UP)
+def guest_gets_no_answer(start, directory, machine):
+    """An agent at a port without a profile ends, by itself or when told to."""
+    lines = start(machine, SETUP + '''
+port=$(find_port other)
+vpmu-agent "$port" true 2>&1 > /dev/null | sed 's/^/@@@ said /'
+vpmu-agent "$port" 2> /tmp/said & agent=$!
+await_agent $agent
+kill -INT $agent
+kill -TERM $agent
+wait $agent
+sed 's/^/@@@ said /' /tmp/said
+''', ['vpmu-agent'], adds(), extra=[
+        '-device', 'virtio-serial', '-chardev', 'ringbuf,id=n0',
+        '-device', 'virtserialport,chardev=n0,name=other']).rest()
+    require_equal(values_of(lines, 'said'),
+                  ['vpmu-agent: QEMU does not answer'] * 2,
+                  'what the agent says')

@@ -394,7 +394,7 @@ static void say_old_maps(int port)
 
 /*
  * Processes that map more, and new ones: perf's events tell of these.  An event
- * that counts nothing is opened on each CPU.
+ * that counts nothing is opened on each CPU that is online.
  */
 
 #define PAGE       ((size_t)sysconf(_SC_PAGESIZE))
@@ -430,18 +430,32 @@ static int open_event(int cpu)
                    PERF_FLAG_FD_CLOEXEC);
 }
 
-static Ring open_ring(int cpu)
+/* Returns: false if the CPU is offline, or is none */
+static bool open_ring(int cpu, Ring *ring)
 {
-    Ring ring = { .fd = open_event(cpu) };
-
-    if (ring.fd >= 0) {
-        ring.control = mmap(NULL, (1 + RING_PAGES) * PAGE,
-                            PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
+    *ring = (Ring) { .fd = open_event(cpu) };
+    if (ring->fd < 0 && errno == ENODEV) {
+        return false;
     }
-    if (ring.fd < 0 || ring.control == MAP_FAILED) {
+    if (ring->fd >= 0) {
+        ring->control = mmap(NULL, (1 + RING_PAGES) * PAGE,
+                             PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    }
+    if (ring->fd < 0 || ring->control == MAP_FAILED) {
         err(1, "perf_event_open on CPU %d", cpu);
     }
-    return ring;
+    return true;
+}
+
+/* Returns: how many there are; their numbers may have gaps */
+static unsigned open_rings(Ring *rings, unsigned nr_cpus)
+{
+    unsigned count = 0;
+
+    for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
+        count += open_ring(cpu, &rings[count]);
+    }
+    return count;
 }
 
 static void copy_from(const Ring *ring, uint64_t at, void *to, size_t size)
@@ -734,7 +748,7 @@ static int follow(int port, int signals, Ring *rings, unsigned nr_rings,
 
 int main(int argc, char **argv)
 {
-    unsigned nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned nr_cpus = sysconf(_SC_NPROCESSORS_CONF), nr_rings;
     Ring rings[nr_cpus];
     sigset_t mask;
     int port, signals;
@@ -746,12 +760,10 @@ int main(int argc, char **argv)
     if (port < 0) {
         err(1, "%s", argv[1]);
     }
-    for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
-        rings[cpu] = open_ring(cpu);
-    }
+    nr_rings = open_rings(rings, nr_cpus);
     say_tasks(port);
     say_old_maps(port);
     signals = watch_signals(&mask);
-    return follow(port, signals, rings, nr_cpus,
+    return follow(port, signals, rings, nr_rings,
                   start_command(argv + 2, &mask));
 }

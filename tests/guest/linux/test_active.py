@@ -163,6 +163,15 @@ def guest_reads_its_programs(start, directory, machine):
     check_program(lines)
 
 
+@scenario_of(UP.variant('three', smp=3))
+def guest_reads_with_cpu_offline(start, directory, machine):
+    """The numbers of its CPUs have a gap."""
+    lines = run(start, machine, '''
+echo 0 > /sys/devices/system/cpu/cpu1/online
+''' + RECORD + SHOW, ['loop', 'vpmu-agent'], modes='u', period=PERIOD)
+    check_program(lines)
+
+
 @scenario_of(UP, POWER10)
 def guest_reads_its_processes(start, directory, machine):
     """A process that begins without a program of its own has its parent's."""

@@ -339,11 +339,24 @@ static void say_tasks(int port)
  * Processes that run already
  */
 
+#define MAX_PATH 3000
+
+/*
+ * What programs map, anybody can name: a name must not be lines of its own.  A
+ * path in /proc/PID/maps has no control characters, one in perf's records may.
+ */
 static void say_map(int port, uint64_t age, uint32_t pid, uint64_t start,
                     uint64_t length, uint64_t offset, const char *path)
 {
+    char shown[MAX_PATH + 1];
+    size_t i;
+
+    for (i = 0; i < MAX_PATH && path[i]; i++) {
+        shown[i] = (unsigned char)path[i] < ' ' ? '?' : path[i];
+    }
+    shown[i] = '\0';
     say(port, "map %" PRIu64 " %" PRIu32 " 0x%" PRIx64 " 0x%" PRIx64
-        " 0x%" PRIx64 " %.3000s\n", age, pid, start, length, offset, path);
+        " 0x%" PRIx64 " %s\n", age, pid, start, length, offset, shown);
 }
 
 static void say_old_map(int port, uint32_t pid, const char *line)

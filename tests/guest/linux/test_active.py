@@ -163,6 +163,23 @@ def guest_reads_its_programs(start, directory, machine):
     check_program(lines)
 
 
+@scenario_of(UP)
+def guest_maps_lines(start, directory, machine):
+    """A program's name can be two lines; the agent does not say the second."""
+    lines = run(start, machine, '''
+odd="$(printf '/tmp/busybox\\nflush')"
+cp /bin/busybox "$odd"
+vpmu-agent "$port" sh -c '"$0" true; echo "@@@ pid $$"; exec loop' "$odd" \
+    2>&1 > /tmp/data
+perf script -i - --show-mmap-events < /tmp/data |
+    grep PERF_RECORD_MMAP | grep -o '/tmp/busybox.*' | sort -u | sed 's/^/@@@ mapped /'
+''' + SHOW.replace('script -i - -F', 'script -i - --comm loop -F'),
+                ['loop', 'vpmu-agent'], modes='u', period=PERIOD)
+    require_equal(values_of(lines, 'mapped'), ['/tmp/busybox?flush'],
+                  'as what the name is shown')
+    check_program(lines)
+
+
 @scenario_of(UP.variant('three', smp=3))
 def guest_reads_with_cpu_offline(start, directory, machine):
     """The numbers of its CPUs have a gap."""

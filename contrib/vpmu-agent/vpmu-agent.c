@@ -162,7 +162,7 @@ static size_t size_behind(const BtfType *t)
 }
 
 /* Files of sysfs do not say how long they are before they are read. */
-static char *read_whole(const char *path)
+static char *read_whole(const char *path, size_t *read_size)
 {
     size_t size = 0, room = 1 << 24;
     char *bytes = malloc(room);
@@ -182,7 +182,11 @@ static char *read_whole(const char *path)
             }
         }
     }
+    if (n < 0) {
+        err(1, "%s", path);
+    }
     close(fd);
+    *read_size = size;
     return bytes;
 }
 
@@ -205,14 +209,17 @@ static void index_types(Btf *btf, const char *at, const char *end)
 
 static Btf read_btf(void)
 {
-    char *bytes = read_whole(BTF_PATH);
+    size_t size;
+    char *bytes = read_whole(BTF_PATH, &size);
     const BtfHeader *header = (const BtfHeader *)bytes;
-    const char *body = bytes + header->header_size;
-    Btf btf = { .names = body + header->names_at };
+    const char *body;
+    Btf btf;
 
-    if (header->magic != BTF_MAGIC) {
+    if (size < sizeof(*header) || header->magic != BTF_MAGIC) {
         errx(1, "%s is no BTF", BTF_PATH);
     }
+    body = bytes + header->header_size;
+    btf.names = body + header->names_at;
     index_types(&btf, body + header->types_at,
                 body + header->types_at + header->types_size);
     return btf;
@@ -518,10 +525,15 @@ typedef struct ForkBody {
     uint32_t pid, parent, tid, ptid;
 } ForkBody;
 
+typedef struct LostBody {
+    uint64_t id, count;
+} LostBody;
+
 static void say_record(int port, const Record *record)
 {
     const MapBody *map = (const MapBody *)record->body;
     const ForkBody *fork = (const ForkBody *)record->body;
+    const LostBody *lost = (const LostBody *)record->body;
 
     if (record->header.type == PERF_RECORD_MMAP) {
         say_map(port, age_of(record), map->pid, map->start, map->length,
@@ -530,6 +542,8 @@ static void say_record(int port, const Record *record)
                && fork->pid != fork->parent) {
         say(port, "fork %" PRIu64 " %" PRIu32 " %" PRIu32 "\n",
             age_of(record), fork->pid, fork->parent);
+    } else if (record->header.type == PERF_RECORD_LOST) {
+        warnx("%" PRIu64 " maps were lost", lost->count);
     }
 }
 
@@ -691,11 +705,18 @@ static int watch_signals(sigset_t *old)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* What it prints is not for perf. */
+/* What it prints is not for perf.  Returns: 0 if there is no command */
 static pid_t start_command(char **command, const sigset_t *mask)
 {
-    pid_t pid = *command ? fork() : -1;
+    pid_t pid;
 
+    if (!*command) {
+        return 0;
+    }
+    pid = fork();
+    if (pid < 0) {
+        err(1, "fork");
+    }
     if (pid == 0) {
         sigprocmask(SIG_SETMASK, mask, NULL);
         dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -718,7 +739,7 @@ static bool has_ended(int signals, pid_t pid, Ending *ending, int *status)
         ending->interrupts++;
         return true;
     }
-    if (waitpid(pid, &how, WNOHANG) != pid) {
+    if (!pid || waitpid(pid, &how, WNOHANG) != pid) {
         return false;
     }
     *status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);

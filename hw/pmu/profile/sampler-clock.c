@@ -97,12 +97,18 @@ static const PmuSamplerOps clock_ops = {
 
 static bool check_period(const PmuProfileRequest *r, Error **errp)
 {
+    ERRP_GUARD();
+
     if (period_ns(r) < PMU_TCG_CLOCK_MIN_NS) {
         error_setg(errp, "event=cpu-clock has samples every %u ns, and not "
                    "more often", PMU_TCG_CLOCK_MIN_NS);
-        return false;
+        error_append_hint(errp, "Its period is in ns.\n");
+    } else if (period_ns(r) > PMU_TCG_CLOCK_MAX_NS) {
+        error_setg(errp, "event=cpu-clock has samples every %llu ns, and not "
+                   "more seldom", PMU_TCG_CLOCK_MAX_NS);
+        error_append_hint(errp, "Its period is in ns.\n");
     }
-    return true;
+    return !*errp;
 }
 
 PmuSampler *pmu_sampler_new_clock(CPUState *cpu,

@@ -26,6 +26,13 @@
 #define PMU_TCG_CLOCK_MIN_NS 100000
 
 /**
+ * PMU_TCG_CLOCK_MAX_NS - the longest period: more than ten days
+ *
+ * What is added to it, and to the host's clocks, is far from what overflows.
+ */
+#define PMU_TCG_CLOCK_MAX_NS 1000000000000000ull
+
+/**
  * typedef PmuTcgClock - a clock of one vCPU
  */
 typedef struct PmuTcgClock PmuTcgClock;
@@ -42,7 +49,8 @@ typedef void PmuTcgClockFn(void *opaque, uint64_t ns);
 
 /**
  * struct PmuTcgClockConfig - what a clock is to do
- * @period_ns: after how much time it calls @sample
+ * @period_ns: after how much time it calls @sample; from PMU_TCG_CLOCK_MIN_NS
+ *             to PMU_TCG_CLOCK_MAX_NS
  * @sample: called once a period
  * @gone: called when the vCPU is unplugged; the clock is released after that
  * @opaque: the argument of both

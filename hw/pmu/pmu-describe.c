@@ -11,7 +11,7 @@
 #include "hw/pmu/pmu-monitor.h"
 #include "hw/pmu/pmu-observer.h"
 
-static strList *names_of(PmuModes modes, const PmuGuestOps *ops)
+strList *pmu_mode_names(PmuModes modes, const PmuGuestOps *ops)
 {
     strList *names = NULL, **tail = &names;
 
@@ -46,7 +46,7 @@ void pmu_emit_lost(const CPUState *cpu, uint64_t counters, uint64_t losses)
 static void describe_select(PmuCounterInfo *info, const PmuSelect *select,
                             const PmuGuestOps *ops)
 {
-    info->modes = names_of(select->modes, ops);
+    info->modes = pmu_mode_names(select->modes, ops);
     info->has_threshold = select->threshold;
     info->threshold = select->threshold;
     info->has_invert = select->invert;
@@ -107,11 +107,40 @@ static PmuObserverInfo *describe_observer(const PmuObserver *o,
 
     info->owner = g_strdup(config->owner);
     info->event = g_strdup(pmu_event_name(config->event));
-    info->modes = names_of(config->modes, ops);
+    info->modes = pmu_mode_names(config->modes, ops);
     info->has_period = config->period;
     info->period = config->period;
     info->count = pmu_observer_count(o);
     return info;
+}
+
+static QLIST_HEAD(, PmuHostObserver) host_observers =
+    QLIST_HEAD_INITIALIZER(host_observers);
+
+void pmu_host_observer_add(PmuHostObserver *o)
+{
+    if (!QLIST_IS_INSERTED(o, next)) {
+        QLIST_INSERT_HEAD(&host_observers, o, next);
+    }
+}
+
+void pmu_host_observer_remove(PmuHostObserver *o)
+{
+    QLIST_SAFE_REMOVE(o, next);
+}
+
+static void describe_host_observers(const CPUState *cpu,
+                                    PmuObserverInfoList **tail)
+{
+    const PmuHostObserver *o;
+
+    QLIST_FOREACH(o, &host_observers, next) {
+        PmuObserverInfo *info = o->cpu == cpu ? o->describe(o) : NULL;
+
+        if (info) {
+            QAPI_LIST_APPEND(tail, info);
+        }
+    }
 }
 
 PmuObserverInfoList *pmu_describe_observers(CPUState *cpu)
@@ -122,6 +151,7 @@ PmuObserverInfoList *pmu_describe_observers(CPUState *cpu)
     while ((o = pmu_observer_next(cpu, o))) {
         QAPI_LIST_APPEND(tail, describe_observer(o, pmu_guest_ops(cpu)));
     }
+    describe_host_observers(cpu, tail);
     return list;
 }
 

@@ -160,6 +160,11 @@ static void print_observers(Monitor *mon, const PmuObserverInfoList *list)
 
         monitor_printf(mon, " %-17s %-17s %15" PRIu64 " %15s\n",
                        o->owner, o->event, o->count, period);
+        if (o->has_enabled_ns) {
+            monitor_printf(mon, "%*scounted for %" PRIu64 " of %" PRIu64
+                           " ms\n", INDENT, "", o->running_ns / SCALE_MS,
+                           o->enabled_ns / SCALE_MS);
+        }
     }
 }
 

@@ -161,6 +161,12 @@ void pmu_host_event_enable(const PmuHostEvent *e, bool enabled)
     ioctl(e->fd, enabled ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
+/* In the order of read_format; perf_event_open(2). */
+bool pmu_host_event_read(const PmuHostEvent *e, PmuHostCount *count)
+{
+    return read(e->fd, count, sizeof(*count)) == sizeof(*count);
+}
+
 static bool choose_event(struct perf_event_attr *attr,
                          const PmuProfileRequest *r, Error **errp)
 {
@@ -191,6 +197,8 @@ bool pmu_host_event_init(PmuHostEvent *e, const PmuProfileRequest *asked,
             .exclude_hv = true,
             .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME
                            | PERF_SAMPLE_PERIOD,
+            .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED
+                           | PERF_FORMAT_TOTAL_TIME_RUNNING,
             .use_clockid = true,
             .clockid = CLOCK_MONOTONIC,
             .freq = asked->frequency != 0,

@@ -48,6 +48,18 @@ typedef struct PmuHostSample {
 } PmuHostSample;
 
 /**
+ * struct PmuHostCount - what a perf event has counted
+ * @value: so many events
+ * @enabled_ns: for how long the vCPU's thread has run
+ * @running_ns: for how much of that the event had a counter
+ */
+typedef struct PmuHostCount {
+    uint64_t value;
+    uint64_t enabled_ns;
+    uint64_t running_ns;
+} PmuHostCount;
+
+/**
  * pmu_host_event_init - choose what to count
  * @event: the event
  * @asked: what is asked of the profile; modes are the caller's
@@ -77,6 +89,16 @@ bool pmu_host_event_open(PmuHostEvent *event, int thread_id, unsigned index,
  * @enabled: which of the two
  */
 void pmu_host_event_enable(const PmuHostEvent *event, bool enabled);
+
+/**
+ * pmu_host_event_read - what it has counted so far
+ * @event: the event, which is open
+ * @count: set to that
+ *
+ * Returns: false if the event is out of order: it is pinned, and there was no
+ * counter for it.
+ */
+bool pmu_host_event_read(const PmuHostEvent *event, PmuHostCount *count);
 
 /**
  * pmu_host_event_next - take the oldest sample out of the ring

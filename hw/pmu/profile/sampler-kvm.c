@@ -11,6 +11,7 @@
 #include "qemu/osdep.h"
 #include <poll.h>
 #include "qapi/error.h"
+#include "hw/pmu/pmu-monitor.h"
 #include "host-event.h"
 #include "sampler.h"
 
@@ -18,11 +19,15 @@
  * struct KvmSampler - a sampler of the host's
  * @sampler: what all have
  * @event: what counts
+ * @modes: where that counts
+ * @observer: shows it in the monitor
  * @lost: samples without a place in the guest, since they were last asked for
  */
 typedef struct KvmSampler {
     PmuSampler sampler;
     PmuHostEvent event;
+    PmuModes modes;
+    PmuHostObserver observer;
     uint64_t lost;
 } KvmSampler;
 
@@ -83,6 +88,37 @@ static void ring_is_half_full(void *opaque)
     qemu_bh_schedule(s->sampler.config->drain);
 }
 
+static void fill_in(const KvmSampler *s, const PmuHostCount *count,
+                    PmuObserverInfo *info)
+{
+    const PmuProfileRequest *asked = &s->sampler.config->asked;
+
+    info->owner = g_strdup(s->sampler.config->owner);
+    info->event = g_strdup(asked->event);
+    info->modes = pmu_mode_names(s->modes, pmu_guest_ops(s->observer.cpu));
+    info->has_period = asked->period;
+    info->period = asked->period;
+    info->count = count->value;
+    info->has_enabled_ns = true;
+    info->enabled_ns = count->enabled_ns;
+    info->has_running_ns = true;
+    info->running_ns = count->running_ns;
+}
+
+static PmuObserverInfo *describe_observer(const PmuHostObserver *observer)
+{
+    const KvmSampler *s = container_of(observer, KvmSampler, observer);
+    PmuObserverInfo *info;
+    PmuHostCount count;
+
+    if (!pmu_host_event_read(&s->event, &count)) {
+        return NULL;
+    }
+    info = g_new0(PmuObserverInfo, 1);
+    fill_in(s, &count, info);
+    return info;
+}
+
 static bool open_once(KvmSampler *s, Error **errp)
 {
     if (s->event.fd < 0) {
@@ -103,6 +139,8 @@ static bool start(PmuSampler *sampler, Error **errp)
         return false;
     }
     pmu_host_event_enable(&s->event, true);
+    s->observer.cpu = sampler->cpu;
+    pmu_host_observer_add(&s->observer);
     return true;
 }
 
@@ -110,6 +148,7 @@ static void stop(PmuSampler *sampler)
 {
     KvmSampler *s = kvm_sampler(sampler);
 
+    pmu_host_observer_remove(&s->observer);
     if (s->event.fd >= 0) {
         pmu_host_event_enable(&s->event, false);
     }
@@ -185,6 +224,8 @@ PmuSampler *pmu_sampler_new_kvm(CPUState *cpu, const PmuSamplerConfig *config,
         return NULL;
     }
     s->sampler.ops = &kvm_ops;
+    s->modes = pmu_sampler_modes(cpu, r, &error_abort);
+    s->observer.describe = describe_observer;
     s->event.attr.pinned = pmu_guest_host_first(cpu);
     s->event.attr.exclude_host = true;
     s->event.attr.exclude_user = !r->user;

@@ -5,7 +5,6 @@
  */
 
 #include "qemu/osdep.h"
-#include "qapi/error.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "sampler-ring.h"
 
@@ -77,29 +76,11 @@ void pmu_ring_sampler_free(PmuSampler *sampler)
     g_free(s);
 }
 
-static PmuModes choose_modes(const CPUState *cpu, const PmuProfileRequest *r,
-                             Error **errp)
-{
-    const PmuGuestOps *ops = pmu_guest_ops(cpu);
-    PmuModes modes = (1u << ops->nr_modes) - 1;
-
-    if (r->nested != r->itself && !ops->nested_modes) {
-        error_setg(errp, "modes=%s: the modes of these CPUs do not tell a "
-                   "guest's guests apart", r->modes);
-        return 0;
-    }
-    modes &= ~((r->user ? 0 : ops->user_modes)
-               | (r->nested ? 0 : ops->nested_modes));
-    modes &= (r->kernel ? ~0 : ops->user_modes)
-             & (r->itself ? ~0 : ops->nested_modes);
-    return modes;
-}
-
 bool pmu_ring_sampler_init(PmuRingSampler *s, const PmuSamplerOps *ops,
                            const CPUState *cpu, const PmuSamplerConfig *config,
                            Error **errp)
 {
-    s->modes = choose_modes(cpu, &config->asked, errp);
+    s->modes = pmu_sampler_modes(cpu, &config->asked, errp);
     if (!s->modes) {
         return false;
     }

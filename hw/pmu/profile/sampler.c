@@ -5,8 +5,27 @@
  */
 
 #include "qemu/osdep.h"
+#include "qapi/error.h"
 #include "system/kvm.h"
 #include "sampler.h"
+
+PmuModes pmu_sampler_modes(const CPUState *cpu, const PmuProfileRequest *r,
+                           Error **errp)
+{
+    const PmuGuestOps *ops = pmu_guest_ops(cpu);
+    PmuModes modes = (1u << ops->nr_modes) - 1;
+
+    if (r->nested != r->itself && !ops->nested_modes) {
+        error_setg(errp, "modes=%s: the modes of these CPUs do not tell a "
+                   "guest's guests apart", r->modes);
+        return 0;
+    }
+    modes &= ~((r->user ? 0 : ops->user_modes)
+               | (r->nested ? 0 : ops->nested_modes));
+    modes &= (r->kernel ? ~0 : ops->user_modes)
+             & (r->itself ? ~0 : ops->nested_modes);
+    return modes;
+}
 
 static PmuSampler *new_of_kind(CPUState *cpu, const PmuSamplerConfig *config,
                                Error **errp)

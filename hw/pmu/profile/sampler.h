@@ -85,6 +85,17 @@ PmuSampler *pmu_sampler_new(CPUState *cpu, const PmuSamplerConfig *config,
                             Error **errp);
 
 /**
+ * pmu_sampler_modes - the modes in which to sample
+ * @cpu: a vCPU of the machine
+ * @asked: what is asked for
+ * @errp: why its CPUs do not tell these modes apart
+ *
+ * Returns: 0 with @errp set if they do not.
+ */
+PmuModes pmu_sampler_modes(const CPUState *cpu, const PmuProfileRequest *asked,
+                           Error **errp);
+
+/**
  * pmu_sampler_free - release a sampler that was stopped
  * @sampler: the sampler
  */

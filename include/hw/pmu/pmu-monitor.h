@@ -13,6 +13,7 @@
 #ifndef HW_PMU_PMU_MONITOR_H
 #define HW_PMU_PMU_MONITOR_H
 
+#include "qemu/queue.h"
 #include "qapi/qapi-types-pmu-monitor.h"
 #include "hw/pmu/pmu-filter.h"
 #include "hw/pmu/pmu-guest.h"
@@ -86,6 +87,42 @@ void pmu_stopped_by(PmuCounterInfo *info, bool applies, const char *what);
  * Returns: NULL if there is none.
  */
 PmuFilterInfo *pmu_describe_filter(const PmuFilter *filter);
+
+/**
+ * struct PmuHostObserver - who counts what a vCPU does by a perf event
+ * @cpu: the vCPU
+ * @describe: says what it counts; NULL if it does not count.  Called as for
+ *            pmu_describe_observers().
+ * @next: those that were added before
+ */
+typedef struct PmuHostObserver {
+    const CPUState *cpu;
+    PmuObserverInfo *(*describe)(const struct PmuHostObserver *observer);
+    QLIST_ENTRY(PmuHostObserver) next;
+} PmuHostObserver;
+
+/**
+ * pmu_host_observer_add - let the monitor show an observer
+ * @observer: the observer; stays where it is until it is removed
+ *
+ * In any thread that holds the big lock.  Nothing happens if it was added.
+ */
+void pmu_host_observer_add(PmuHostObserver *observer);
+
+/**
+ * pmu_host_observer_remove - show it no more
+ * @observer: the observer, which need not have been added
+ *
+ * In any thread that holds the big lock.
+ */
+void pmu_host_observer_remove(PmuHostObserver *observer);
+
+/**
+ * pmu_mode_names - modes by their names
+ * @modes: the modes
+ * @ops: those of the architecture
+ */
+strList *pmu_mode_names(PmuModes modes, const PmuGuestOps *ops);
 
 /**
  * pmu_describe_observers - who looks at a vCPU

@@ -82,6 +82,15 @@ REFUSED = {
     'event': ({'event': 'far-branches'}, 'no name for it'),
     'frequency': ({'frequency': 10000000}, 'takes no samples of vCPU 0'),
 }
+# At the same time, and of the same vCPU.
+BESIDE = {
+    'kernel': {'modes': 'k', 'period': PERIOD},
+    'user': {'modes': 'u', 'period': PERIOD},
+    'adapted': {'frequency': 200, 'event': 'cycles'},
+    'coded': {'event': 'rc2', 'period': PERIOD},
+}
+# More than the first guest has counters, of its six.
+CROWD = [f'crowd{i}' for i in range(8)]
 
 
 def members(properties):
@@ -96,15 +105,14 @@ def endless():
     for name, (properties, _) in REFUSED.items():
         yield (f"echo @ l1 refused/{name} "
                f"$(profile endless {name} '{members(properties)}')")
-    # At the same time, and of the same vCPU.
-    for name, properties in {
-            'kernel': {'modes': 'k', 'period': PERIOD},
-            'user': {'modes': 'u', 'period': PERIOD},
-            'adapted': {'frequency': 200, 'event': 'cycles'},
-            'coded': {'event': 'rc2', 'period': PERIOD}}.items():
+    for name, properties in BESIDE.items():
         yield f"profile endless {name} '{members(properties)}'"
     for name in 'kernel', 'adapted', 'coded':
         yield f'await endless {name} {SAMPLES}'
+    yield 'echo @ l1 observers/few $(ask endless query-pmu)'
+    yield ('echo @ l1 info $(ask endless human-monitor-command '
+           '\'{"command-line": "info pmu"}\')')
+    yield from crowd()
     yield 'enable endless kernel false'
     yield 'before=$(number endless kernel samples)'
     yield 'await endless coded $(($(number endless coded samples) + 50))'
@@ -124,6 +132,18 @@ def endless():
            "awk '$1 + 0 < last { back++ } { last = $1 + 0 } "
            """END { print "@ l1 times", NR, back + 0 }'""")
     yield 'ask endless quit; wait'
+
+
+def crowd():
+    """So many that they have counters by turns alone."""
+    for name in CROWD:
+        yield f"profile endless {name} '{members({'period': PERIOD})}'"
+    for name in CROWD:
+        yield f'await endless {name} 1'
+    yield 'echo @ l1 observers/crowd $(ask endless query-pmu)'
+    for name in CROWD:
+        yield f"ask endless object-del '{json.dumps({'id': name})}'"
+    yield 'echo @ l1 observers/less $(ask endless query-pmu)'
 
 
 def unprivileged():
@@ -184,11 +204,42 @@ class Profiles:
                 name, int(samples), int(lost))
         for name in 'kernel', 'coded', 'adapted':
             yield f'profiles/places/{name}', self.wrong_places(name)
+        yield 'profiles/observers/few', self.wrong_observers('few', BESIDE)
+        yield 'profiles/info', differs(
+            len(re.findall(r'counted for \d+ of \d+ ms',
+                           ' '.join(self.said['info'][0]))), len(BESIDE))
+        yield 'profiles/observers/crowd', self.wrong_observers(
+            'crowd', [*BESIDE, *CROWD]) or self.wrong_turns()
+        yield 'profiles/observers/less', self.wrong_observers('less', BESIDE)
         (before, behind), = self.said['disabled']
         yield 'profiles/disabled', differs(before, behind)
         (number, back), = self.said['times']
         yield 'profiles/times', None if int(number) > SAMPLES and back == '0' \
             else f'{back} of {number} are earlier than those before'
+
+    def observers(self, when):
+        """As query-pmu shows them, by their owners."""
+        answer = json.loads(' '.join(self.said[f'observers/{when}'][0]))
+        return {observer['owner']: observer
+                for observer in answer['return'][0]['observers']}
+
+    def wrong_observers(self, when, names):
+        """All are shown, and none has counted for longer than it could."""
+        shown = self.observers(when)
+        wrong = [o for o in shown.values()
+                 if not 0 < o['running-ns'] <= o['enabled-ns']
+                 or (o['count'] == 0) != (o['owner'] == 'user')]
+        return differs(set(shown), set(names)) or differs(wrong, []) \
+            or differs(shown['coded'].items() & BESIDE['coded'].items(),
+                       BESIDE['coded'].items()) \
+            or differs('period' in shown['adapted'], False)
+
+    def wrong_turns(self):
+        """There are not counters enough for all."""
+        shown = self.observers('crowd')
+        return None if any(shown[name]['running-ns'] < shown[name]['enabled-ns']
+                           for name in CROWD) \
+            else f'all have counted all the time: {shown}'
 
     def wrong_numbers(self, name, samples, lost):
         """It is all in the kernel; a few come when KVM has left the guest."""

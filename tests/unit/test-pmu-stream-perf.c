@@ -282,6 +282,20 @@ static void test_lost(Profile *p)
                                " PERF_RECORD_LOST lost 4711");
 }
 
+static void test_throttle(Profile *p)
+{
+    const char *args[] = { "--stats", NULL };
+    g_autofree char *shown = NULL;
+
+    pmu_stream_throttle(&p->stream, 3, true, 5);
+    put_user_sample(p, 1, false, 10);
+    pmu_stream_throttle(&p->stream, 3, false, 20);
+    pmu_stream_throttle(&p->stream, 2, true, 30);
+    shown = run_perf(p, "report", args);
+    g_assert_nonnull(strstr(shown, " THROTTLE events: 2 "));
+    g_assert_nonnull(strstr(shown, " UNTHROTTLE events: 1 "));
+}
+
 static void test_report(Profile *p)
 {
     const char *args[] = {
@@ -343,6 +357,7 @@ int main(int argc, char *argv[])
     add("/pmu/stream-perf/nested", test_nested);
     add("/pmu/stream-perf/order", test_order);
     add("/pmu/stream-perf/lost", test_lost);
+    add("/pmu/stream-perf/throttle", test_throttle);
     add("/pmu/stream-perf/report", test_report);
     return g_test_run();
 }

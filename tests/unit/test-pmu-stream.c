@@ -543,6 +543,26 @@ static void test_lost(Tape *tape)
     assert_all_read(tape);
 }
 
+static void assert_throttle(Tape *tape, uint32_t type, uint32_t cpu,
+                            uint64_t time_ns)
+{
+    assert_begins(tape, type, 0);
+    g_assert_cmpuint(take64(tape), ==, time_ns);
+    g_assert_cmpuint(take64(tape), ==, 1);
+    g_assert_cmpuint(take64(tape), ==, 1);
+    assert_sample_id(tape, 0, 0, time_ns, cpu);
+}
+
+static void test_throttle(Tape *tape)
+{
+    skip_beginning(tape);
+    pmu_stream_throttle(&tape->stream, 3, true, 99);
+    pmu_stream_throttle(&tape->stream, 2, false, 100);
+    assert_throttle(tape, 5, 3, 99);
+    assert_throttle(tape, 6, 2, 100);
+    assert_all_read(tape);
+}
+
 static void test_round(Tape *tape)
 {
     skip_beginning(tape);
@@ -598,6 +618,7 @@ int main(int argc, char *argv[])
     add("/pmu/stream/callchain", test_callchain);
     add("/pmu/stream/callers-are-no-contexts", test_callers_are_no_contexts);
     add("/pmu/stream/lost", test_lost);
+    add("/pmu/stream/throttle", test_throttle);
     add("/pmu/stream/round", test_round);
     add("/pmu/stream/is-taken-away", test_is_taken_away);
     return g_test_run();

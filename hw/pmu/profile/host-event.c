@@ -28,6 +28,10 @@ typedef union Record {
         uint64_t id;
         uint64_t count;
     } lost;
+    struct {
+        struct perf_event_header header;
+        uint64_t time;
+    } throttle;
 } Record;
 
 static void copy_out(const PmuHostEvent *e, uint64_t from, void *buf,
@@ -66,12 +70,20 @@ bool pmu_host_event_next(PmuHostEvent *e, PmuHostSample *sample)
     Record r;
 
     while (next_record(e, &r)) {
-        if (r.sample.header.type == PERF_RECORD_SAMPLE) {
+        switch (r.sample.header.type) {
+        case PERF_RECORD_SAMPLE:
             *sample = r.sample;
             return true;
-        }
-        if (r.sample.header.type == PERF_RECORD_LOST) {
+        case PERF_RECORD_THROTTLE:
+        case PERF_RECORD_UNTHROTTLE:
+            *sample = (PmuHostSample) {
+                .header = r.throttle.header,
+                .time = r.throttle.time,
+            };
+            return true;
+        case PERF_RECORD_LOST:
             e->lost += r.lost.count;
+            break;
         }
     }
     return false;

@@ -34,11 +34,12 @@ typedef struct PmuHostEvent {
 } PmuHostEvent;
 
 /**
- * struct PmuHostSample - a sample of the host's
- * @header: what kind of record, and where the thread was
- * @ip: where it was
+ * struct PmuHostSample - a sample of the host's, or that there are none
+ * @header: what kind of record, and where the thread was.  Samples begin to be
+ *          missing with PERF_RECORD_THROTTLE, until PERF_RECORD_UNTHROTTLE.
+ * @ip: where it was; only in samples
  * @time: when, by CLOCK_MONOTONIC
- * @period: for how many events it stands
+ * @period: for how many events it stands; only in samples
  */
 typedef struct PmuHostSample {
     struct perf_event_header header;
@@ -101,7 +102,7 @@ void pmu_host_event_enable(const PmuHostEvent *event, bool enabled);
 bool pmu_host_event_read(const PmuHostEvent *event, PmuHostCount *count);
 
 /**
- * pmu_host_event_next - take the oldest sample out of the ring
+ * pmu_host_event_next - take what is oldest out of the ring
  * @event: the event; it need not be open
  * @sample: set to it
  *

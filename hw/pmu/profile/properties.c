@@ -147,6 +147,9 @@ static const struct {
       "Samples that were written" },
     { "lost", "size", get_number, NULL, offsetof(PmuProfile, writer.lost),
       "Samples for which there was no room" },
+    { "throttled", "size", get_number, NULL,
+      offsetof(PmuProfile, writer.throttled),
+      "How often the host took no samples for a while" },
     { "size", "size", get_number, NULL, offsetof(PmuProfile, writer.size),
       "Bytes that were written" },
 };

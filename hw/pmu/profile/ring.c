@@ -119,6 +119,7 @@ bool pmu_ring_get(PmuRing *r, PmuSample *s)
         return false;
     }
     get_words(r, r->tail, words, NR_WORDS);
+    s->kind = PMU_SAMPLE_TAKEN;
     s->ip = words[WORD_IP];
     s->space.guest = words[WORD_GUEST];
     s->space.id = words[WORD_SPACE];

@@ -15,7 +15,20 @@
 #define PMU_SAMPLE_MAX_CALLERS 255
 
 /**
+ * enum PmuSampleKind - what a sampler tells
+ * @PMU_SAMPLE_TAKEN: a sample
+ * @PMU_SAMPLE_THROTTLED: from now on the host takes none, as there were too many
+ * @PMU_SAMPLE_UNTHROTTLED: it takes samples again
+ */
+typedef enum PmuSampleKind {
+    PMU_SAMPLE_TAKEN,
+    PMU_SAMPLE_THROTTLED,
+    PMU_SAMPLE_UNTHROTTLED,
+} PmuSampleKind;
+
+/**
  * struct PmuSample - a sample of a vCPU
+ * @kind: that it is one; of others, there is @time_ns alone
  * @ip: the address of the instruction
  * @space: its address space
  * @time_ns: when it was taken
@@ -27,6 +40,7 @@
  * @callers: whence @ip was called, the innermost first
  */
 typedef struct PmuSample {
+    PmuSampleKind kind;
     uint64_t ip;
     PmuGuestSpace space;
     uint64_t time_ns;

@@ -36,11 +36,24 @@ static KvmSampler *kvm_sampler(PmuSampler *s)
     return container_of(s, KvmSampler, sampler);
 }
 
+static PmuSampleKind kind_of(const PmuHostSample *found)
+{
+    switch (found->header.type) {
+    case PERF_RECORD_THROTTLE:
+        return PMU_SAMPLE_THROTTLED;
+    case PERF_RECORD_UNTHROTTLE:
+        return PMU_SAMPLE_UNTHROTTLED;
+    default:
+        return PMU_SAMPLE_TAKEN;
+    }
+}
+
 /* What is taken where the guest has been left already is nowhere in it. */
 static bool next_of_guest(KvmSampler *s, PmuHostSample *found)
 {
     while (pmu_host_event_next(&s->event, found)) {
-        if (pmu_host_sample_of_guest(found)) {
+        if (kind_of(found) != PMU_SAMPLE_TAKEN
+            || pmu_host_sample_of_guest(found)) {
             return true;
         }
         s->lost++;
@@ -56,6 +69,7 @@ static bool get(PmuSampler *sampler, PmuSample *sample)
     if (!next_of_guest(s, &found)) {
         return false;
     }
+    sample->kind = kind_of(&found);
     sample->ip = found.ip;
     sample->space = (PmuGuestSpace) { };
     sample->time_ns = pmu_profile_clock_of_host(&sampler->config->clock,

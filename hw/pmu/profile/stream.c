@@ -17,6 +17,8 @@ enum {
     RECORD_MMAP = 1,
     RECORD_LOST = 2,
     RECORD_COMM = 3,
+    RECORD_THROTTLE = 5,
+    RECORD_UNTHROTTLE = 6,
     RECORD_FORK = 7,
     RECORD_SAMPLE = 9,
     RECORD_ATTR = 64,
@@ -451,6 +453,19 @@ void pmu_stream_lost(PmuStream *s, uint32_t cpu, uint64_t count,
 
     put64(s, EVENT_ID);
     put64(s, count);
+    put_sample_id(s, 0, 0, time_ns, cpu);
+    end_record(s, start);
+}
+
+void pmu_stream_throttle(PmuStream *s, uint32_t cpu, bool throttled,
+                         uint64_t time_ns)
+{
+    unsigned start = begin_record(s, throttled ? RECORD_THROTTLE
+                                               : RECORD_UNTHROTTLE, 0);
+
+    put64(s, time_ns);
+    put64(s, EVENT_ID);
+    put64(s, EVENT_ID);
     put_sample_id(s, 0, 0, time_ns, cpu);
     end_record(s, start);
 }

@@ -221,6 +221,23 @@ static void write_sample(PmuWriter *w, const PmuSampler *s)
     w->samples++;
 }
 
+static void write_throttle(PmuWriter *w, const PmuSampler *s)
+{
+    bool throttled = w->sample.kind == PMU_SAMPLE_THROTTLED;
+
+    w->throttled += throttled;
+    pmu_stream_throttle(&w->stream, s->index, throttled, w->sample.time_ns);
+}
+
+static void write_what_is_told(PmuWriter *w, const PmuSampler *s)
+{
+    if (w->sample.kind == PMU_SAMPLE_TAKEN) {
+        write_sample(w, s);
+    } else {
+        write_throttle(w, s);
+    }
+}
+
 static void report_lost(PmuWriter *w, PmuSampler *s)
 {
     uint64_t lost = pmu_sampler_take_lost(s);
@@ -241,7 +258,7 @@ void pmu_writer_empty(PmuWriter *w, PmuSampler *s)
 {
     while (!pmu_writer_is_full(w) && pmu_sampler_get(s, &w->sample)) {
         if (w->streaming) {
-            write_sample(w, s);
+            write_what_is_told(w, s);
         }
     }
     report_lost(w, s);

@@ -26,6 +26,7 @@
  * @size: bytes of it so far
  * @samples: samples that were written
  * @lost: samples that are missing
+ * @throttled: how often the host took none for a while
  * @stream: the stream, while @streaming
  * @pids: of the address spaces, by PmuGuestSpace
  * @names: of tasks, as last written, by their numbers
@@ -43,6 +44,7 @@ typedef struct PmuWriter {
     uint64_t size;
     uint64_t samples;
     uint64_t lost;
+    uint64_t throttled;
 
     PmuStream stream;
     GHashTable *pids;

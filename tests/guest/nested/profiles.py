@@ -113,6 +113,7 @@ def endless():
     yield ('echo @ l1 info $(ask endless human-monitor-command '
            '\'{"command-line": "info pmu"}\')')
     yield from crowd()
+    yield from throttled()
     yield 'enable endless kernel false'
     yield 'before=$(number endless kernel samples)'
     yield 'await endless coded $(($(number endless coded samples) + 50))'
@@ -144,6 +145,21 @@ def crowd():
     for name in CROWD:
         yield f"ask endless object-del '{json.dumps({'id': name})}'"
     yield 'echo @ l1 observers/less $(ask endless query-pmu)'
+
+
+def throttled():
+    """The host takes a sample in a tick of its clock, and then no more."""
+    rate = '/proc/sys/kernel/perf_event_max_sample_rate'
+    yield f'rate=$(cat {rate}); echo 100 > {rate}'
+    yield f"profile endless throttled '{members({'period': PERIOD})}'"
+    yield ('until [ "$(number endless throttled throttled)" -ge 2 ]; do '
+           'sleep 0.2; done')
+    yield f'echo $rate > {rate}'
+    yield 'number=$(number endless throttled throttled)'
+    yield f"ask endless object-del '{json.dumps({'id': 'throttled'})}'"
+    yield ('echo @ l1 throttled $number $(perf report -i /tmp/throttled.data '
+           "--stats | sed -n 's/^ *\\(.*THROTTLE\\) events: *\\([0-9]*\\).*"
+           "/\\1 \\2/p')")
 
 
 def unprivileged():
@@ -211,6 +227,7 @@ class Profiles:
         yield 'profiles/observers/crowd', self.wrong_observers(
             'crowd', [*BESIDE, *CROWD]) or self.wrong_turns()
         yield 'profiles/observers/less', self.wrong_observers('less', BESIDE)
+        yield 'profiles/throttled', self.wrong_throttles(*self.said['throttled'])
         (before, behind), = self.said['disabled']
         yield 'profiles/disabled', differs(before, behind)
         (number, back), = self.said['times']
@@ -240,6 +257,14 @@ class Profiles:
         return None if any(shown[name]['running-ns'] < shown[name]['enabled-ns']
                            for name in CROWD) \
             else f'all have counted all the time: {shown}'
+
+    def wrong_throttles(self, said):
+        """perf finds all in the stream, each with its end but the last."""
+        number = int(said[0])
+        found = dict(zip(said[1::2], map(int, said[2::2])))
+        begun, ended = found['THROTTLE'], found['UNTHROTTLE']
+        return None if 2 <= number <= begun and begun - ended in (0, 1) \
+            else f'{number} were told, and there are {found}'
 
     def wrong_numbers(self, name, samples, lost):
         """It is all in the kernel; a few come when KVM has left the guest."""

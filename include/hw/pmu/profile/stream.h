@@ -197,6 +197,16 @@ void pmu_stream_lost(PmuStream *stream, uint32_t cpu, uint64_t count,
                      uint64_t time_ns);
 
 /**
+ * pmu_stream_throttle - say that samples begin, or cease, to be missing
+ * @stream: the stream
+ * @cpu: of which vCPU
+ * @throttled: they begin to: the host has had too many of them
+ * @time_ns: since when
+ */
+void pmu_stream_throttle(PmuStream *stream, uint32_t cpu, bool throttled,
+                         uint64_t time_ns);
+
+/**
  * pmu_stream_error - write a message, which perf passes over
  * @stream: the stream
  * @message: what; at most 63 bytes of it

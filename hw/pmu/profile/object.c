@@ -57,6 +57,29 @@ static void remove_gone_samplers(PmuProfile *p)
     }
 }
 
+static bool check_samplers(const PmuProfile *p, Error **errp)
+{
+    for (unsigned i = 0; i < p->samplers->len; i++) {
+        const PmuSampler *s = g_ptr_array_index(p->samplers, i);
+
+        if (s->cpu && !pmu_sampler_check(s, errp)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void stop_if_out_of_order(PmuProfile *p)
+{
+    Error *err = NULL;
+
+    if (p->enabled && !check_samplers(p, &err)) {
+        stop_by_itself(p, PMU_PROFILE_STOP_REASON_HOST_ERROR,
+                       error_get_pretty(err));
+        error_free(err);
+    }
+}
+
 /*
  * perf sorts by time: the kernel must not be told of later than its samples
  * are taken, and what was taken before is written without it.
@@ -77,6 +100,7 @@ static void drain(PmuProfile *p)
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_MAX_SIZE,
                        "The profile has reached its max-size");
     }
+    stop_if_out_of_order(p);
 }
 
 /* Samples wait, and are lost at last, while the sink has enough to do. */

@@ -90,13 +90,16 @@ static uint64_t take_lost(PmuSampler *sampler)
     return lost;
 }
 
-/* When the vCPU's thread has ended that is all there is to be read. */
+/*
+ * When the vCPU's thread has ended, or the event is out of order, that is all
+ * there is to be read.
+ */
 static void ring_is_half_full(void *opaque)
 {
     KvmSampler *s = opaque;
     struct pollfd fd = { .fd = s->event.fd };
 
-    if (poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP) {
+    if (poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR)) {
         qemu_set_fd_handler(s->event.fd, NULL, NULL, NULL);
     }
     qemu_bh_schedule(s->sampler.config->drain);
@@ -168,6 +171,21 @@ static void stop(PmuSampler *sampler)
     }
 }
 
+/* Only what is pinned can end like that; the rest waits for its turn. */
+static bool check(const PmuSampler *sampler, Error **errp)
+{
+    const KvmSampler *s = container_of(sampler, KvmSampler, sampler);
+    PmuHostCount count;
+
+    if (!s->event.attr.pinned || s->event.fd < 0
+        || pmu_host_event_read(&s->event, &count)) {
+        return true;
+    }
+    error_setg(errp, "The host has no counter left for event=%s of vCPU %u",
+               sampler->config->asked.event, sampler->index);
+    return false;
+}
+
 static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
 {
     const KvmSampler *s = container_of(sampler, KvmSampler, sampler);
@@ -195,6 +213,7 @@ static void free_kvm(PmuSampler *sampler)
 static const PmuSamplerOps kvm_ops = {
     .start = start,
     .stop = stop,
+    .check = check,
     .get = get,
     .take_lost = take_lost,
     .describe = describe,

@@ -74,6 +74,11 @@ void pmu_sampler_stop(PmuSampler *s)
     s->ops->stop(s);
 }
 
+bool pmu_sampler_check(const PmuSampler *s, Error **errp)
+{
+    return !s->ops->check || s->ops->check(s, errp);
+}
+
 void pmu_sampler_forget_cpu(PmuSampler *s)
 {
     pmu_sampler_stop(s);

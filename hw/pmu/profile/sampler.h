@@ -50,10 +50,13 @@ typedef struct PmuSampler PmuSampler;
 /**
  * struct PmuSamplerOps - a kind of samplers; each does what the function of the
  *                        same name says
+ *
+ * @check is NULL where nothing can go wrong.
  */
 typedef struct PmuSamplerOps {
     bool (*start)(PmuSampler *sampler, Error **errp);
     void (*stop)(PmuSampler *sampler);
+    bool (*check)(const PmuSampler *sampler, Error **errp);
     bool (*get)(PmuSampler *sampler, PmuSample *sample);
     uint64_t (*take_lost)(PmuSampler *sampler);
     void (*describe)(const PmuSampler *sampler, PmuStreamEvent *event);
@@ -130,6 +133,13 @@ bool pmu_sampler_start(PmuSampler *sampler, Error **errp);
  * What it has taken can be fetched behind this.
  */
 void pmu_sampler_stop(PmuSampler *sampler);
+
+/**
+ * pmu_sampler_check - whether samples are taken as long as there are events
+ * @sampler: the sampler, which has begun
+ * @errp: why there will be no more
+ */
+bool pmu_sampler_check(const PmuSampler *sampler, Error **errp);
 
 /**
  * pmu_sampler_forget_cpu - the vCPU is gone

@@ -60,10 +60,10 @@ number() {
     ask $1 qom-get "{\"path\": \"/objects/$2\", \"property\": \"$3\"}" |
         sed 's/.*"return": \([0-9]*\).*/\1/'
 }
-# enable NAME ID true|false
+# enable NAME ID true|false: and what is answered
 enable() {
     ask $1 qom-set "{\"path\": \"/objects/$2\", \"property\": \"enabled\",
-        \"value\": $3}" > /dev/null
+        \"value\": $3}"
 }
 # await NAME ID COUNT: until a profile has so many samples
 await() {
@@ -114,11 +114,11 @@ def endless():
            '\'{"command-line": "info pmu"}\')')
     yield from crowd()
     yield from throttled()
-    yield 'enable endless kernel false'
+    yield 'enable endless kernel false > /dev/null'
     yield 'before=$(number endless kernel samples)'
     yield 'await endless coded $(($(number endless coded samples) + 50))'
     yield ('echo @ l1 disabled $before $(number endless kernel samples)')
-    yield 'enable endless kernel true'
+    yield 'enable endless kernel true > /dev/null'
     yield 'await endless kernel $((before + 50))'
     # It is the machine that stops; what was sampled is in the file.
     yield 'ask endless stop; before=$(number endless kernel samples)'
@@ -162,6 +162,24 @@ def throttled():
            "/\\1 \\2/p')")
 
 
+def pinned():
+    """QEMU goes first; but the host has fewer counters than it wants."""
+    yield 'start pinned -cpu host,pmu=off,pmu-priority=host'
+    for name in CROWD:
+        yield (f"profile pinned {name}p '{members({'period': PERIOD})}'"
+               ' > /dev/null')
+    yield ('until grep PMU_PROFILE_STOPPED /tmp/pinned.said > /tmp/stopped; do '
+           'sleep 0.2; done')
+    yield 'echo @ l1 stopped $(head -n 1 /tmp/stopped)'
+    # Its file has its end, and it cannot go on.
+    yield r"""id=$(head -n 1 /tmp/stopped | sed 's/.*"id": "\([^"]*\)".*/\1/')"""
+    yield ('perf script -i /tmp/$id.data > /dev/null && '
+           'echo @ l1 stopped/readable')
+    yield 'echo @ l1 restarted $(enable pinned $id true)'
+    yield f'await pinned {CROWD[0]}p {SAMPLES}'
+    yield 'ask pinned quit; wait'
+
+
 def unprivileged():
     """QEMU of a user who may not look at what the kernel does."""
     yield 'echo 2 > /proc/sys/kernel/perf_event_paranoid'
@@ -180,7 +198,7 @@ class Profiles:
         self.build()
         lines, output = boot(
             self.options,
-            [FUNCTIONS, *endless(), *unprivileged(), 'echo @ l1 end'],
+            [FUNCTIONS, *endless(), *pinned(), *unprivileged(), 'echo @ l1 end'],
             [(PROGRAMS / 'endless.bin', '/endless.bin')])
         self.said = collections.defaultdict(list)
         for _, what, values in lines:
@@ -228,6 +246,7 @@ class Profiles:
             'crowd', [*BESIDE, *CROWD]) or self.wrong_turns()
         yield 'profiles/observers/less', self.wrong_observers('less', BESIDE)
         yield 'profiles/throttled', self.wrong_throttles(*self.said['throttled'])
+        yield 'profiles/host_error', self.wrong_stop()
         (before, behind), = self.said['disabled']
         yield 'profiles/disabled', differs(before, behind)
         (number, back), = self.said['times']
@@ -265,6 +284,15 @@ class Profiles:
         begun, ended = found['THROTTLE'], found['UNTHROTTLE']
         return None if 2 <= number <= begun and begun - ended in (0, 1) \
             else f'{number} were told, and there are {found}'
+
+    def wrong_stop(self):
+        """Pinned events that had no counter do not come back by themselves."""
+        event = json.loads(' '.join(self.said['stopped'][0]))['data']
+        restarted = ' '.join(self.said['restarted'][0])
+        return differs(event['reason'], 'host-error') \
+            or differs('no counter left' in event['message'], True) \
+            or differs(len(self.said['stopped/readable']), 1) \
+            or differs('The profile has ended' in restarted, True)
 
     def wrong_numbers(self, name, samples, lost):
         """It is all in the kernel; a few come when KVM has left the guest."""

@@ -9,6 +9,7 @@
 #include "qemu/lockable.h"
 #include "qemu/log.h"
 #include "migration/vmstate.h"
+#include "system/kvm.h"
 #include "system/qtest.h"
 #include "system/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
@@ -32,12 +33,16 @@ void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
     *mode = 0;
     if (tcg_enabled()) {
         pmu_tcg_where(cpu, pc, mode);
+    } else if (kvm_enabled()) {
+        *pc = cpu->cc->get_pc(cpu);
+        *mode = pmu_guest_ops(cpu)->kvm_mode(cpu);
     }
 }
 
 unsigned pmu_cpu_mode(CPUState *cpu)
 {
-    return tcg_enabled() ? pmu_tcg_mode(cpu) : 0;
+    return tcg_enabled() ? pmu_tcg_mode(cpu)
+           : kvm_enabled() ? pmu_guest_ops(cpu)->kvm_mode(cpu) : 0;
 }
 
 bool pmu_cpu_is_exact(const CPUState *cpu, PmuEvent event)

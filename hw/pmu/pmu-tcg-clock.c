@@ -8,11 +8,16 @@
  */
 
 #include "qemu/osdep.h"
+#ifdef CONFIG_LINUX
+#include <sys/syscall.h>
+#endif
+#include "qemu/main-loop.h"
 #include "qemu/queue.h"
 #include "qemu/rcu.h"
 #include "qemu/thread.h"
 #include "qemu/timer.h"
 #include "qapi/error.h"
+#include "system/kvm.h"
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-tcg-clock.h"
 
@@ -105,13 +110,28 @@ static CPUState *executed_by(const QemuThread *vcpu_thread)
     return NULL;
 }
 
+/*
+ * A vCPU that is in its guest, or in the kernel, leaves KVM.  By its number, as
+ * the thread may have ended.
+ */
+static void interrupt_kvm(const CPUState *cpu)
+{
+#ifdef CONFIG_LINUX
+    syscall(SYS_tgkill, getpid(), cpu->thread_id, SIG_IPI);
+#endif
+}
+
 /* As cpu_exit(), but the vCPU goes on at once. */
 static void ask_for_sample(CPUState *cpu)
 {
     qatomic_set(&cpu->neg.pmu.clock_due, true);
     /* Whoever sees the request also sees why. */
     smp_wmb();
-    qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
+    if (kvm_enabled()) {
+        interrupt_kvm(cpu);
+    } else {
+        qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
+    }
 }
 
 /* Until something is executed, it is not known whose the period is. */

@@ -75,6 +75,12 @@ static bool check_accounting(const PmuProfileRequest *r, Error **errp)
                           "that this does for the guest.\n");
         return false;
     }
+    if (!r->cpu_clock && r->accounting == PMU_ACCOUNTING_VCPU) {
+        error_setg(errp, "event=%s does not count what is done for the guest, "
+                   "as accounting=vcpu asks for", r->event);
+        error_append_hint(errp, "event=" CPU_CLOCK " does.\n");
+        return false;
+    }
     return true;
 }
 

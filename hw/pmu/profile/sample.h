@@ -17,7 +17,7 @@
 /**
  * enum PmuSampleKind - what a sampler tells
  * @PMU_SAMPLE_TAKEN: a sample
- * @PMU_SAMPLE_THROTTLED: from now on the host takes none, as there were too many
+ * @PMU_SAMPLE_THROTTLED: from now on the host takes none: there were too many
  * @PMU_SAMPLE_UNTHROTTLED: it takes samples again
  */
 typedef enum PmuSampleKind {

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: samples of the time that TCG's vCPUs take
+ * Performance monitoring unit: samples of the time that vCPUs take
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "qapi/error.h"
+#include "system/kvm.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-tcg-clock.h"
 #include "sampler-ring.h"
@@ -111,12 +112,26 @@ static bool check_period(const PmuProfileRequest *r, Error **errp)
     return !*errp;
 }
 
+static bool check_place(const PmuGuestOps *ops, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (kvm_enabled() && !ops->kvm_mode) {
+        error_setg(errp, "accounting=vcpu: there is no such profile of KVM's "
+                   "guests on %s", ops->machine);
+        error_append_hint(errp, "Use -accel tcg.\n");
+        return false;
+    }
+    return true;
+}
+
 PmuSampler *pmu_sampler_new_clock(CPUState *cpu,
                                   const PmuSamplerConfig *config, Error **errp)
 {
     g_autofree ClockSampler *s = g_new0(ClockSampler, 1);
 
-    if (!check_period(&config->asked, errp)
+    if (!check_place(pmu_guest_ops(cpu), errp)
+        || !check_period(&config->asked, errp)
         || !pmu_ring_sampler_init(&s->base, &clock_ops, cpu, config, errp)) {
         return NULL;
     }

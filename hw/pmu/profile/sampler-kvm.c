@@ -226,18 +226,10 @@ static bool check_possible(const PmuGuestOps *ops, const PmuProfileRequest *r,
 {
     ERRP_GUARD();
 
-    if (r->accounting == PMU_ACCOUNTING_VCPU) {
-        error_setg(errp, "accounting=vcpu: there is no such profile of KVM's "
-                   "guests");
-        error_append_hint(errp, "Use -accel tcg.\n");
-    } else if (!ops->counted_by_host) {
+    if (!ops->counted_by_host) {
         error_setg(errp, "What KVM executes here cannot be sampled: its guests "
                    "have the PMU for themselves");
         error_append_hint(errp, "Use -accel tcg, or perf in the guest.\n");
-    } else if (!r->nested || !r->itself) {
-        error_setg(errp, "modes=%s: the host does not tell a guest from the "
-                   "guests of it", r->modes);
-        error_append_hint(errp, "Without G and H there are both.\n");
     } else if (r->callchain) {
         error_setg(errp, "callchain=%" PRIu64 ": the host cannot follow the "
                    "calls of a guest", r->callchain);

@@ -148,19 +148,6 @@ static PmuEvent choose_event(const CPUState *cpu, const PmuProfileRequest *r,
     return event;
 }
 
-static bool check_accounting(const PmuProfileRequest *r, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (r->accounting == PMU_ACCOUNTING_GUEST) {
-        return true;
-    }
-    error_setg(errp, "event=%s does not count what is done for the guest, as "
-               "accounting=vcpu asks for", r->event);
-    error_append_hint(errp, "Under TCG, event=cpu-clock does.\n");
-    return false;
-}
-
 PmuSampler *pmu_sampler_new_observer(CPUState *cpu,
                                      const PmuSamplerConfig *config,
                                      Error **errp)
@@ -168,7 +155,7 @@ PmuSampler *pmu_sampler_new_observer(CPUState *cpu,
     g_autofree ObserverSampler *s = g_new0(ObserverSampler, 1);
 
     s->event = choose_event(cpu, &config->asked, errp);
-    if (!s->event || !check_accounting(&config->asked, errp)
+    if (!s->event
         || !pmu_ring_sampler_init(&s->base, &observer_ops, cpu, config, errp)) {
         return NULL;
     }

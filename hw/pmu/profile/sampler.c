@@ -27,13 +27,27 @@ PmuModes pmu_sampler_modes(const CPUState *cpu, const PmuProfileRequest *r,
     return modes;
 }
 
+static bool check_modes_of_kvm(const PmuProfileRequest *r, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (r->nested && r->itself) {
+        return true;
+    }
+    error_setg(errp, "modes=%s: the host does not tell a guest from the guests "
+               "of it", r->modes);
+    error_append_hint(errp, "Without G and H there are both.\n");
+    return false;
+}
+
 static PmuSampler *new_of_kind(CPUState *cpu, const PmuSamplerConfig *config,
                                Error **errp)
 {
-    if (kvm_enabled()) {
-        return pmu_sampler_new_kvm(cpu, config, errp);
+    if (kvm_enabled() && !check_modes_of_kvm(&config->asked, errp)) {
+        return NULL;
     }
     return config->asked.cpu_clock ? pmu_sampler_new_clock(cpu, config, errp)
+           : kvm_enabled() ? pmu_sampler_new_kvm(cpu, config, errp)
            : pmu_sampler_new_observer(cpu, config, errp);
 }
 

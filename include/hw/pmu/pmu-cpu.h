@@ -118,7 +118,8 @@ void pmu_cpu_tallies_loaded(PmuCpu *unit);
  * @pc: set to the address of the instruction
  * @mode: set to the mode of that
  *
- * As pmu_tcg_where(); both are 0 where nothing is executed.
+ * As pmu_tcg_where(); both are 0 where nothing is executed.  Under KVM only for
+ * samplers of time, where the vCPU was left and will go on.
  */
 void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
 

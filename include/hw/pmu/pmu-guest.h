@@ -44,6 +44,8 @@ typedef struct PmuGuestSpace {
  * @nested_modes: those in which the guest's own guests run.  Where modes do not
  *                tell, @space does.
  * @counted_by_host: the host's perf can count what KVM executes of a guest
+ * @kvm_mode: under KVM, the mode in which the vCPU goes on; NULL where QEMU does
+ *            not read what profiles need of a vCPU that KVM executes
  * @space: the address space in use
  * @space_name: its name, by the registers that say which it is
  * @callchain: to where the functions return that are under way, the innermost
@@ -77,6 +79,7 @@ typedef struct PmuGuestOps {
     PmuModes user_modes;
     PmuModes nested_modes;
     bool counted_by_host;
+    unsigned (*kvm_mode)(CPUState *cpu);
     PmuGuestSpace (*space)(CPUState *cpu);
     char *(*space_name)(const PmuGuestSpace *space);
     unsigned (*callchain)(CPUState *cpu, uint64_t *callers, unsigned max);

@@ -6,6 +6,8 @@
  * that they access.  A clock watches the time that this thread has spent on the
  * host's CPUs, and calls back once a period, for the instruction under way.
  *
+ * Under KVM it is the same, with what the kernel does for the guest.
+ *
  * A vCPU that is halted takes no time.  Where one thread executes several vCPUs
  * in turn, its time belongs to the one that is executed when a period ends.  A
  * clock sees the guest and does not change what that does, in a replay neither.
@@ -42,7 +44,7 @@ typedef struct PmuTcgClock PmuTcgClock;
  * @opaque: as configured
  * @ns: for how much time this call is: one or several periods
  *
- * Called in the vCPU's thread between two instructions; pmu_tcg_where() tells
+ * Called in the vCPU's thread between two instructions; pmu_cpu_where() tells
  * which instruction took the time.  Must not add or remove clocks.
  */
 typedef void PmuTcgClockFn(void *opaque, uint64_t ns);
@@ -64,7 +66,7 @@ typedef struct PmuTcgClockConfig {
 
 /**
  * pmu_tcg_clock_new - begin to watch the time of a vCPU's thread
- * @cpu: the vCPU, which is realized and executed by TCG
+ * @cpu: the vCPU, which is realized and executed by TCG or KVM
  * @config: what to do; copied
  * @errp: why the host cannot tell
  *

@@ -248,6 +248,12 @@ static bool x86_task(CPUState *cpu, const PmuTaskLayout *layout, PmuTask *task)
     return pmu_task_read(&memory, layout, task);
 }
 
+/* As of x86_vpmu_kvm_before_run(). */
+static unsigned x86_kvm_mode(CPUState *cpu)
+{
+    return x86_vpmu_mode(cpu_env(cpu)->hflags);
+}
+
 const PmuGuestOps x86_pmu_guest_ops = {
 #ifdef TARGET_X86_64
     .machine = "x86_64",
@@ -259,6 +265,7 @@ const PmuGuestOps x86_pmu_guest_ops = {
     .user_modes = X86_VPMU_MODES_USER,
     .nested_modes = X86_VPMU_MODES_GUEST,
     .counted_by_host = true,
+    .kvm_mode = x86_kvm_mode,
     .space = x86_space,
     .space_name = x86_space_name,
     .callchain = x86_callchain,

@@ -10,6 +10,7 @@
 #include "qemu/error-report.h"
 #include "system/kvm_int.h"
 #include "hw/pmu/pmu-host.h"
+#include "hw/pmu/pmu-tcg-clock.h"
 #include "kvm/kvm_i386.h"
 #include "sev.h"
 #include "internal.h"
@@ -559,5 +560,89 @@ void x86_vpmu_kvm_attach(X86CPU *cpu)
     }
     if (cpu->vpmu_props.host_perf) {
         open_accounts(cpu);
+    }
+}
+
+/*
+ * Samples of time
+ */
+
+static void load_segment(SegmentCache *to, const struct kvm_segment *from)
+{
+    to->base = from->base;
+    to->limit = from->limit;
+    to->selector = from->selector;
+    to->flags = from->unusable ? 0
+                : (uint32_t)from->type << DESC_TYPE_SHIFT
+                  | (uint32_t)from->dpl << DESC_DPL_SHIFT
+                  | (uint32_t)from->db << DESC_B_SHIFT
+                  | (from->s ? DESC_S_MASK : 0)
+                  | (from->present ? DESC_P_MASK : 0)
+                  | (from->l ? DESC_L_MASK : 0)
+                  | (from->g ? DESC_G_MASK : 0)
+                  | (from->avl ? DESC_AVL_MASK : 0);
+}
+
+static void load_system(CPUX86State *env, const struct kvm_sregs *sregs)
+{
+    load_segment(&env->segs[R_CS], &sregs->cs);
+    load_segment(&env->segs[R_DS], &sregs->ds);
+    load_segment(&env->segs[R_ES], &sregs->es);
+    load_segment(&env->segs[R_GS], &sregs->gs);
+    load_segment(&env->segs[R_SS], &sregs->ss);
+    env->cr[0] = sregs->cr0;
+    env->cr[3] = sregs->cr3;
+    env->cr[4] = sregs->cr4;
+    env->efer = sregs->efer;
+}
+
+/* Where Linux has the CPU's variables, while programs run. */
+static void load_kernel_gs(X86CPU *cpu)
+{
+#ifdef TARGET_X86_64
+    MsrBuffer buf = {
+        .head.nmsrs = 1,
+        .entries[0].index = MSR_KERNELGSBASE,
+    };
+
+    if (kvm_vcpu_ioctl(CPU(cpu), KVM_GET_MSRS, &buf) == 1) {
+        cpu->env.kernelgsbase = buf.entries[0].data;
+    }
+#endif
+}
+
+/*
+ * What a sample needs of the registers, and no more: nothing is written back,
+ * and whoever needs all of them reads them again.
+ */
+static bool load_place(X86CPU *cpu)
+{
+    CPUX86State *env = &cpu->env;
+    struct kvm_regs regs;
+    struct kvm_sregs sregs;
+
+    if (kvm_vcpu_ioctl(CPU(cpu), KVM_GET_REGS, &regs) < 0
+        || kvm_vcpu_ioctl(CPU(cpu), KVM_GET_SREGS, &sregs) < 0) {
+        return false;
+    }
+    env->eip = regs.rip;
+    env->eflags = regs.rflags;
+    env->regs[R_ESP] = regs.rsp;
+    env->regs[R_EBP] = regs.rbp;
+    load_system(env, &sregs);
+    env->hflags &= ~HF_GUEST_MASK;
+    if (CPU(cpu)->kvm_run->flags & KVM_RUN_X86_GUEST_MODE) {
+        env->hflags |= HF_GUEST_MASK;
+    }
+    x86_update_hflags(env);
+    load_kernel_gs(cpu);
+    return true;
+}
+
+void x86_vpmu_kvm_sample_time(X86CPU *cpu)
+{
+    qatomic_set(&CPU(cpu)->neg.pmu.clock_due, false);
+    if (load_place(cpu)) {
+        pmu_tcg_clocks_sample(CPU(cpu));
     }
 }

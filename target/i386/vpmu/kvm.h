@@ -100,4 +100,24 @@ bool x86_vpmu_kvm_get(X86CPU *cpu, Error **errp);
  */
 bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp);
 
+/**
+ * x86_vpmu_kvm_sample_time - for x86_vpmu_kvm_before_run()
+ */
+void x86_vpmu_kvm_sample_time(X86CPU *cpu);
+
+/**
+ * x86_vpmu_kvm_before_run - a vCPU is about to enter its guest
+ * @cpu: the CPU, in its thread
+ *
+ * If a clock has asked for a sample (pmu-tcg-clock.h) it is taken now: what the
+ * thread has done until here, was done for the instruction at which the guest
+ * was left.
+ */
+static inline void x86_vpmu_kvm_before_run(X86CPU *cpu)
+{
+    if (unlikely(qatomic_read(&CPU(cpu)->neg.pmu.clock_due))) {
+        x86_vpmu_kvm_sample_time(cpu);
+    }
+}
+
 #endif /* I386_VPMU_KVM_H */

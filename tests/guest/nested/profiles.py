@@ -15,6 +15,13 @@ PROGRAMS = BUILD / 'tests' / 'guest' / 'nested'
 PERIOD = 20011
 # So many are waited for, of each profile.
 SAMPLES = 400
+# By name, second guests: how they are made of rom.S.  The port is that of a
+# device of QEMU's, not of KVM's.
+ROMS = {'endless': '-DLOOP', 'ports': '-DPORT=0x71'}
+# Of all samples, those of one instruction of twelve and the one behind it,
+# where KVM has completed it: less if it is by the number of instructions, and
+# more if it takes most of the time.
+FEW, MOST = 0.4, 0.7
 # A user who may not look at what the kernel does.
 NOBODY = '65534:65534'
 # Of the samples, at most, those that come when KVM has left the guest.
@@ -80,6 +87,9 @@ REFUSED = {
     'callchain': ({'callchain': 3}, 'cannot follow the calls'),
     'nested': ({'modes': 'G'}, 'guests of it'),
     'event': ({'event': 'far-branches'}, 'no name for it'),
+    'events_of_vcpu': ({'accounting': 'vcpu', 'event': 'instructions'},
+                       'does not count what is done'),
+    'nested_of_vcpu': ({'accounting': 'vcpu', 'modes': 'G'}, 'guests of it'),
     'frequency': ({'frequency': 10000000}, 'takes no samples of vCPU 0'),
 }
 # At the same time, and of the same vCPU.
@@ -157,9 +167,9 @@ def throttled():
     yield f'echo $rate > {rate}'
     yield 'number=$(number endless throttled throttled)'
     yield f"ask endless object-del '{json.dumps({'id': 'throttled'})}'"
-    yield ('echo @ l1 throttled $number $(perf report -i /tmp/throttled.data '
-           "--stats | sed -n 's/^ *\\(.*THROTTLE\\) events: *\\([0-9]*\\).*"
-           "/\\1 \\2/p')")
+    yield ('echo @ l1 throttled $number '
+           '$(perf report -i /tmp/throttled.data --stats | '
+           r"sed -n 's/^ *\(.*THROTTLE\) events: *\([0-9]*\).*/\1 \2/p')")
 
 
 def pinned():
@@ -172,7 +182,7 @@ def pinned():
            'sleep 0.2; done')
     yield 'echo @ l1 stopped $(head -n 1 /tmp/stopped)'
     # Its file has its end, and it cannot go on.
-    yield r"""id=$(head -n 1 /tmp/stopped | sed 's/.*"id": "\([^"]*\)".*/\1/')"""
+    yield r"""id=$(sed 's/.*"id": "\([^"]*\)".*/\1/; q' /tmp/stopped)"""
     yield ('perf script -i /tmp/$id.data > /dev/null && '
            'echo @ l1 stopped/readable')
     yield 'echo @ l1 restarted $(enable pinned $id true)'
@@ -189,6 +199,36 @@ def unprivileged():
     yield 'echo -1 > /proc/sys/kernel/perf_event_paranoid'
 
 
+# Both at the same time; and of programs, of which there are none.  It executes
+# little, as it accesses its device again and again.
+ACCOUNTINGS = {
+    'guest': {'period': 211},
+    'vcpu': {'accounting': 'vcpu', 'period': 200000},
+    'vcpu_user': {'accounting': 'vcpu', 'modes': 'u', 'frequency': 1000},
+}
+
+
+def accountings():
+    """A guest without a PMU that accesses a device again and again."""
+    yield 'start ports -cpu host,pmu=off -bios /ports.bin'
+    for name, properties in ACCOUNTINGS.items():
+        yield f"profile ports {name} '{members(properties)}' > /dev/null"
+    for name in 'guest', 'vcpu':
+        yield f'await ports {name} {SAMPLES}'
+    # It runs on, and its profile can stand still for a while.
+    yield 'enable ports vcpu false > /dev/null'
+    yield 'before=$(number ports vcpu samples)'
+    yield 'await ports guest $(($(number ports guest samples) + 50))'
+    yield 'echo @ l1 vcpu_disabled $before $(number ports vcpu samples)'
+    yield 'enable ports vcpu true > /dev/null'
+    yield 'await ports vcpu $((before + 50))'
+    yield 'echo @ l1 vcpu_user $(number ports vcpu_user samples)'
+    for name in 'guest', 'vcpu':
+        yield f"ask ports object-del '{json.dumps({'id': name})}' > /dev/null"
+        yield f'places places/{name} /tmp/{name}.data'
+    yield 'ask ports quit; wait'
+
+
 class Profiles:
     def __init__(self, options):
         self.options = options
@@ -198,8 +238,9 @@ class Profiles:
         self.build()
         lines, output = boot(
             self.options,
-            [FUNCTIONS, *endless(), *pinned(), *unprivileged(), 'echo @ l1 end'],
-            [(PROGRAMS / 'endless.bin', '/endless.bin')])
+            [FUNCTIONS, *endless(), *pinned(), *unprivileged(),
+             *accountings(), 'echo @ l1 end'],
+            [(PROGRAMS / f'{name}.bin', f'/{name}.bin') for name in ROMS])
         self.said = collections.defaultdict(list)
         for _, what, values in lines:
             self.said[what].append(values)
@@ -211,19 +252,35 @@ class Profiles:
 
     def build(self):
         PROGRAMS.mkdir(parents=True, exist_ok=True)
-        part = PROGRAMS / 'endless.o'
-        subprocess.run(['cc', '-c', '-m32', '-DLOOP', '-o', part,
+        self.symbols = {name: self.build_rom(name, option)
+                        for name, option in ROMS.items()}
+        self.loop = self.symbols['endless']['loop']
+
+    def build_rom(self, name, option):
+        """Its symbols, by their names."""
+        part = PROGRAMS / f'{name}.o'
+        subprocess.run(['cc', '-c', '-m32', option, '-o', part,
                         HERE / 'rom.S'], check=True)
         subprocess.run(['ld', '-m', 'elf_i386', '-e', '0', '-Ttext=0',
-                        '--oformat', 'binary', '-o', PROGRAMS / 'endless.bin',
+                        '--oformat', 'binary', '-o', PROGRAMS / f'{name}.bin',
                         part], check=True)
         named = subprocess.run(['nm', part], check=True, text=True,
                                capture_output=True).stdout
-        self.loop = int(re.search(r'(\w+) \w loop$', named, re.M)[1], 16)
+        return {symbol: int(address, 16) for address, symbol
+                in re.findall(r'^(\w+) \w (\w+)$', named, re.M)}
 
     def places(self, what):
         """By address, how many samples."""
         return {int(ip, 16): int(n) for n, ip in self.said[what]}
+
+    def share_of_access(self, accounting):
+        """Of the loop that accesses a device, which is less than 64 KB."""
+        rom = self.symbols['ports']
+        places = collections.Counter()
+        for ip, n in self.places(f'places/{accounting}').items():
+            if rom['loop'] <= ip & 0xffff < rom['loop_end']:
+                places[ip & 0xffff] += n
+        return (places[rom['access']] + places[rom['behind']]) / places.total()
 
     def results_of_endless(self):
         for name, (_, message) in REFUSED.items():
@@ -245,8 +302,18 @@ class Profiles:
         yield 'profiles/observers/crowd', self.wrong_observers(
             'crowd', [*BESIDE, *CROWD]) or self.wrong_turns()
         yield 'profiles/observers/less', self.wrong_observers('less', BESIDE)
-        yield 'profiles/throttled', self.wrong_throttles(*self.said['throttled'])
+        yield 'profiles/throttled', self.wrong_throttles(
+            *self.said['throttled'])
         yield 'profiles/host_error', self.wrong_stop()
+        few, most = map(self.share_of_access, ('guest', 'vcpu'))
+        yield 'profiles/accounting/guest', None if few < FEW \
+            else f'{few:.1%} of the samples'
+        yield 'profiles/accounting/vcpu', None if most > MOST \
+            else f'{most:.1%} of the samples, not most'
+        yield 'profiles/accounting/vcpu_user', differs(self.said['vcpu_user'],
+                                                       [['0']])
+        (before, behind), = self.said['vcpu_disabled']
+        yield 'profiles/accounting/vcpu_disabled', differs(before, behind)
         (before, behind), = self.said['disabled']
         yield 'profiles/disabled', differs(before, behind)
         (number, back), = self.said['times']

@@ -6,7 +6,8 @@
  * It begins in real mode, as a BIOS does.  CTL0 and CTL1 are what is written to
  * the selectors of AMD's first two counters, if that is defined; with HALT it
  * then halts for good, with END it ends QEMU.  With AGAIN it writes the first
- * selector again and again, with that bit inverted each time.
+ * selector again and again, with that bit inverted each time.  With PORT it
+ * reads that port again and again.
  */
 
 #define PERF_CTL0       0xc0010200
@@ -50,7 +51,15 @@ loop:
 2:      dec     %ecx
         jnz     2b
 #endif
+#ifdef PORT
+        .rept   10
+        nop
+        .endr
+access: in      $PORT, %al
+behind:
+#endif
         jmp     loop
+loop_end:
 
         .org    0xfff0
         jmp     start

@@ -131,7 +131,7 @@ static bool begin_stream(void *opaque)
     PmuProfile *p = opaque;
 
     pmu_agent_forget(&p->agent);
-    if (p->stopped || p->is_loaded) {
+    if (p->stopped || (p->writer.is_guests && p->is_loaded)) {
         return false;
     }
     pmu_writer_end(&p->writer);
@@ -344,25 +344,27 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
 }
 
 /* Whoever was reading is no more, or reads what another QEMU wrote. */
-static void replace_reader(PmuProfile *p, ResetType type)
+static void replace_reader(PmuProfile *p)
 {
-    p->is_loaded = type == RESET_TYPE_SNAPSHOT_LOAD
-                   || runstate_check(RUN_STATE_INMIGRATE);
     end_stream(p);
-    if (p->is_loaded) {
-        pmu_sink_drop(p->sink);
-    } else {
-        pmu_sink_restart(p->sink);
-    }
+    pmu_sink_restart(p->sink);
 }
 
+static bool is_to_be_loaded(void)
+{
+    return runstate_check(RUN_STATE_INMIGRATE);
+}
+
+/* What the user says of the kernel is of the machine that begins to run. */
 static void reset_machine(Object *obj, ResetType type)
 {
     PmuProfile *p = PMU_PROFILE(obj);
+    bool loads = type == RESET_TYPE_SNAPSHOT_LOAD;
 
+    p->is_loaded = loads || is_to_be_loaded();
     if (p->writer.is_guests) {
-        replace_reader(p, type);
-    } else if (type != RESET_TYPE_SNAPSHOT_LOAD
+        replace_reader(p);
+    } else if (!loads && p->has_run
                && pmu_writer_depends_on_kernel(&p->writer)) {
         drain(p);
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_GUEST_RESET,
@@ -384,12 +386,23 @@ static void gone_on(void *opaque)
  */
 static void await_old_ports(PmuProfile *p)
 {
-    if (p->is_loaded) {
-        timer_mod(p->gone_on, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + 1);
+    timer_mod(p->gone_on, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + 1);
+}
+
+/* Of another time, and perhaps of another kernel */
+static void go_on_from_elsewhere(PmuProfile *p)
+{
+    if (p->writer.is_guests) {
+        await_old_ports(p);
+        return;
+    }
+    p->is_loaded = false;
+    if (p->has_run && pmu_writer_may_have_other_kernel(&p->writer)) {
+        stop_by_itself(p, PMU_PROFILE_STOP_REASON_SNAPSHOT_LOADED,
+                       "A snapshot was loaded, perhaps with another kernel");
     }
 }
 
-/* It may go on from a snapshot, of another time and perhaps another kernel. */
 static void machine_changed(void *opaque, bool running, RunState state)
 {
     PmuProfile *p = opaque;
@@ -400,12 +413,10 @@ static void machine_changed(void *opaque, bool running, RunState state)
         return;
     }
     pmu_profile_clock_go_on(&p->config.clock);
-    if (p->writer.is_guests) {
-        await_old_ports(p);
-    } else if (pmu_writer_has_other_kernel(&p->writer)) {
-        stop_by_itself(p, PMU_PROFILE_STOP_REASON_SNAPSHOT_LOADED,
-                       "A snapshot was loaded, of a guest with another kernel");
+    if (p->is_loaded) {
+        go_on_from_elsewhere(p);
     }
+    p->has_run = true;
 }
 
 /*
@@ -491,7 +502,8 @@ static bool begin(PmuProfile *p, Error **errp)
         return false;
     }
     p->machine_ready = true;
-    p->is_loaded = p->writer.is_guests && runstate_check(RUN_STATE_INMIGRATE);
+    p->has_run = runstate_is_running();
+    p->is_loaded = is_to_be_loaded();
     p->writer.asks_guest = !p->kernel_text && !p->build_id
                            && vmcoreinfo_find();
     pmu_profile_clock_stop(&p->config.clock);

@@ -39,7 +39,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * @listener: called when there are more, or fewer
  * @changes: called when the machine starts and stops
  * @reset: the state of the machine's resets
- * @is_loaded: where the guest reads: its state has come from elsewhere, and
+ * @has_run: the machine has run since the profile began
+ * @is_loaded: its state has come from elsewhere since; where the guest reads,
  *             what is open in it has another stream
  * @gone_on: called when that is over
  */
@@ -67,6 +68,7 @@ struct PmuProfile {
     DeviceListener listener;
     VMChangeStateEntry *changes;
     ResettableState reset;
+    bool has_run;
     bool is_loaded;
     QEMUTimer *gone_on;
 };

@@ -300,9 +300,14 @@ void pmu_writer_ask_kernel(PmuWriter *w, int64_t since_ns)
     }
 }
 
+static bool is_known_kernel(const PmuGuestKernel *kernel)
+{
+    return kernel->text || kernel->build_id_size;
+}
+
 bool pmu_writer_depends_on_kernel(const PmuWriter *w)
 {
-    return w->streaming && w->stream.has_kernel && w->asks_guest;
+    return w->streaming && w->stream.has_kernel && is_known_kernel(&w->kernel);
 }
 
 static bool is_same_kernel(const PmuGuestKernel *a, const PmuGuestKernel *b)
@@ -311,12 +316,12 @@ static bool is_same_kernel(const PmuGuestKernel *a, const PmuGuestKernel *b)
            && !memcmp(a->build_id, b->build_id, sizeof(a->build_id));
 }
 
-bool pmu_writer_has_other_kernel(const PmuWriter *w)
+bool pmu_writer_may_have_other_kernel(const PmuWriter *w)
 {
     PmuGuestKernel now;
 
     return pmu_writer_depends_on_kernel(w)
-           && !(pmu_guest_kernel_find(&now)
+           && !(w->asks_guest && pmu_guest_kernel_find(&now)
                 && is_same_kernel(&now, &w->kernel));
 }
 

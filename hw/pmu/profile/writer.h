@@ -90,14 +90,16 @@ void pmu_writer_end(PmuWriter *writer);
 void pmu_writer_ask_kernel(PmuWriter *writer, int64_t since_ns);
 
 /**
- * pmu_writer_has_other_kernel - whether another kernel than the stream's runs
+ * pmu_writer_may_have_other_kernel - whether it is not sure that the stream's
+ *                                    kernel runs: the guest says another one,
+ *                                    or it was the user who said which
  * @writer: the writer
  */
-bool pmu_writer_has_other_kernel(const PmuWriter *writer);
+bool pmu_writer_may_have_other_kernel(const PmuWriter *writer);
 
 /**
- * pmu_writer_depends_on_kernel - whether it was the guest that said which
- *                                kernel runs: a stream has one alone
+ * pmu_writer_depends_on_kernel - whether somebody has said which kernel runs:
+ *                                a stream has one alone
  * @writer: the writer
  */
 bool pmu_writer_depends_on_kernel(const PmuWriter *writer);

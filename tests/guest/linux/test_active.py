@@ -6,7 +6,7 @@ import re
 
 from harness import expectations, require, require_equal, scenario_of
 from machines import GENOA, POWER8, POWER10, SMP, UP, loop_address
-from test_lifecycle import adds, make_image
+from test_lifecycle import adds, make_image, move_away, move_in
 from test_profile import values_of
 
 
@@ -293,3 +293,116 @@ sed 's/^/@@@ said /' /tmp/said
     require_equal(values_of(lines, 'said'),
                   ['vpmu-agent: QEMU does not answer'] * 2,
                   'what the agent says')
+
+
+#
+# The machine stops, and goes back to its past, while the port is open
+#
+
+TWICE = """
+vpmu-agent "$port" sh -c '. /tests/guest.sh; loop; wait_for_test; loop' \\
+    2>&1 > /tmp/data
+"""
+
+
+@scenario_of(UP, POWER10)
+def guest_reads_on(start, directory, machine):
+    """Its stream goes on when the machine does, that was stopped and saved."""
+    guest = start(machine, SETUP + TWICE + SHOW, ['loop', 'vpmu-agent'],
+                  adds(), monitored=True,
+                  extra=port(modes='u', period=PERIOD))
+    guest.lines_until('@@@ ready')
+    monitor = guest.monitor
+    monitor.command('stop')
+    monitor.command('cont')
+    make_image(monitor, directory / 'image')
+    monitor.job('snapshot-save', tag='now', vmstate='image', devices=['image'])
+    guest.go()
+    samples = samples_of(guest.rest())
+    got = [sample for sample in samples if sample[5] == '/usr/bin/loop']
+    total = 2 * expectations('loop')['instructions']
+    require(abs(len(got) - total // PERIOD) <= SWITCHES,
+            f'{len(got)} samples, not {total // PERIOD}')
+
+
+# Waits before, with, and behind the port that it has open.
+HELD_OPEN = SETUP + """
+exec 4< "$port"
+cat <&4 > /tmp/data & reader=$!
+until [ -s /tmp/data ]; do
+    sleep 0.1
+done
+wait_for_test
+loop
+wait_for_test
+kill $reader
+wait $reader
+exec 4<&-
+echo "@@@ old $(grep -ao PERFILE2 /tmp/data | wc -l)"
+echo "@@@ magic $(head -c 8 "$port")"
+wait_for_test
+"""
+
+
+def start_held_open(start, machine, extra=(), **more):
+    return start(machine, HELD_OPEN, ['loop'], adds(), monitored=True,
+                 extra=[*port(modes='u', period=PERIOD), *extra], **more)
+
+
+def written(guest):
+    """So many samples have been written to the guest, so far; when the
+    machine stops, all that there are."""
+    guest.monitor.command('stop')
+    number = guest.monitor.command('qom-get', path='/objects/p0',
+                                   property='samples')
+    guest.monitor.command('cont')
+    return number
+
+
+def check_held_open(guest):
+    """Of a guest that waits behind the opening of its port, in a machine that
+    was loaded: nothing is written to that port until it is opened again."""
+    before = written(guest)
+    guest.go()
+    guest.lines_until('@@@ ready')
+    require_equal(written(guest), before, 'samples written')
+    guest.go()
+    lines = guest.lines_until('@@@ ready')
+    require_equal(values_of(lines, 'old'), ['1'], 'streams in the old port')
+    require_equal(values_of(lines, 'magic'), ['PERFILE2'],
+                  'how the next stream begins')
+
+
+@scenario_of(UP, POWER10)
+def guest_port_goes_back(start, directory, machine):
+    """The stream ends when a snapshot is loaded whose port is open, whether it
+    was still open or not."""
+    guest = start_held_open(start, machine)
+    guest.lines_until('@@@ ready')
+    monitor = guest.monitor
+    make_image(monitor, directory / 'image')
+    past = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
+    monitor.job('snapshot-save', **past)
+    guest.go()
+    guest.lines_until('@@@ ready')
+    require(written(guest), 'there are no samples')
+    for _ in 'open', 'closed':
+        monitor.job('snapshot-load', **past)
+        check_held_open(guest)
+    guest.go()
+    guest.rest()
+
+
+@scenario_of(UP, POWER10)
+def guest_port_moves(start, directory, machine):
+    """The stream ends with a migration whose port is open."""
+    state = directory / 'state'
+    source = start_held_open(start, machine)
+    source.lines_until('@@@ ready')
+    move_away(source, state)
+    target = start_held_open(start, machine, ['-incoming', f'file:{state}'],
+                             verbose=True)
+    move_in(target)
+    check_held_open(target)
+    target.go()
+    target.rest()

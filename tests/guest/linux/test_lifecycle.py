@@ -61,6 +61,26 @@ def leave(guest):
                   'what was said of the guest that was left')
 
 
+def migrated(monitor):
+    return monitor.command('query-migrate').get('status') == 'completed'
+
+
+def move_away(guest, state):
+    """Stop a guest, migrate it to a file, and end its QEMU."""
+    monitor = guest.monitor
+    monitor.command('stop')
+    monitor.command('migrate', uri=f'file:{state}')
+    monitor.wait('migration', lambda: migrated(monitor))
+    leave(guest)
+
+
+def move_in(guest):
+    """Let a guest go on that was started with -incoming."""
+    monitor = guest.monitor
+    monitor.wait('loading', lambda: migrated(monitor))
+    monitor.command('cont')
+
+
 @scenario_of(UP, GENOA, POWER8, POWER10_BOTH)
 def migration(start, directory, machine):
     """A program counts the same though its machine moves in its middle."""
@@ -68,21 +88,14 @@ def migration(start, directory, machine):
     source = start(machine, count_long(machine), ['long'], adds(),
                    monitored=True)
     source.lines_until('@@@ begin')
-    monitor = source.monitor
-    monitor.command('stop')
-    monitor.command('migrate', uri=f'file:{state}')
-    monitor.wait('migration', lambda: monitor.command('query-migrate')
-                 .get('status') == 'completed')
-    leave(source)
+    move_away(source, state)
     require(not any(line.count(',') >= 4 for line in source.log),
             'the program had ended before its machine moved')
 
     target = start(machine, count_long(machine), ['long'], adds(),
                    monitored=True, extra=['-incoming', f'file:{state}'],
                    verbose=True)
-    target.monitor.wait('loading', lambda: target.monitor.command(
-        'query-migrate').get('status') == 'completed')
-    target.monitor.command('cont')
+    move_in(target)
     check_counts(machine, 'long', counted(target.rest()))
 
 
@@ -106,11 +119,7 @@ def migration_refused(start, directory):
     state = directory / 'state'
     source = start(UP, count_long(UP), ['long'], adds(), monitored=True)
     source.lines_until('@@@ begin')
-    source.monitor.command('stop')
-    source.monitor.command('migrate', uri=f'file:{state}')
-    source.monitor.wait('migration', lambda: source.monitor.command(
-        'query-migrate').get('status') == 'completed')
-    leave(source)
+    move_away(source, state)
 
     target = start(UP.variant('8', cpu=f'{SKYLAKE},pmu-gp-counters=8'),
                    count_long(UP), ['long'], adds(),

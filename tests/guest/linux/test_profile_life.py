@@ -4,10 +4,12 @@ machine goes back to its past or moves, and the guest notices nothing."""
 
 import re
 
-from harness import expectations, require, require_equal, scenario_of, symbols
-from machines import SMP
-from test_lifecycle import adds
-from test_profile import Profile, values_of
+from harness import (ARCH, expectations, only, require, require_equal,
+                     scenario_of, symbols)
+from machines import SMP, UP
+from test_lifecycle import adds, make_image
+from test_profile import (TELL, Profile, build_id_of, modules, text_of,
+                          values_of)
 
 #
 # A CPU that goes
@@ -87,3 +89,118 @@ def profile_of_unplugged_cpu(start, directory, machine):
     few = expectations('long')['instructions'] // PERIOD
     require(few - 1 <= len(cpus) <= few + 2,
             f'{len(cpus)} samples, not {few}')
+
+
+#
+# A guest that goes back to another kernel
+#
+
+# Says where the kernel is, once QEMU knows, and lets it do something.
+KERNEL = f'''
+. /tests/guest.sh
+{TELL if ARCH == 'x86_64' else ':'}
+echo "@@@ notes $(od -An -v -tx1 /sys/kernel/notes | tr -d ' \\n')"
+echo "@@@ text $(grep -w _stext /proc/kallsyms)"
+wait_for_test
+syscalls
+wait_for_test
+'''
+PAST = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
+
+
+def start_kernel(start, directory, machine):
+    extra = ['-device', 'vmcoreinfo'] if ARCH == 'x86_64' else []
+    return start(machine, KERNEL, ['syscalls'], [*adds(), *modules(directory)],
+                 monitored=True, extra=extra)
+
+
+def boot_again(guest):
+    """What the guest says then."""
+    guest.monitor.command('set-action', reboot='reset')
+    guest.monitor.command('system_reset')
+    return guest.lines_until('@@@ ready')
+
+
+def execute_syscalls(guest):
+    guest.go()
+    guest.lines_until('@@@ ready')
+
+
+def why_stopped(monitor):
+    """The reasons of profiles that have ended by themselves."""
+    monitor.command('query-status')
+    events = [event['data'] for event in monitor.events
+              if event['event'] == 'PMU_PROFILE_STOPPED']
+    monitor.events.clear()
+    return {event['id']: event['reason'] for event in events}
+
+
+def kernels_of(profile):
+    """Where it says that kernels are."""
+    return {int(start, 16) for start in re.findall(
+        r'\[(0x[0-9a-f]+)\(.*\[kernel\.kallsyms\]_stext',
+        profile.script('ip', '--show-mmap-events'))}
+
+
+@only('x86_64')
+@scenario_of(SMP)
+def profile_goes_back_to_other_kernel(start, directory, machine):
+    """A profile has one kernel: it ends when a snapshot is loaded that has it
+    elsewhere, and goes on when one is loaded that has it there."""
+    guest = start_kernel(start, directory, machine)
+    monitor = guest.monitor
+    past = text_of(guest.lines_until('@@@ ready'))
+    make_image(monitor, directory / 'image')
+    monitor.job('snapshot-save', **PAST)
+    # Linux chooses a place each time, among some hundreds.
+    now = past
+    while now == past:
+        now = text_of(boot_again(guest))
+
+    other = Profile(monitor, directory, 'other', modes='k')
+    execute_syscalls(guest)
+    monitor.job('snapshot-load', **PAST)
+    require_equal(why_stopped(monitor), {'other': 'snapshot-loaded'},
+                  'what has ended')
+    taken = samples_taken(monitor, 'other')
+
+    same = Profile(monitor, directory, 'same', modes='k')
+    execute_syscalls(guest)
+    monitor.job('snapshot-load', **PAST)
+    execute_syscalls(guest)
+    require_equal(why_stopped(monitor), {}, 'what has ended')
+    require_equal(samples_taken(monitor, 'other'), taken,
+                  'samples of the one that has ended')
+    require_equal(kernels_of(other.end()), {now}, 'the kernel before')
+    require_equal(kernels_of(same.end()), {past}, 'the kernel behind')
+    guest.go()
+    guest.rest()
+
+
+@scenario_of(UP)
+def profile_of_given_kernel_ends(start, directory, machine):
+    """Where the user says which kernel runs, it may be another one after a
+    reset, and in another snapshot."""
+    guest = start_kernel(start, directory, machine)
+    monitor = guest.monitor
+    lines = guest.lines_until('@@@ ready')
+    given = {'kernel-text': text_of(lines), 'build-id': build_id_of(lines)}
+    make_image(monitor, directory / 'image')
+    monitor.job('snapshot-save', **PAST)
+
+    before = Profile(monitor, directory, 'before', **given)
+    execute_syscalls(guest)
+    require_equal(why_stopped(monitor), {}, 'what has ended')
+    monitor.job('snapshot-load', **PAST)
+    require_equal(why_stopped(monitor), {'before': 'snapshot-loaded'},
+                  'what has ended')
+    behind = Profile(monitor, directory, 'behind', **given)
+    execute_syscalls(guest)
+    boot_again(guest)
+    require_equal(why_stopped(monitor), {'behind': 'guest-reset'},
+                  'what has ended')
+    for profile in before, behind:
+        require(profile.end().script('ip'), 'the profile is empty')
+    execute_syscalls(guest)
+    guest.go()
+    guest.rest()

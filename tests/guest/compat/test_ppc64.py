@@ -9,6 +9,7 @@ import tempfile
 import devicetree
 import program_ppc64 as program
 import stream
+from observers import leave_observed
 from qemu import INCOMING, OURS, STOCK, Bare, Qemu
 from results import NOT_KNOWN, differs, refused, require, test, until
 
@@ -211,6 +212,22 @@ def stream_is_as_that_of_stock(machine, cpu):
     stock = parts(STOCK, machine, UNUSED) - {'cpu/bhrb'}
     require(differs(parts(OURS, machine, UNUSED), stock))
     require(differs(parts(OURS, machine, USED), stock))
+
+
+@test(each=[(target, machine, cpu) for target in (OURS, STOCK)
+            for machine in TYPES for cpu in CPUS[1:]])
+def observed_guest_counts_on(target, machine, cpu):
+    """In the midst of counting; nothing in the stream tells of who observes."""
+    bare = bare_with(USED)
+    machine = machine_of(machine, cpu)
+    sent = parts(OURS, machine, USED)
+    leave_observed(bare, machine, go_on)
+    require(differs(stream.parts(bare.state.name, ('cpu', 'spapr_cpu')), sent))
+    with bare.start(target, machine, *INCOMING) as qemu:
+        qemu.arrive(bare.state.name)
+        if target is OURS:
+            check_exact(qemu)
+        go_on(qemu)
 
 
 @test(each=[('unused', UNUSED), ('used', USED)])

@@ -7,6 +7,8 @@ KVM, tests/guest/nested does so.
 import struct
 
 import program_x86_64 as program
+import stream
+from observers import Observers, leave_observed
 from qemu import INCOMING, OURS, STOCK, Bare, Qemu
 from results import NOT_KNOWN, differs, refused, require, test, until
 
@@ -123,9 +125,9 @@ def pass_through(bare, which, machine):
         qemu.leave(bare.state.name)
 
 
-def check_exact(bare, machine):
+def check_exact(bare, machine, options=()):
     """A round that was interrupted has its excess, those after it the same."""
-    with bare.start(OURS, machine, *INCOMING) as qemu:
+    with bare.start(OURS, machine, *INCOMING, *options) as qemu:
         qemu.arrive(bare.state.name)
         go_on(qemu)
         excess = qemu.number(program.EXCESS)
@@ -181,6 +183,39 @@ def old_type_has_no_pmu(which, pmu):
     machine = machine_of('pc-i440fx-9.2', pmu.cpu)
     leave(bare, which, machine)
     pass_through(bare, OURS if which is STOCK else STOCK, machine)
+
+
+#
+# While somebody looks from outside
+#
+
+def parts_sent(bare):
+    return stream.parts(bare.state.name, ('cpu', 'cpu_common'))
+
+
+# Those that are not used go anywhere.
+@test(each=[(machine, pmu) for machine in ('pc', 'pc-i440fx-9.2')
+            for pmu in PMUS])
+def observed_guest_goes_to_stock(machine, pmu):
+    """Nothing in the stream tells of it."""
+    bare = pmu.unused()
+    machine = machine_of(machine, pmu.cpu)
+    leave(bare, OURS, machine)
+    sent = parts_sent(bare)
+    leave_observed(bare, machine, go_on)
+    require(differs(parts_sent(bare), sent))
+    pass_through(bare, STOCK, machine)
+
+
+@test(each=PMUS)
+def observed_guest_counts_on(pmu):
+    """Where nobody looks, and where somebody else does."""
+    bare = pmu.used()
+    machine = machine_of('pc', pmu.cpu)
+    leave_observed(bare, machine, go_on)
+    check_exact(bare, machine)
+    others = Observers()
+    check_exact(bare, machine, others.options)
 
 
 #

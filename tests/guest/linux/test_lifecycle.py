@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Counting goes on over migration, from a snapshot, and in a replay."""
 
+import contextlib
+
 from harness import (HERE, SKYLAKE, expectations, only, require,
                      require_equal, scenario, scenario_of, symbols)
+from qmp import Closed
 from machines import GENOA, OF_LONG, POWER8, POWER10_BOTH, REPLAYED, SMP, UP
 from test_counting import check_counts, perf_event
 from test_sampling import RECORD, addresses, check_samples
@@ -197,10 +200,7 @@ def snapshot_of_cpus(start, directory, machine):
     require(not complaints, complaints)
 
 
-@scenario
-def record_replay(start, directory):
-    """A replay prints what was recorded, counts and samples and all."""
-    job = f'''
+REPLAYED_JOB = f'''
 . /tests/guest.sh
 guest_setup
 count {REPLAYED[0]} loop
@@ -208,12 +208,46 @@ count {REPLAYED[1]} loop
 perf record -q -o /tmp/data -e instructions:u -c 100003 loop
 perf script -i /tmp/data -F ip
 '''
-    printed = {}
-    for what in ('record', 'replay'):
-        guest = start(UP, job, ['loop'], adds(), extra=[
-            '-icount', f'shift=auto,rr={what},rrfile={directory}/log'])
-        printed[what] = guest.rest()
+
+
+def start_replayed(start, directory, what, **more):
+    """A guest that is recorded, or is its replay."""
+    return start(UP, REPLAYED_JOB, ['loop'], adds(), extra=[
+        '-icount', f'shift=auto,rr={what},rrfile={directory}/log'], **more)
+
+
+@scenario
+def record_replay(start, directory):
+    """A replay prints what was recorded, counts and samples and all."""
+    printed = {what: start_replayed(start, directory, what).rest()
+               for what in ('record', 'replay')}
     require(len(printed['record'])
             > expectations('loop')['instructions'] // 100003,
             'not all was printed')
     require_equal(printed['replay'], printed['record'], 'the replay')
+
+
+def look_at(monitor):
+    """In every way that there is; what has overflowed so far."""
+    cpu, = monitor.command('query-pmu')
+    monitor.human('info pmu')
+    monitor.command('query-stats', target='vcpu',
+                    providers=[{'provider': 'pmu'}])
+    return sum(counter['overflows'] for counter in cpu['pmu']['counters'])
+
+
+@scenario
+def replay_is_looked_at(start, directory):
+    """Nothing differs where somebody asks the monitor in its middle."""
+    recorded = start_replayed(start, directory, 'record', monitored=True)
+    printed = recorded.rest()
+    replayed = start_replayed(start, directory, 'replay', monitored=True)
+    seen = set()
+    replayed.line()
+    with contextlib.suppress(Closed, ConnectionError):
+        while True:
+            seen.add(look_at(replayed.monitor))
+    replayed.rest()
+    require_equal(replayed.log, printed, 'the replay')
+    # perf's samples have not all been taken at the same time.
+    require(len(seen) > 1, f'overflows seen: {seen}')

@@ -139,21 +139,24 @@ static bool get_losses(const Source *s, PmuEvent event, uint64_t *value)
     return host;
 }
 
-static int add_lost(Object *obj, void *opaque)
-{
-    uint64_t *lost = opaque;
+/* By the numbers of vCPUs: those that all profiles lack that there were. */
+static GArray *lost_samples;
 
-    if (object_dynamic_cast(obj, "pmu-profile")) {
-        *lost += object_property_get_uint(obj, "lost", &error_abort);
+void pmu_stats_lost_samples(unsigned cpu_index, uint64_t count)
+{
+    lost_samples = lost_samples ?: g_array_new(false, true, sizeof(uint64_t));
+    if (cpu_index >= lost_samples->len) {
+        g_array_set_size(lost_samples, cpu_index + 1);
     }
-    return 0;
+    g_array_index(lost_samples, uint64_t, cpu_index) += count;
 }
 
-/* Profiles are the machine's. */
 static bool get_lost_samples(const Source *s, PmuEvent event, uint64_t *value)
 {
-    *value = 0;
-    object_child_foreach(object_get_objects_root(), add_lost, value);
+    unsigned index = s->cpu->cpu_index;
+
+    *value = lost_samples && index < lost_samples->len
+             ? g_array_index(lost_samples, uint64_t, index) : 0;
     return true;
 }
 
@@ -163,14 +166,12 @@ static bool get_lost_samples(const Source *s, PmuEvent event, uint64_t *value)
  * @get: finds it, for a CPU
  * @event: what it is about, if observers count it
  * @time: it is in nanoseconds, and that of the machine is the longest
- * @machine: it is the machine's, and no CPU has one
  */
 static const struct Number {
     const char *name;
     GetFn *get;
     PmuEvent event;
     bool time;
-    bool machine;
 } numbers[] = {
     { "instructions", get_events, PMU_EVENT_INSNS },
     { "branches", get_events, PMU_EVENT_BRANCHES },
@@ -181,7 +182,7 @@ static const struct Number {
     { "pmis", get_pmis },
     { "folds", get_folds },
     { "losses", get_losses },
-    { "lost-samples", get_lost_samples, .machine = true },
+    { "lost-samples", get_lost_samples },
 };
 
 /**
@@ -194,14 +195,12 @@ typedef struct Sums {
     uint64_t values[ARRAY_SIZE(numbers)];
 } Sums;
 
-/* Those of a CPU, or those of the machine. */
 static void add_numbers(Sums *sums, const Source *s)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
         uint64_t value;
 
-        if (numbers[i].machine == !s
-            && numbers[i].get(s, numbers[i].event, &value)) {
+        if (numbers[i].get(s, numbers[i].event, &value)) {
             sums->known[i] = true;
             sums->values[i] = numbers[i].time ? MAX(sums->values[i], value)
                                               : sums->values[i] + value;
@@ -290,9 +289,6 @@ static void query(StatsResultList **result, StatsTarget target,
         }
         add_result(result, path, &own, names);
     }
-    if (target == STATS_TARGET_VM) {
-        add_numbers(&all, NULL);
-    }
     add_result(result, NULL, &all, names);
 }
 
@@ -310,14 +306,12 @@ static StatsSchemaValue *schema_of(const struct Number *number)
     return value;
 }
 
-static StatsSchemaValueList *schema(StatsTarget target)
+static StatsSchemaValueList *schema(void)
 {
     StatsSchemaValueList *list = NULL, **tail = &list;
 
     for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
-        if (target == STATS_TARGET_VM || !numbers[i].machine) {
-            QAPI_LIST_APPEND(tail, schema_of(&numbers[i]));
-        }
+        QAPI_LIST_APPEND(tail, schema_of(&numbers[i]));
     }
     return list;
 }
@@ -325,9 +319,9 @@ static StatsSchemaValueList *schema(StatsTarget target)
 static void query_schemas(StatsSchemaList **result, Error **errp)
 {
     add_stats_schema(result, STATS_PROVIDER_PMU, STATS_TARGET_VM,
-                     schema(STATS_TARGET_VM));
+                     schema());
     add_stats_schema(result, STATS_PROVIDER_PMU, STATS_TARGET_VCPU,
-                     schema(STATS_TARGET_VCPU));
+                     schema());
 }
 
 static void __attribute__((constructor)) add_provider(void)

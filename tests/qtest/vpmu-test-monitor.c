@@ -553,7 +553,7 @@ static void test_stats_schema(void)
         " 'arguments': {'provider': 'pmu'}}");
     const QList *schemas = qdict_get_qlist(reply, "return");
 
-    g_assert_cmpint(nr_numbers(schemas, "vcpu"), ==, 9);
+    g_assert_cmpint(nr_numbers(schemas, "vcpu"), ==, 10);
     g_assert_cmpint(nr_numbers(schemas, "vm"), ==, 10);
     table = qtest_hmp(m.qts, "info stats vm * pmu");
     g_test_message("%s", table);

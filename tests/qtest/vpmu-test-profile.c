@@ -14,6 +14,7 @@
 #include "qemu/sockets.h"
 #include "qobject/qdict.h"
 #include "qobject/qjson.h"
+#include "qobject/qlist.h"
 #include "vpmu-test.h"
 
 #define PERIOD 1000
@@ -287,18 +288,77 @@ static void test_time(void)
     end(&p);
 }
 
-/* No sample is neither written nor counted as lost. */
+/* The QOM path of a vCPU */
+static char *path_of_cpu(Profiled *p, int64_t index)
+{
+    QDict *reply = qtest_qmp(p->m.qts, "{'execute': 'query-cpus-fast'}");
+    const QListEntry *e;
+    char *path = NULL;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(reply, "return"), e) {
+        const QDict *cpu = qobject_to(QDict, e->value);
+
+        if (qdict_get_int(cpu, "cpu-index") == index) {
+            path = g_strdup(qdict_get_str(cpu, "qom-path"));
+        }
+    }
+    qobject_unref(reply);
+    return path;
+}
+
+/* What query-stats says that profiles have lost, of the one that is asked. */
+static uint64_t lost_samples(Profiled *p, QDict *whose)
+{
+    QDict *reply;
+    QList *results, *stats;
+    uint64_t value;
+
+    qdict_put_obj(whose, "providers",
+                  qobject_from_json("[{'provider': 'pmu',"
+                                    " 'names': ['lost-samples']}]",
+                                    &error_abort));
+    reply = qtest_qmp(p->m.qts, "{'execute': 'query-stats',"
+                      " 'arguments': %p}", whose);
+    results = qdict_get_qlist(reply, "return");
+    g_assert_cmpuint(qlist_size(results), ==, 1);
+    stats = qdict_get_qlist(qobject_to(QDict, qlist_peek(results)), "stats");
+    value = get_uint(qobject_to(QDict, qlist_peek(stats)), "value");
+    qobject_unref(reply);
+    return value;
+}
+
+static uint64_t lost_by_cpu(Profiled *p, int64_t index)
+{
+    g_autofree char *path = path_of_cpu(p, index);
+
+    return lost_samples(p, qdict_from_jsonf_nofail(
+        "{'target': 'vcpu', 'vcpus': [%s]}", path));
+}
+
+static uint64_t lost_by_all(Profiled *p)
+{
+    return lost_samples(p, qdict_from_jsonf_nofail("{'target': 'vm'}"));
+}
+
+/* No sample is neither written nor counted as lost, where it belongs. */
 static void test_lost(void)
 {
     const uint64_t many = 300000;
-    Profiled p = start_profiled(face->cpu);
-    uint64_t written;
+    g_autofree char *two = g_strdup_printf("%s -smp 2", face->cpu);
+    Profiled p = start_profiled(two);
+    uint64_t written, lost;
 
     add_profile(&p, "p", "{'period': 1}");
+    p.m.cpu = 1;
     count_insns(&p.m, many);
     written = samples(&p, "p");
+    lost = property(&p, "p", "lost");
     g_assert_cmpuint(written, >, 0);
-    g_assert_cmpuint(written + property(&p, "p", "lost"), ==, many);
+    g_assert_cmpuint(written + lost, ==, many);
+    delete_profile(&p, "p");
+    g_assert_cmpuint(lost_by_cpu(&p, 0), ==, 0);
+    g_assert_cmpuint(lost_by_cpu(&p, 1), ==, lost);
+    g_assert_cmpuint(lost_by_all(&p), ==, lost);
     end(&p);
 }
 

@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
+#include "hw/pmu/pmu-monitor.h"
 #include "writer.h"
 
 /* So long after its name is a program still about to begin. */
@@ -244,6 +245,7 @@ static void report_lost(PmuWriter *w, PmuSampler *s)
 
     if (lost && w->streaming) {
         w->lost += lost;
+        pmu_stats_lost_samples(s->index, lost);
         pmu_stream_lost(&w->stream, s->index, lost,
                         pmu_profile_clock_now(w->clock));
     }

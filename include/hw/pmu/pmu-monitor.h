@@ -138,4 +138,13 @@ PmuObserverInfoList *pmu_describe_observers(CPUState *cpu);
 PmuHostInfo *pmu_describe_host(const CPUState *cpu,
                                const PmuHostReport *report);
 
+/**
+ * pmu_stats_lost_samples - a profile lacks samples of a vCPU
+ * @cpu_index: the vCPU's number; the vCPU need not be there any more
+ * @count: so many more
+ *
+ * With the big lock held.
+ */
+void pmu_stats_lost_samples(unsigned cpu_index, uint64_t count);
+
 #endif /* HW_PMU_PMU_MONITOR_H */

@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
+#include "qapi/error.h"
 #include "exec/memory.h"
 #include "exec/target_page.h"
 #include "hw/core/sysemu-cpu-ops.h"
@@ -57,8 +58,11 @@ static bool run_and_wait(CPUState *cpu, run_on_cpu_func fn, void *opaque)
  * Where a machine is recorded or replayed, vCPUs do not run while the main loop
  * does anything: to wait for one would be for ever, too.
  */
-bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque)
+bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque,
+                   Error **errp)
 {
+    /* One that is gone has no index any more. */
+    int index = cpu->cpu_index;
     bool there;
 
     if (replay_mode != REPLAY_MODE_NONE) {
@@ -68,6 +72,9 @@ bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque)
     object_ref(OBJECT(cpu));
     there = run_and_wait(cpu, fn, opaque);
     object_unref(OBJECT(cpu));
+    if (!there) {
+        error_setg(errp, "vCPU %d is being unplugged", index);
+    }
     return there;
 }
 

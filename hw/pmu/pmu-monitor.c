@@ -41,7 +41,7 @@ PmuCpuInfo *pmu_describe_cpu(CPUState *cpu, Error **errp)
 {
     Question question = {};
 
-    pmu_guest_run(cpu, answer, &question);
+    pmu_guest_run(cpu, answer, &question, NULL);
     error_propagate(errp, question.err);
     return question.info;
 }

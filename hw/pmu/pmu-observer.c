@@ -276,11 +276,9 @@ static PmuObserver *begin_observer(PmuObserver *o, Error **errp)
 {
     CPUState *cpu = o->cpu;
     Request r = { .observer = o };
-    bool is_there = pmu_guest_run(cpu, begin_on_cpu, &r);
+    bool is_there = pmu_guest_run(cpu, begin_on_cpu, &r, errp);
 
-    if (!is_there) {
-        error_setg(errp, "vCPU %d is being unplugged", cpu->cpu_index);
-    } else if (!r.done) {
+    if (is_there && !r.done) {
         error_setg(errp, "vCPU %d has %u observers, and no room for more",
                    cpu->cpu_index, PMU_MAX_OBSERVERS);
     }
@@ -309,7 +307,7 @@ PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
 void pmu_observer_free(PmuObserver *o)
 {
     if (o) {
-        pmu_guest_run(o->cpu, end_on_cpu, o);
+        pmu_guest_run(o->cpu, end_on_cpu, o, NULL);
     }
 }
 

@@ -290,13 +290,11 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
 /* The big lock is given up while it is begun. */
 static PmuTcgClock *begin(PmuTcgClock *c, Error **errp)
 {
-    int index = c->cpu->cpu_index;
     Request r = { .clock = c };
 
-    if (pmu_guest_run(c->cpu, begin_on_cpu, &r)) {
+    if (pmu_guest_run(c->cpu, begin_on_cpu, &r, errp)) {
         return c;
     }
-    error_setg(errp, "vCPU %d is being unplugged", index);
     if (!r.done) {
         free_clock(c);
     }
@@ -328,7 +326,7 @@ PmuTcgClock *pmu_tcg_clock_new(CPUState *cpu, const PmuTcgClockConfig *config,
 void pmu_tcg_clock_free(PmuTcgClock *c)
 {
     if (c) {
-        pmu_guest_run(c->cpu, end_on_cpu, c);
+        pmu_guest_run(c->cpu, end_on_cpu, c, NULL);
     }
 }
 

@@ -113,6 +113,7 @@ bool pmu_guest_host_first(const CPUState *cpu);
  * @cpu: the vCPU, which may be stopped
  * @fn: what to do, with the big lock held
  * @opaque: the pointer that it is given
+ * @errp: that the vCPU is being unplugged; may be NULL
  *
  * As run_on_cpu(), also in commands of the monitor while a machine is recorded
  * or replayed.  In any thread that holds the big lock, which is given up
@@ -122,7 +123,8 @@ bool pmu_guest_host_first(const CPUState *cpu);
  * Returns: false if the vCPU is being unplugged.  It is gone then, and what
  * belonged to it is released; @fn may have been called before.
  */
-bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque);
+bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque,
+                   Error **errp);
 
 /**
  * struct PmuGuestMemory - the memory of a guest, as a vCPU sees it

@@ -8,6 +8,7 @@
 #include "qemu/error-report.h"
 #include "qemu/lockable.h"
 #include "qemu/log.h"
+#include "qapi/error.h"
 #include "migration/vmstate.h"
 #include "system/kvm.h"
 #include "system/qtest.h"
@@ -21,6 +22,17 @@
 bool pmu_cpu_is_emulated(void)
 {
     return tcg_enabled() || qtest_enabled();
+}
+
+bool pmu_cpu_check_emulated(Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!pmu_cpu_is_emulated()) {
+        error_setg(errp, "What this accelerator executes cannot be observed");
+        error_append_hint(errp, "Use -accel tcg.\n");
+    }
+    return !*errp;
 }
 
 /*

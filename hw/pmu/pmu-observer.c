@@ -253,12 +253,7 @@ static bool check_observable(CPUState *cpu, Error **errp)
         error_append_hint(errp, "Those of x86 and of 64-bit Power can.\n");
         return false;
     }
-    if (!pmu_cpu_is_emulated()) {
-        error_setg(errp, "What this accelerator executes cannot be observed");
-        error_append_hint(errp, "Use -accel tcg.\n");
-        return false;
-    }
-    return true;
+    return pmu_cpu_check_emulated(errp);
 }
 
 static PmuObserver *new_observer(CPUState *cpu, const PmuObserverConfig *config)

@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "system/kvm.h"
+#include "hw/pmu/pmu-cpu.h"
 #include "sampler.h"
 
 PmuModes pmu_sampler_modes(const CPUState *cpu, const PmuProfileRequest *r,
@@ -43,7 +44,8 @@ static bool check_modes_of_kvm(const PmuProfileRequest *r, Error **errp)
 static PmuSampler *new_of_kind(CPUState *cpu, const PmuSamplerConfig *config,
                                Error **errp)
 {
-    if (kvm_enabled() && !check_modes_of_kvm(&config->asked, errp)) {
+    if (kvm_enabled() ? !check_modes_of_kvm(&config->asked, errp)
+                      : !pmu_cpu_check_emulated(errp)) {
         return NULL;
     }
     return config->asked.cpu_clock ? pmu_sampler_new_clock(cpu, config, errp)

@@ -75,6 +75,14 @@ typedef struct PmuCpu {
 bool pmu_cpu_is_emulated(void);
 
 /**
+ * pmu_cpu_check_emulated - say why what vCPUs execute cannot be seen
+ * @errp: that, with a hint
+ *
+ * Returns: pmu_cpu_is_emulated()
+ */
+bool pmu_cpu_check_emulated(Error **errp);
+
+/**
  * pmu_cpu_new - give a guest counters of its vCPU
  * @cpu: the vCPU, before its thread starts; its pmu field is set
  * @config: what counters; copied

@@ -44,8 +44,8 @@ typedef struct PmuGuestSpace {
  * @nested_modes: those in which the guest's own guests run.  Where modes do not
  *                tell, @space does.
  * @counted_by_host: the host's perf can count what KVM executes of a guest
- * @kvm_mode: under KVM, the mode in which the vCPU goes on; NULL where QEMU does
- *            not read what profiles need of a vCPU that KVM executes
+ * @kvm_mode: under KVM, the mode in which the vCPU goes on; NULL where QEMU
+ *            does not read what profiles need of a vCPU that KVM executes
  * @space: the address space in use
  * @space_name: its name, by the registers that say which it is
  * @callchain: to where the functions return that are under way, the innermost

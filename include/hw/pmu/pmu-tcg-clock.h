@@ -66,7 +66,8 @@ typedef struct PmuTcgClockConfig {
 
 /**
  * pmu_tcg_clock_new - begin to watch the time of a vCPU's thread
- * @cpu: the vCPU, which is realized and executed by TCG or KVM
+ * @cpu: the vCPU, which is realized and executed by TCG or KVM, or by nobody, in
+ *       tests
  * @config: what to do; copied
  * @errp: why the host cannot tell
  *

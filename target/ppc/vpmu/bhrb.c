@@ -33,6 +33,10 @@ static PmuRecorder *recorder(CPUPPCState *env)
  * What is recorded
  */
 
+/*
+ * As Power ISA 3.1 has it.  Before, 2 and 3 were others, in which unconditional
+ * indirect branches have no address: docs/system/vpmu.rst tells.
+ */
 static PmuBranchKinds filter(const CPUPPCState *env)
 {
     static const PmuBranchKinds kinds[] = {

@@ -79,7 +79,8 @@ MACHINES = [
 ]
 
 # Suites that a debugger interferes with, as on x86: it stops where everything
-# that is counted begins, and at stores.
+# that is counted begins, and at stores; and in which modes.
+DEBUGGED_MODES = ['multi', 'observed']
 INTERRUPTED = [PowerNV('debugger', [suite]) for suite in
                ('alert', 'bhrb', 'branch', 'count', 'ebb', 'fault',
                 'interrupt', 'memory', 'overflow')]
@@ -105,6 +106,6 @@ def all_groups(cases, modes, everything):
     for machine in INTERRUPTED if everything else []:
         chosen = machine.chosen(cases)
         if chosen:
-            found.append(Group([Debugged(interfere, machine, 'multi',
-                                         chosen)]))
+            found.append(Group([Debugged(interfere, machine, mode, chosen)
+                                for mode in DEBUGGED_MODES]))
     return found

@@ -136,8 +136,10 @@ DEBUGGED = Pc('debugger', DEFAULT_CPU + ',+svm,+monitor', {'debugger': 1})
 # The suite that has guests of its own is profiled from outside.
 PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
-# Modes in which a debugger takes every step of the suite "step".
-STEP_MODES = ['multi', 'icount']
+# Modes in which a debugger interferes, and in which it takes every step of the
+# suite "step".
+DEBUGGED_MODES = ['multi', 'observed']
+STEP_MODES = [*DEBUGGED_MODES, 'icount']
 
 
 def interfere(path, timeout):
@@ -159,7 +161,8 @@ def groups(suite, cases, modes, everything):
     found = [[job(machine, mode) for mode in modes] for machine in machines]
     compared = cases if suite in COMPARED else []
     if everything and suite in INTERRUPTED:
-        found[0].append(job(DEBUGGED, 'multi', partial(Debugged, interfere)))
+        found[0] += [job(DEBUGGED, mode, partial(Debugged, interfere))
+                     for mode in DEBUGGED_MODES]
     if everything and suite == 'svm':
         found[0].append(job(PROFILED, 'multi', Profiled))
     if everything and suite in REPLAYED:

@@ -82,6 +82,7 @@ bench:
 
 experiment:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
+	@$(MAKE) --no-print-directory build ARCH=ppc64
 	@scripts/experiment
 
 conformance:

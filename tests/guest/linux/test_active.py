@@ -172,7 +172,8 @@ cp /bin/busybox "$odd"
 vpmu-agent "$port" sh -c '"$0" true; echo "@@@ pid $$"; exec loop' "$odd" \
     2>&1 > /tmp/data
 perf script -i - --show-mmap-events < /tmp/data |
-    grep PERF_RECORD_MMAP | grep -o '/tmp/busybox.*' | sort -u | sed 's/^/@@@ mapped /'
+    grep PERF_RECORD_MMAP | grep -o '/tmp/busybox.*' | sort -u |
+    sed 's/^/@@@ mapped /'
 ''' + SHOW.replace('script -i - -F', 'script -i - --comm loop -F'),
                 ['loop', 'vpmu-agent'], modes='u', period=PERIOD)
     require_equal(values_of(lines, 'mapped'), ['/tmp/busybox?flush'],

@@ -15,7 +15,7 @@
 #include "system/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
-#include "hw/pmu/pmu-tcg-clock.h"
+#include "hw/pmu/pmu-clock.h"
 #include "pmu-observer-internal.h"
 #include "trace.h"
 
@@ -159,7 +159,7 @@ void pmu_cpu_free(CPUState *cpu)
 {
     PmuCpu *unit = cpu->pmu;
 
-    pmu_tcg_clocks_gone(cpu);
+    pmu_clocks_gone(cpu);
     if (unit) {
         pmu_observers_free(unit->observers);
         if (unit->pmu) {

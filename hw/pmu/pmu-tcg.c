@@ -16,7 +16,7 @@
 #include "system/cpu-timers.h"
 #include "tcg/insn-start-words.h"
 #include "hw/pmu/pmu-cpu.h"
-#include "hw/pmu/pmu-tcg-clock.h"
+#include "hw/pmu/pmu-clock.h"
 #include "trace.h"
 
 /*
@@ -646,7 +646,7 @@ static void sample_time(CPUState *cpu)
     cells->site_mode = pmu_tcg_mode(cpu);
     cells->site_known = cells->clock_pc_known;
     cells->clock_pc_known = false;
-    pmu_tcg_clocks_sample(cpu);
+    pmu_clocks_sample(cpu);
     cells->site_known = false;
 }
 

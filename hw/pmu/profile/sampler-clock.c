@@ -9,7 +9,7 @@
 #include "qapi/error.h"
 #include "system/kvm.h"
 #include "hw/pmu/pmu-cpu.h"
-#include "hw/pmu/pmu-tcg-clock.h"
+#include "hw/pmu/pmu-clock.h"
 #include "sampler-ring.h"
 
 /* perf's, of perf_event_attr */
@@ -23,7 +23,7 @@
  */
 typedef struct ClockSampler {
     PmuRingSampler base;
-    PmuTcgClock *clock;
+    PmuClock *clock;
 } ClockSampler;
 
 static ClockSampler *clock_sampler(PmuSampler *s)
@@ -59,7 +59,7 @@ static uint64_t period_ns(const PmuProfileRequest *r)
 static bool start(PmuSampler *sampler, Error **errp)
 {
     ClockSampler *s = clock_sampler(sampler);
-    const PmuTcgClockConfig config = {
+    const PmuClockConfig config = {
         .period_ns = period_ns(&sampler->config->asked),
         .sample = take_sample,
         .gone = cpu_gone,
@@ -67,7 +67,7 @@ static bool start(PmuSampler *sampler, Error **errp)
     };
 
     if (!s->clock) {
-        s->clock = pmu_tcg_clock_new(sampler->cpu, &config, errp);
+        s->clock = pmu_clock_new(sampler->cpu, &config, errp);
     }
     return s->clock;
 }
@@ -76,7 +76,7 @@ static void stop(PmuSampler *sampler)
 {
     ClockSampler *s = clock_sampler(sampler);
 
-    g_clear_pointer(&s->clock, pmu_tcg_clock_free);
+    g_clear_pointer(&s->clock, pmu_clock_free);
 }
 
 static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
@@ -100,13 +100,13 @@ static bool check_period(const PmuProfileRequest *r, Error **errp)
 {
     ERRP_GUARD();
 
-    if (period_ns(r) < PMU_TCG_CLOCK_MIN_NS) {
+    if (period_ns(r) < PMU_CLOCK_MIN_NS) {
         error_setg(errp, "event=cpu-clock has samples every %u ns, and not "
-                   "more often", PMU_TCG_CLOCK_MIN_NS);
+                   "more often", PMU_CLOCK_MIN_NS);
         error_append_hint(errp, "Its period is in ns.\n");
-    } else if (period_ns(r) > PMU_TCG_CLOCK_MAX_NS) {
+    } else if (period_ns(r) > PMU_CLOCK_MAX_NS) {
         error_setg(errp, "event=cpu-clock has samples every %llu ns, and not "
-                   "more seldom", PMU_TCG_CLOCK_MAX_NS);
+                   "more seldom", PMU_CLOCK_MAX_NS);
         error_append_hint(errp, "Its period is in ns.\n");
     }
     return !*errp;

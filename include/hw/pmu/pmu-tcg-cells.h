@@ -67,7 +67,7 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
  * @access: the last access to memory, while somebody asks for it
  * @fold_pending: the engine has to look before the next instruction; whoever
  *                sets this also asks the vCPU to leave translated code
- * @clock_due: the same for time, in pmu-tcg-clock.h; set in any thread
+ * @clock_due: the same for time, in pmu-clock.h; set in any thread
  * @clock_pc: address of the instruction that took the time
  * @clock_pc_known: whether that is known
  *

@@ -220,7 +220,7 @@ void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc);
  * @cpu: the vCPU
  * @host_pc: where the instruction has called what accessed it
  *
- * Time that a clock has asked about meanwhile (pmu-tcg-clock.h) is charged to
+ * Time that a clock has asked about meanwhile (pmu-clock.h) is charged to
  * this instruction, and not to the next.
  */
 static inline void pmu_tcg_device_done(CPUState *cpu, uintptr_t host_pc)

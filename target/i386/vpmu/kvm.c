@@ -10,7 +10,7 @@
 #include "qemu/error-report.h"
 #include "system/kvm_int.h"
 #include "hw/pmu/pmu-host.h"
-#include "hw/pmu/pmu-tcg-clock.h"
+#include "hw/pmu/pmu-clock.h"
 #include "kvm/kvm_i386.h"
 #include "sev.h"
 #include "internal.h"
@@ -643,6 +643,6 @@ void x86_vpmu_kvm_sample_time(X86CPU *cpu)
 {
     qatomic_set(&CPU(cpu)->neg.pmu.clock_due, false);
     if (load_place(cpu)) {
-        pmu_tcg_clocks_sample(CPU(cpu));
+        pmu_clocks_sample(CPU(cpu));
     }
 }

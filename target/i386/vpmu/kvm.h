@@ -109,7 +109,7 @@ void x86_vpmu_kvm_sample_time(X86CPU *cpu);
  * x86_vpmu_kvm_before_run - a vCPU is about to enter its guest
  * @cpu: the CPU, in its thread
  *
- * If a clock has asked for a sample (pmu-tcg-clock.h) it is taken now: what the
+ * If a clock has asked for a sample (pmu-clock.h) it is taken now: what the
  * thread has done until here, was done for the instruction at which the guest
  * was left.
  */

@@ -19,13 +19,13 @@
 #include "qapi/error.h"
 #include "system/kvm.h"
 #include "hw/pmu/pmu-guest.h"
-#include "hw/pmu/pmu-tcg-clock.h"
+#include "hw/pmu/pmu-clock.h"
 
 /* A period that has not ended when it could have is looked at so often. */
 #define LOOKS_PER_PERIOD 8
 
 /**
- * struct PmuTcgClock - a clock of one vCPU
+ * struct PmuClock - a clock of one vCPU
  * @cpu: the vCPU
  * @config: what it does
  * @id: the host's clock of the vCPU's thread
@@ -33,14 +33,14 @@
  * @used_ns: time that is no part of a period yet
  * @due_ns: periods that have ended, and that the vCPU has not sampled
  */
-struct PmuTcgClock {
+struct PmuClock {
     CPUState *cpu;
-    PmuTcgClockConfig config;
+    PmuClockConfig config;
     clockid_t id;
     uint64_t seen_ns;
     uint64_t used_ns;
     uint64_t due_ns;
-    QLIST_ENTRY(PmuTcgClock) next;
+    QLIST_ENTRY(PmuClock) next;
 };
 
 /*
@@ -50,7 +50,7 @@ struct PmuTcgClock {
  */
 static GMutex lock;
 static GCond changed;
-static QLIST_HEAD(, PmuTcgClock) clocks = QLIST_HEAD_INITIALIZER(clocks);
+static QLIST_HEAD(, PmuClock) clocks = QLIST_HEAD_INITIALIZER(clocks);
 static bool stopping;
 static QemuThread looker;
 static unsigned users;
@@ -60,7 +60,7 @@ static unsigned users;
  */
 
 #ifdef CONFIG_LINUX
-static bool find_host_clock(PmuTcgClock *c, Error **errp)
+static bool find_host_clock(PmuClock *c, Error **errp)
 {
     int error = pthread_getcpuclockid(c->cpu->thread->thread, &c->id);
 
@@ -72,7 +72,7 @@ static bool find_host_clock(PmuTcgClock *c, Error **errp)
 }
 
 /* The thread may have ended: then there is nothing new. */
-static uint64_t read_host_clock(const PmuTcgClock *c)
+static uint64_t read_host_clock(const PmuClock *c)
 {
     struct timespec t;
 
@@ -80,13 +80,13 @@ static uint64_t read_host_clock(const PmuTcgClock *c)
            : t.tv_sec * NANOSECONDS_PER_SECOND + t.tv_nsec;
 }
 #else
-static bool find_host_clock(PmuTcgClock *c, Error **errp)
+static bool find_host_clock(PmuClock *c, Error **errp)
 {
     error_setg(errp, "Only Linux tells how much time a vCPU takes");
     return false;
 }
 
-static uint64_t read_host_clock(const PmuTcgClock *c)
+static uint64_t read_host_clock(const PmuClock *c)
 {
     return c->seen_ns;
 }
@@ -135,7 +135,7 @@ static void ask_for_sample(CPUState *cpu)
 }
 
 /* Until something is executed, it is not known whose the period is. */
-static void end_periods(PmuTcgClock *c)
+static void end_periods(PmuClock *c)
 {
     uint64_t rest = c->used_ns % c->config.period_ns;
     CPUState *cpu = executed_by(c->cpu->thread);
@@ -151,7 +151,7 @@ static void end_periods(PmuTcgClock *c)
 }
 
 /* Returns: when to look again. */
-static int64_t look(PmuTcgClock *c)
+static int64_t look(PmuClock *c)
 {
     uint64_t period = c->config.period_ns;
     uint64_t now = read_host_clock(c);
@@ -167,7 +167,7 @@ static int64_t look(PmuTcgClock *c)
 static int64_t look_at_all(void)
 {
     int64_t soonest = INT64_MAX;
-    PmuTcgClock *c;
+    PmuClock *c;
 
     QLIST_FOREACH(c, &clocks, next) {
         soonest = MIN(soonest, look(c));
@@ -210,9 +210,9 @@ static void stop_looking(void)
  * Sampling, in the vCPU's thread
  */
 
-static PmuTcgClock *find_due(const CPUState *cpu)
+static PmuClock *find_due(const CPUState *cpu)
 {
-    PmuTcgClock *c;
+    PmuClock *c;
 
     QLIST_FOREACH(c, &clocks, next) {
         if (c->cpu == cpu && c->due_ns) {
@@ -222,9 +222,9 @@ static PmuTcgClock *find_due(const CPUState *cpu)
     return NULL;
 }
 
-static PmuTcgClock *take_due(const CPUState *cpu, uint64_t *ns)
+static PmuClock *take_due(const CPUState *cpu, uint64_t *ns)
 {
-    PmuTcgClock *c;
+    PmuClock *c;
 
     g_mutex_lock(&lock);
     c = find_due(cpu);
@@ -236,9 +236,9 @@ static PmuTcgClock *take_due(const CPUState *cpu, uint64_t *ns)
     return c;
 }
 
-void pmu_tcg_clocks_sample(CPUState *cpu)
+void pmu_clocks_sample(CPUState *cpu)
 {
-    PmuTcgClock *c;
+    PmuClock *c;
     uint64_t ns;
 
     while ((c = take_due(cpu, &ns))) {
@@ -252,14 +252,14 @@ void pmu_tcg_clocks_sample(CPUState *cpu)
 
 /* A clock on its way to the vCPU. */
 typedef struct Request {
-    PmuTcgClock *clock;
+    PmuClock *clock;
     bool done;
 } Request;
 
 static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     Request *r = data.host_ptr;
-    PmuTcgClock *c = r->clock;
+    PmuClock *c = r->clock;
 
     c->seen_ns = read_host_clock(c);
     g_mutex_lock(&lock);
@@ -269,7 +269,7 @@ static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
     r->done = true;
 }
 
-static void free_clock(PmuTcgClock *c)
+static void free_clock(PmuClock *c)
 {
     g_free(c);
     if (--users == 0) {
@@ -279,7 +279,7 @@ static void free_clock(PmuTcgClock *c)
 
 static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
-    PmuTcgClock *c = data.host_ptr;
+    PmuClock *c = data.host_ptr;
 
     g_mutex_lock(&lock);
     QLIST_REMOVE(c, next);
@@ -288,7 +288,7 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
 }
 
 /* The big lock is given up while it is begun. */
-static PmuTcgClock *begin(PmuTcgClock *c, Error **errp)
+static PmuClock *begin(PmuClock *c, Error **errp)
 {
     Request r = { .clock = c };
 
@@ -301,10 +301,10 @@ static PmuTcgClock *begin(PmuTcgClock *c, Error **errp)
     return NULL;
 }
 
-PmuTcgClock *pmu_tcg_clock_new(CPUState *cpu, const PmuTcgClockConfig *config,
-                               Error **errp)
+PmuClock *pmu_clock_new(CPUState *cpu, const PmuClockConfig *config,
+                        Error **errp)
 {
-    PmuTcgClock *c = g_new0(PmuTcgClock, 1);
+    PmuClock *c = g_new0(PmuClock, 1);
 
     c->cpu = cpu;
     c->config = *config;
@@ -323,16 +323,16 @@ PmuTcgClock *pmu_tcg_clock_new(CPUState *cpu, const PmuTcgClockConfig *config,
     return c;
 }
 
-void pmu_tcg_clock_free(PmuTcgClock *c)
+void pmu_clock_free(PmuClock *c)
 {
     if (c) {
         pmu_guest_run(c->cpu, end_on_cpu, c, NULL);
     }
 }
 
-void pmu_tcg_clocks_gone(CPUState *cpu)
+void pmu_clocks_gone(CPUState *cpu)
 {
-    PmuTcgClock *c, *next;
+    PmuClock *c, *next;
 
     QLIST_FOREACH_SAFE(c, &clocks, next, next) {
         if (c->cpu == cpu) {

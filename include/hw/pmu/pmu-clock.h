@@ -15,57 +15,57 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
-#ifndef HW_PMU_PMU_TCG_CLOCK_H
-#define HW_PMU_PMU_TCG_CLOCK_H
+#ifndef HW_PMU_PMU_CLOCK_H
+#define HW_PMU_PMU_CLOCK_H
 
 #include "hw/core/cpu.h"
 
 /**
- * PMU_TCG_CLOCK_MIN_NS - the shortest period
+ * PMU_CLOCK_MIN_NS - the shortest period
  *
  * The host's threads do not wake up much more often than that.
  */
-#define PMU_TCG_CLOCK_MIN_NS 100000
+#define PMU_CLOCK_MIN_NS 100000
 
 /**
- * PMU_TCG_CLOCK_MAX_NS - the longest period: more than ten days
+ * PMU_CLOCK_MAX_NS - the longest period: more than ten days
  *
  * What is added to it, and to the host's clocks, is far from what overflows.
  */
-#define PMU_TCG_CLOCK_MAX_NS 1000000000000000ull
+#define PMU_CLOCK_MAX_NS 1000000000000000ull
 
 /**
- * typedef PmuTcgClock - a clock of one vCPU
+ * typedef PmuClock - a clock of one vCPU
  */
-typedef struct PmuTcgClock PmuTcgClock;
+typedef struct PmuClock PmuClock;
 
 /**
- * typedef PmuTcgClockFn - what is done once a period
+ * typedef PmuClockFn - what is done once a period
  * @opaque: as configured
  * @ns: for how much time this call is: one or several periods
  *
  * Called in the vCPU's thread between two instructions; pmu_cpu_where() tells
  * which instruction took the time.  Must not add or remove clocks.
  */
-typedef void PmuTcgClockFn(void *opaque, uint64_t ns);
+typedef void PmuClockFn(void *opaque, uint64_t ns);
 
 /**
- * struct PmuTcgClockConfig - what a clock is to do
- * @period_ns: after how much time it calls @sample; from PMU_TCG_CLOCK_MIN_NS
- *             to PMU_TCG_CLOCK_MAX_NS
+ * struct PmuClockConfig - what a clock is to do
+ * @period_ns: after how much time it calls @sample; from PMU_CLOCK_MIN_NS
+ *             to PMU_CLOCK_MAX_NS
  * @sample: called once a period
  * @gone: called when the vCPU is unplugged; the clock is released after that
  * @opaque: the argument of both
  */
-typedef struct PmuTcgClockConfig {
+typedef struct PmuClockConfig {
     uint64_t period_ns;
-    PmuTcgClockFn *sample;
+    PmuClockFn *sample;
     void (*gone)(void *opaque);
     void *opaque;
-} PmuTcgClockConfig;
+} PmuClockConfig;
 
 /**
- * pmu_tcg_clock_new - begin to watch the time of a vCPU's thread
+ * pmu_clock_new - begin to watch the time of a vCPU's thread
  * @cpu: the vCPU, which is realized and executed by TCG or KVM, or by nobody, in
  *       tests
  * @config: what to do; copied
@@ -75,27 +75,27 @@ typedef struct PmuTcgClockConfig {
  *
  * Returns: NULL with @errp set if the host cannot tell.
  */
-PmuTcgClock *pmu_tcg_clock_new(CPUState *cpu, const PmuTcgClockConfig *config,
-                               Error **errp);
+PmuClock *pmu_clock_new(CPUState *cpu, const PmuClockConfig *config,
+                        Error **errp);
 
 /**
- * pmu_tcg_clock_free - watch no more
+ * pmu_clock_free - watch no more
  * @clock: the clock or NULL
  *
  * In any thread that holds the big lock, which is given up meanwhile.
  */
-void pmu_tcg_clock_free(PmuTcgClock *clock);
+void pmu_clock_free(PmuClock *clock);
 
 /**
- * pmu_tcg_clocks_gone - a vCPU is unplugged
+ * pmu_clocks_gone - a vCPU is unplugged
  * @cpu: the vCPU, whose thread has ended
  */
-void pmu_tcg_clocks_gone(CPUState *cpu);
+void pmu_clocks_gone(CPUState *cpu);
 
 /**
- * pmu_tcg_clocks_sample - call those that a period has ended for
+ * pmu_clocks_sample - call those that a period has ended for
  * @cpu: the vCPU, in its thread, between two instructions
  */
-void pmu_tcg_clocks_sample(CPUState *cpu);
+void pmu_clocks_sample(CPUState *cpu);
 
-#endif /* HW_PMU_PMU_TCG_CLOCK_H */
+#endif /* HW_PMU_PMU_CLOCK_H */

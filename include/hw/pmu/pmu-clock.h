@@ -66,8 +66,8 @@ typedef struct PmuClockConfig {
 
 /**
  * pmu_clock_new - begin to watch the time of a vCPU's thread
- * @cpu: the vCPU, which is realized and executed by TCG or KVM, or by nobody, in
- *       tests
+ * @cpu: the vCPU, which is realized and executed by TCG or KVM, or in tests by
+ *       nobody
  * @config: what to do; copied
  * @errp: why the host cannot tell
  *

@@ -17,6 +17,9 @@
 
 /**
  * PMU_RECORDER_MAX - the most branches that can be remembered
+ *
+ * Also how many the migration stream of x86 has room for: with another number
+ * that needs another version.
  */
 #define PMU_RECORDER_MAX 32
 

@@ -156,6 +156,14 @@ static void test_frequency(void)
     qtest_clock_step(p.m.qts, 10000000);
     count_insns(&p.m, 64 + 8);
     g_assert_cmpuint(samples(&p, "p"), ==, 13);
+    /* Twice as long, and half as long: one half of 8, and twice that. */
+    enable(&p, "p", true);
+    count_insns(&p.m, 1 + 1);
+    qtest_clock_step(p.m.qts, 2000000);
+    count_insns(&p.m, 8);
+    qtest_clock_step(p.m.qts, 500000);
+    count_insns(&p.m, 4 + 7);
+    g_assert_cmpuint(samples(&p, "p"), ==, 17);
     end(&p);
 }
 

@@ -79,6 +79,10 @@ def profile_of_unplugged_cpu(start, directory, machine):
     monitor.wait('unplugging', lambda: absent_cpus(monitor))
     require(guest.lines.empty(), 'the program ended before the CPU was gone')
     guest.lines_until('@@@ left')
+    # It begins again with the CPUs that are left.
+    for enabled in False, True:
+        monitor.command('qom-set', path='/objects/p0', property='enabled',
+                        value=enabled)
     profile.end()
     guest.rest()
     require_equal(values_of(guest.log, 'left'), ['0'], 'CPUs that are left')

@@ -12,6 +12,7 @@
 #include "hw/core/sysemu-cpu-ops.h"
 #include "hw/qdev-core.h"
 #include "system/replay.h"
+#include "system/tcg.h"
 #include "hw/pmu/pmu-guest.h"
 
 const PmuGuestOps *pmu_guest_ops(const CPUState *cpu)
@@ -41,10 +42,22 @@ static void await_unplugging(CPUState *cpu)
     }
 }
 
+/*
+ * TCG's vCPUs belong to whoever has the big lock while they are stopped.  When
+ * a replay has ended, their thread may wait for a lock that nobody gives back
+ * any more, for QEMU is about to end.
+ */
+static bool is_at_rest(const CPUState *cpu)
+{
+    return tcg_enabled() && cpu->stopped;
+}
+
 /* To wait for one whose thread is told to end would be for ever. */
 static bool run_and_wait(CPUState *cpu, run_on_cpu_func fn, void *opaque)
 {
-    if (!cpu->unplug) {
+    if (!cpu->unplug && is_at_rest(cpu)) {
+        fn(cpu, RUN_ON_CPU_HOST_PTR(opaque));
+    } else if (!cpu->unplug) {
         run_on_cpu(cpu, fn, RUN_ON_CPU_HOST_PTR(opaque));
     }
     if (cpu->unplug) {

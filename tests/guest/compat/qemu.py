@@ -132,6 +132,9 @@ class Qemu:
         status = self._migration_ends()
         if status != 'completed':
             raise Failure(f'leaving: {status}: {self.errors()}')
+        # Only then could the guest go on here.
+        self.monitor.wait('the end of a migration', lambda: self.command(
+            'query-status')['status'] == 'postmigrate')
 
     def arrive(self, path):
         """Load it in a machine that was started with INCOMING."""

@@ -334,6 +334,7 @@ static const Range intel_ranges[] = {
 };
 
 static const Range amd_ranges[] = {
+    { 0x1d9, 1, 1, 1, DEBUGCTL },
     { 0xc0010000, 4, 1, 1, EVTSEL },
     { 0xc0010004, 4, 1, 1, COUNTER },
     { 0xc0010200, 6, 2, 1, EVTSEL },
@@ -432,7 +433,8 @@ static uint64_t bits_of(Kind kind)
     case STATUS_SET:
         return counter_bits() | status_bits(kind == STATUS_CLEAR);
     case DEBUGCTL:
-        return 3 | (pmu->version >= 2 ? FREEZE_ON_PMI | FREEZE_IN_SMM : 0);
+        return pmu->amd ? 0
+               : pmu->version >= 2 ? 3 | FREEZE_ON_PMI | FREEZE_IN_SMM : 3;
     default:
         return 0;
     }

@@ -191,6 +191,13 @@ static void update_counter(X86VPmu *v, unsigned i)
     pmu_run(v->pmu, i, enabled(v, i));
 }
 
+static void update_running(X86VPmu *v)
+{
+    for (unsigned i = 0; i < v->nr_gp; i++) {
+        pmu_run(v->pmu, i, enabled(v, i));
+    }
+}
+
 static void update_freeze(X86VPmu *v)
 {
     bool freeze = v->debugctl & DEBUGCTL_FREEZE_COUNTERS_ON_PMI;
@@ -283,13 +290,15 @@ static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 static void write_status_clear(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status &= ~val;
-    update_all(v);
+    update_running(v);
+    update_lbr(v);
 }
 
 static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status |= val;
-    update_all(v);
+    update_running(v);
+    update_lbr(v);
 }
 
 static uint64_t read_debugctl(X86VPmu *v, unsigned i)

@@ -166,6 +166,20 @@ def samples_of_kernel(machine):
     require(len(users) <= len(got) // 20, f'{len(users)} are in user mode')
 
 
+@test(SMP, GENOA_SMP, POWER10)
+def records_of_processes(machine):
+    """Each process begins and ends once, on whatever CPU, with its counter."""
+    children = 20
+    output = yield f'''
+        {RECORD} -e cycles:u -c 1009 sh -c '{"busybox true;" * children} :'
+        perf script -i /tmp/data --show-task-events'''
+    for event, want in (('FORK', children), ('EXIT', children + 1)):
+        got = output.count(f'PERF_RECORD_{event}')
+        require_equal(got, want, f'records of {event}')
+    sampled = re.findall(r'(\d+) +[\d.]+: +1009 cycles:u:', output)
+    require_equal(len(set(sampled)), children + 1, 'processes with samples')
+
+
 @test(UP, GENOA, POWER8, POWER10)
 def groups_stop_at_overflow(machine):
     """When one counter interrupts, all of its group stand still together."""

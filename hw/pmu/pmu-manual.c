@@ -43,7 +43,7 @@ static void fold(PmuManual *m, bool timed)
     if (timed) {
         pmu_share_fold_all(m->share);
     } else {
-        pmu_share_fold(m->share);
+        pmu_share_fold(m->share, 0);
     }
 }
 

@@ -106,12 +106,14 @@ const PmuObserverConfig *pmu_observer_config(const PmuObserver *o)
 void pmu_observer_set_period(PmuObserver *o, uint64_t period)
 {
     Pmu *pmu = observers_of(o)->pmu;
+    uint64_t gone;
 
     assert(o->config.period && period);
-    o->config.period = period;
     pmu_begin(pmu);
+    gone = o->config.period - pmu_distance(pmu, o->index);
     o->before = pmu_observer_count(o);
-    write_counter(o, period);
+    o->config.period = period;
+    write_counter(o, period > gone ? period - gone : 1);
     pmu_commit(pmu);
 }
 
@@ -180,6 +182,47 @@ void pmu_observers_free(PmuObservers *all)
     }
     pmu_share_leave(all->share, all->pmu);
     g_free(all);
+}
+
+/* What instructions are, or follow from them, and nothing else */
+static bool is_of_insns(PmuEvent event)
+{
+    return event == PMU_EVENT_INSNS || event == PMU_EVENT_CYCLES
+           || event == PMU_EVENT_REF_CYCLES;
+}
+
+/* Its period ends once in so many events at most, and that can be seen late. */
+static bool can_wait(const PmuObserver *o, uint64_t events)
+{
+    return !o->config.in_place && o->config.period > events;
+}
+
+bool pmu_observers_can_wait(const PmuObservers *all, unsigned mode,
+                            uint64_t events, const PmuObserver **due)
+{
+    *due = NULL;
+    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
+        const PmuObserver *o = all->slots[i];
+
+        if (!o || !o->config.period || !(o->config.modes >> mode & 1)) {
+            continue;
+        }
+        if (!is_of_insns(o->config.event)) {
+            return false;
+        }
+        if (pmu_distance(all->pmu, i) <= events) {
+            if (*due || !can_wait(o, events)) {
+                return false;
+            }
+            *due = o;
+        }
+    }
+    return true;
+}
+
+uint64_t pmu_observer_distance(const PmuObserver *o)
+{
+    return pmu_distance(observers_of(o)->pmu, o->index);
 }
 
 void pmu_observers_rebase(PmuObservers *all)

@@ -209,7 +209,8 @@ static const PmuEngineOps port_ops = {
  * Deadlines
  */
 
-static bool is_spent(const PmuPort *p)
+/* Whether one of its budgets is used up, or will be within so many events. */
+static bool is_spent(const PmuPort *p, uint64_t within)
 {
     PmuTallies looked_at = p->wanted & ~p->share->timed;
 
@@ -217,7 +218,7 @@ static bool is_spent(const PmuPort *p)
         for (unsigned m = 0; (looked_at >> t & 1) && m < p->share->nr_modes;
              m++) {
             if (p->limits[t][m] != PMU_NO_DEADLINE
-                && position(p->share, t, m) >= p->limits[t][m]) {
+                && position(p->share, t, m) + within >= p->limits[t][m]) {
                 return true;
             }
         }
@@ -225,13 +226,13 @@ static bool is_spent(const PmuPort *p)
     return false;
 }
 
-void pmu_share_fold(PmuShare *s)
+void pmu_share_fold(PmuShare *s, uint64_t within)
 {
     bool alone = is_alone(s);
     PmuPort *p;
 
     FOR_EACH_PORT(p, s) {
-        if (alone || is_spent(p)) {
+        if (alone || is_spent(p, within)) {
             pmu_fold(p->pmu);
         }
     }

@@ -15,8 +15,10 @@
 #include "migration/vmstate.h"
 #include "system/cpu-timers.h"
 #include "tcg/insn-start-words.h"
+#include "tcg/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-clock.h"
+#include "pmu-observer-internal.h"
 #include "trace.h"
 
 /*
@@ -142,10 +144,19 @@ static void trace_fold(CPUState *cpu, const char *why)
     }
 }
 
-/* Somebody's budget is used up: fold, and tell a trace @why. */
-static void fold(CPUState *cpu, const char *why)
+/* The most events of a kind that so many instructions are. */
+static uint64_t events_of_insns(const PmuTcg *e, uint64_t insns)
 {
-    pmu_share_fold(cpu->pmu->share);
+    return insns * MAX(1, DIV_ROUND_UP(e->model.cpi, PMU_CPI_ONE));
+}
+
+/*
+ * Somebody's budget is used up, or will be in the next @insns instructions:
+ * fold, and tell a trace @why.
+ */
+static void fold(CPUState *cpu, unsigned insns, const char *why)
+{
+    pmu_share_fold(cpu->pmu->share, events_of_insns(engine_of(cpu), insns));
     if (trace_event_get_state_backends(TRACE_PMU_TCG_FOLD)) {
         trace_fold(cpu, why);
     }
@@ -481,9 +492,19 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
     return cpu->neg.pmu.site_known;
 }
 
+static bool is_late_site_known(const PmuTcgCells *cells)
+{
+    return cells->late && cells->late_pc != PMU_TCG_NO_INSN;
+}
+
 void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
 {
-    if (!pmu_tcg_site(cpu, pc, mode)) {
+    const PmuTcgCells *cells = &cpu->neg.pmu;
+
+    if (is_late_site_known(cells)) {
+        *pc = cells->late_pc;
+        *mode = cells->late_mode;
+    } else if (!pmu_tcg_site(cpu, pc, mode)) {
         *pc = cpu->cc->get_pc(cpu);
         *mode = pmu_tcg_mode(cpu);
     }
@@ -588,8 +609,93 @@ void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb)
     }
 }
 
+/* Code compiled relative to the program counter knows its place in a page. */
+static uint64_t pc_of_insn(CPUState *cpu, const uint64_t *insn_start)
+{
+    vaddr page = 0;
+
+    if (cpu->tcg_cflags & CF_PCREL) {
+        page = cpu->cc->get_pc(cpu) & TARGET_PAGE_MASK;
+    }
+    return page | insn_start[0];
+}
+
+/* The address of instruction @nth of a block, from 1; there may be fewer. */
+static uint64_t pc_in_block(CPUState *cpu, const TranslationBlock *tb,
+                            uint64_t nth)
+{
+    uint64_t data[TARGET_INSN_START_WORDS];
+
+    if (nth > tb->icount) {
+        return PMU_TCG_NO_INSN;
+    }
+    tb_insn_start(tb, nth - 1, data);
+    return pc_of_insn(cpu, data);
+}
+
+/* How many instructions more end a period of the observer's in this mode. */
+static uint64_t insns_to_period(const PmuTcg *e, const PmuObserver *o,
+                                unsigned mode)
+{
+    uint64_t distance = pmu_observer_distance(o);
+
+    return pmu_observer_config(o)->event == PMU_EVENT_INSNS
+           ? distance
+           : insns_for_cycles(e, cell_tally(e, PMU_TALLY_INSNS, mode),
+                              distance);
+}
+
+/*
+ * Whether a block can be executed to its end, as only an observer waits for
+ * what happens in it.  Not where looking at the clock would change the
+ * cycles, nor where icount has to cut the block.
+ */
+static bool can_be_late(CPUState *cpu, const TranslationBlock *tb,
+                        const PmuObserver **due)
+{
+    const PmuCpu *unit = cpu->pmu;
+    uint64_t events = events_of_insns(unit->tcg, tb->icount);
+
+    *due = NULL;
+    return !unit->tcg->model.from_clock
+           && (!icount_enabled()
+               || cpu->neg.icount_decr.u16.low >= tb->icount)
+           && (!unit->pmu || pmu_is_quiet(unit->pmu, events))
+           && (!unit->observers
+               || pmu_observers_can_wait(unit->observers,
+                                         cpu->cc->tcg_ops->pmu_mode(tb->flags),
+                                         events, due));
+}
+
+/*
+ * Let the block be executed, and nothing behind it, in whichever mode: the
+ * cells are such that each other block is left where it begins.
+ */
+static void run_late(CPUState *cpu, const TranslationBlock *tb,
+                     const PmuObserver *due)
+{
+    PmuTcgCells *cells = &cpu->neg.pmu;
+    PmuTcg *e = engine_of(cpu);
+
+    cells->late = true;
+    cells->late_next = true;
+    cells->late_mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
+    cells->late_pc = PMU_TCG_NO_INSN;
+    if (due) {
+        cells->late_pc = pc_in_block(cpu, tb,
+                                     insns_to_period(e, due,
+                                                     cells->late_mode));
+    }
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        load_cells(e, PMU_TALLY_INSNS, m,
+                   m == cells->late_mode ? tb->icount + 1 : 1);
+    }
+    run_next(cpu, tb, tb_cflags(tb) & CF_COUNT_MASK);
+}
+
 bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
 {
+    const PmuObserver *due;
     int64_t left;
 
     if (!(tb_cflags(tb) & CF_PMU_INSNS)) {
@@ -604,16 +710,21 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
     }
 
     /* Perhaps only this mode's share is used up, and there is more. */
-    fold(cpu, "budget");
+    fold(cpu, tb->icount, "budget");
     if (qatomic_read(&cpu->neg.icount_decr.u16.high)) {
         /* An interrupt was raised, and comes first. */
         return true;
     }
     left = insns_left(cpu, tb);
-    if (left <= 1) {
+    if (left > tb->icount) {
+        return true;
+    }
+    if (can_be_late(cpu, tb, &due)) {
+        run_late(cpu, tb, due);
+    } else if (left <= 1) {
         run_next(cpu, tb, CF_NOIRQ | 1);
         fold_behind(cpu, tb);
-    } else if (left <= tb->icount) {
+    } else {
         run_next(cpu, tb, left - 1);
     }
     return true;
@@ -623,17 +734,12 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
  * Time that was taken
  */
 
-/* Code compiled relative to the program counter knows its place in a page. */
 void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc)
 {
     uint64_t data[TARGET_INSN_START_WORDS] = { };
-    vaddr page = 0;
 
-    if (cpu->tcg_cflags & CF_PCREL) {
-        page = cpu->cc->get_pc(cpu) & TARGET_PAGE_MASK;
-    }
     cpu->neg.pmu.clock_pc_known = cpu_unwind_state_data(cpu, host_pc, data);
-    cpu->neg.pmu.clock_pc = page | data[0];
+    cpu->neg.pmu.clock_pc = pc_of_insn(cpu, data);
 }
 
 /* Where that is not known, the instruction that comes next is close. */
@@ -650,14 +756,31 @@ static void sample_time(CPUState *cpu)
     cells->site_known = false;
 }
 
+/*
+ * Where a block was run late the cells have to be loaded anew, whether it came
+ * to the end of somebody's period or not.
+ */
+static void fold_pending(CPUState *cpu)
+{
+    PmuTcgCells *cells = &cpu->neg.pmu;
+
+    cells->fold_pending = false;
+    if (cells->late) {
+        fold(cpu, TCG_MAX_INSNS, "late");
+    } else {
+        fold(cpu, 0, cells->site_known ? "deadline" : "event");
+    }
+    cells->late = false;
+    cells->late_next = false;
+    cells->site_known = false;
+}
+
 bool pmu_tcg_service(CPUState *cpu)
 {
-    bool folds = cpu->neg.pmu.fold_pending;
+    bool folds = cpu->neg.pmu.fold_pending || cpu->neg.pmu.late;
 
     if (unlikely(folds)) {
-        cpu->neg.pmu.fold_pending = false;
-        fold(cpu, cpu->neg.pmu.site_known ? "deadline" : "event");
-        cpu->neg.pmu.site_known = false;
+        fold_pending(cpu);
     }
     if (unlikely(qatomic_read(&cpu->neg.pmu.clock_due))) {
         sample_time(cpu);
@@ -731,6 +854,8 @@ void pmu_tcg_free(PmuTcg *e)
         /* The vCPU may go on without, and nothing is to be done for nobody. */
         set_flags(e, 0);
         e->cpu->neg.pmu.fold_pending = false;
+        e->cpu->neg.pmu.late = false;
+        e->cpu->neg.pmu.late_next = false;
         timer_free(e->linger);
         timer_free(e->deadline);
         g_free(e);

@@ -324,8 +324,8 @@ static uint64_t proportion(uint64_t of, uint64_t i, uint64_t total)
 /*
  * Share what a counter may still grow by among the tallies and modes that it
  * spans.  Whichever uses up its share first, the sum must not have passed the
- * overflow: the shares, less one event each, stay below the distance.  An
- * eighth is for all alike, as any may begin to grow; the rest is for each as it
+ * overflow: the shares, less one event each, stay below the distance.  A
+ * 16th is for all alike, as any may begin to grow; the rest is for each as it
  * has grown of late, so that they are used up at about the same time.  The
  * next fold shares out anew what is left then.
  */
@@ -333,7 +333,7 @@ static void share_out(Pmu *pmu, const PmuCounter *c, uint64_t distance)
 {
     unsigned shares = __builtin_popcount(c->plus)
                       * __builtin_popcount(c->select.modes);
-    uint64_t alike = (distance - 1) / 8 / shares;
+    uint64_t alike = (distance - 1) / 16 / shares;
     uint64_t rest = distance - 1 - alike * shares;
     uint64_t left = rest;
     unsigned t, m, most_t, most_m;
@@ -540,6 +540,17 @@ uint64_t pmu_distance(const Pmu *pmu, unsigned counter)
     const PmuCounter c = counter_now(pmu, counter);
 
     return counter_distance(&c) ?: UINT64_MAX;
+}
+
+bool pmu_is_quiet(const Pmu *pmu, uint64_t events)
+{
+    for (unsigned i = 0; i < pmu->nr_counters; i++) {
+        if (counter_stops_engine(pmu, i)
+            && overflows_within(&pmu->counters[i], events)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 uint64_t pmu_overflows(const Pmu *pmu, unsigned counter)

@@ -59,6 +59,26 @@ static void test_no_deadline_without_alert(Rig *rig)
     }
 }
 
+static void test_quiet(Rig *rig)
+{
+    rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
+    g_assert_true(pmu_is_quiet(rig->pmu, LOW_BITS(62)));
+    rig_arm(rig, 0, 1000);
+    g_assert_true(pmu_is_quiet(rig->pmu, 999));
+    g_assert_false(pmu_is_quiet(rig->pmu, 1000));
+    rig_run(rig, BIT64(0), false);
+    g_assert_true(pmu_is_quiet(rig->pmu, 1000));
+
+    /* Nobody is told of this one, but it stops others. */
+    rig_start(rig, 1, PMU_EVENT_BRANCHES, BIT64(USER));
+    rig_write(rig, 1, LOW_BITS(48));
+    g_assert_true(pmu_is_quiet(rig->pmu, 1));
+    pmu_begin(rig->pmu);
+    pmu_set_freeze(rig->pmu, BIT64(1), BIT64(0));
+    pmu_commit(rig->pmu);
+    g_assert_false(pmu_is_quiet(rig->pmu, 1));
+}
+
 static void test_deadline_of_one_mode(Rig *rig)
 {
     const uint64_t *budget = rig->engine.budgets[PMU_TALLY_INSNS];
@@ -141,7 +161,7 @@ static void test_few_folds(Rig *rig)
                   i % 1000 < 300 ? KERNEL : USER, 1);
     }
     g_assert_cmpuint(rig->log->len, ==, periods);
-    /* Each fold leaves an eighth of the distance, or more as modes change. */
+    /* Each fold leaves a 16th of the distance, or more as modes change. */
     g_assert_cmpuint(rig->engine.plans, <, 24 * periods);
 }
 
@@ -273,6 +293,7 @@ int main(int argc, char *argv[])
     rig_add("/pmu/engine/no-modes", test_nothing_wanted_without_modes);
     rig_add("/pmu/engine/inverted", test_inverted_wants_both);
     rig_add("/pmu/engine/no-deadline", test_no_deadline_without_alert);
+    rig_add("/pmu/engine/quiet", test_quiet);
     rig_add("/pmu/engine/deadline-of-one-mode", test_deadline_of_one_mode);
     rig_add("/pmu/engine/shares", test_shares);
     rig_add("/pmu/engine/few-folds", test_few_folds);

@@ -330,7 +330,7 @@ static void enemy(Rig *rig, GRand *rand)
 }
 
 /*
- * The enemy's share is an eighth of what is left, divided by the 63 other
+ * The enemy's share is a 16th of what is left, divided by the 63 other
  * cells: so much of it goes with each plan, until it is one event each.
  */
 static const struct Traffic {
@@ -339,7 +339,7 @@ static const struct Traffic {
     unsigned plans, plans_per_bit;
 } traffics[] = {
     { "/pmu/plans/bursts", bursts, 24, 1 },
-    { "/pmu/plans/enemy", enemy, 8 * 63, 350 /* 8 * 63 * ln 2 */ },
+    { "/pmu/plans/enemy", enemy, 16 * 63, 699 /* 16 * 63 * ln 2 */ },
 };
 
 static double plans_per_period(const struct Traffic *traffic, unsigned bits)

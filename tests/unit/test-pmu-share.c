@@ -300,11 +300,32 @@ static void test_leaves_the_clock_alone(Rig *rig)
     pmu_share_leave(rig->engine.share, other_pmu);
 }
 
+/* Who has no more than some events left is folded before they happen. */
+static void test_folds_before(Rig *rig)
+{
+    PmuShare *share = rig->engine.share;
+    uint64_t folds, others_folds;
+
+    other_pmu = pmu_share_join(share, 1, other_overflow, NULL);
+    rig_start(rig, 0, PMU_EVENT_INSNS, BIT64(USER));
+    rig_arm(rig, 0, 100);
+    rig_count(rig, PMU_TALLY_INSNS, USER, 90);
+    folds = pmu_folds(rig->pmu);
+    others_folds = pmu_folds(other_pmu);
+    pmu_share_fold(share, 9);
+    g_assert_cmpuint(pmu_folds(rig->pmu), ==, folds);
+    pmu_share_fold(share, 10);
+    g_assert_cmpuint(pmu_folds(rig->pmu), ==, folds + 1);
+    g_assert_cmpuint(pmu_folds(other_pmu), ==, others_folds);
+    pmu_share_leave(share, other_pmu);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/pmu/share/random", test_random);
     g_test_add_func("/pmu/share/random-timed", test_random_timed);
+    rig_add("/pmu/share/folds-before", test_folds_before);
     rig_add("/pmu/share/leaves-the-clock-alone", test_leaves_the_clock_alone);
     return g_test_run();
 }

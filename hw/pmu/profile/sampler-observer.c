@@ -88,6 +88,8 @@ static bool start(PmuSampler *sampler, Error **errp)
         .modes = s->base.modes,
         .period = asked->frequency ? FIRST_PERIOD : asked->period,
         .overflow = take_sample,
+        /* Registers lead to the callers. */
+        .in_place = asked->callchain,
         .gone = cpu_gone,
         .opaque = s,
     };

@@ -40,9 +40,10 @@ typedef struct PmuObserver PmuObserver;
  * @events: how many events this call is for: the period, or several periods
  *          where a single instruction is so many events
  *
- * Called in the vCPU's thread behind the instruction of the last event;
- * pmu_tcg_where() tells which that is.  May change its own period, and must not
- * add or remove observers.
+ * Called in the vCPU's thread behind the instruction of the last event, or
+ * behind the rest of its block (PmuObserverConfig.in_place); pmu_tcg_where()
+ * tells which instruction that is.  May change its own period, and must not add
+ * or remove observers.
  */
 typedef void PmuObserverFn(void *opaque, PmuObserver *observer,
                            uint64_t events);
@@ -63,6 +64,9 @@ typedef void PmuObserverGoneFn(void *opaque);
  * @modes: in which modes
  * @period: after how many events it calls @overflow; 0 if it only counts
  * @overflow: called once a period
+ * @in_place: @overflow has to see the vCPU as the instruction has left it.
+ *            Otherwise up to a block more may have been executed: then no block
+ *            is cut at the instruction, and none translated for it.
  * @gone: called when the vCPU is unplugged
  * @opaque: the argument of both
  */
@@ -72,6 +76,7 @@ typedef struct PmuObserverConfig {
     PmuModes modes;
     uint64_t period;
     PmuObserverFn *overflow;
+    bool in_place;
     PmuObserverGoneFn *gone;
     void *opaque;
 } PmuObserverConfig;
@@ -120,9 +125,9 @@ uint64_t pmu_observer_count(const PmuObserver *observer);
 const PmuObserverConfig *pmu_observer_config(const PmuObserver *observer);
 
 /**
- * pmu_observer_set_period - count another period from now on
+ * pmu_observer_set_period - count another period
  * @observer: the observer, which has a period
- * @period: the period, at least 1
+ * @period: the period, at least 1; that which has begun is as long already
  *
  * In the vCPU's thread.
  */

@@ -75,11 +75,12 @@ void pmu_share_leave(PmuShare *share, Pmu *pmu);
 /**
  * pmu_share_fold - fold the Pmus whose budgets are used up
  * @share: the share
+ * @within: or have no more left than so many events; 0 for those alone
  *
  * Budgets of timed tallies (PmuEngineOps.timed) are not looked at: reading
  * these can change how they are attributed to modes.
  */
-void pmu_share_fold(PmuShare *share);
+void pmu_share_fold(PmuShare *share, uint64_t within);
 
 /**
  * pmu_share_fold_all - fold all Pmus

@@ -64,6 +64,12 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
  * @site_pc: address of the instruction for which @fold_pending was set
  * @site_mode: and the mode it was executed in
  * @site_known: whether it was an instruction at all
+ * @late: the block that was entered last may end an observer's period, which is
+ *        looked at behind it; set until then
+ * @late_next: that block is the next to be looked up; no interrupt comes before
+ * @late_mode: the mode of that block
+ * @late_pc: address of its instruction that ends the period, or PMU_TCG_NO_INSN
+ *           if none does
  * @access: the last access to memory, while somebody asks for it
  * @fold_pending: the engine has to look before the next instruction; whoever
  *                sets this also asks the vCPU to leave translated code
@@ -79,8 +85,12 @@ typedef struct PmuTcgCells {
     PmuRecorder recorder;
     PmuTcgRow left[PMU_TCG_ROWS];
     uint64_t site_pc;
+    uint64_t late_pc;
     PmuTcgAccess access;
     uint8_t site_mode;
+    uint8_t late_mode;
+    bool late;
+    bool late_next;
     bool site_known;
     bool fold_pending;
     bool clock_due;

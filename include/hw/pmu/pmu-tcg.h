@@ -10,6 +10,11 @@
  * model folds.  So an overflow is seen right after its instruction, whatever
  * that does.
  *
+ * The two blocks have to be translated, for each place anew, which costs more
+ * than the rest of a sample.  Where an observer is alone in waiting for what
+ * happens in a block, and needs to know only which instruction it was, the
+ * block is executed as it is, and looked at behind it.
+ *
  * Branches are counted where they leave their block, reads and writes of
  * memory at the end of their instruction, which then is the last of its
  * block; both only while some counter asks for them.
@@ -285,6 +290,11 @@ static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
         unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
 
         *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, mode) += insns;
+        if (unlikely(cpu->neg.pmu.late)) {
+            /* It may not have come so far: look before anything else. */
+            cpu->neg.pmu.late_next = false;
+            qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
+        }
     }
 }
 

@@ -326,6 +326,16 @@ void pmu_write(Pmu *pmu, unsigned counter, uint64_t value);
 bool pmu_is_running(const Pmu *pmu, unsigned counter);
 
 /**
+ * pmu_is_quiet - whether nothing happens for some time
+ * @pmu: the counters, directly behind a fold
+ * @events: so many events of each kind
+ *
+ * Returns: whether no counter that the engine has to stop for overflows within
+ * that.
+ */
+bool pmu_is_quiet(const Pmu *pmu, uint64_t events);
+
+/**
  * pmu_distance - events until a counter overflows
  * @pmu: the Pmu
  * @counter: which counter

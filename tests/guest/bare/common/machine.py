@@ -38,6 +38,9 @@ MODES = {
     # Nothing chained, and so little room that it is flushed often.
     'no-chain': ['-accel', 'tcg,tb-size=1', '-d', 'nochain'],
     'observed': ['-accel', 'tcg,thread=multi', *OBSERVERS],
+    # One that lets blocks be executed whole, and looks behind them.
+    'profiled': ['-accel', 'tcg,thread=multi', '-object',
+                 'pmu-profile,id=late,period=97,file=/dev/null'],
 }
 
 

@@ -80,7 +80,7 @@ MACHINES = [
 
 # Suites that a debugger interferes with, as on x86: it stops where everything
 # that is counted begins, and at stores; and in which modes.
-DEBUGGED_MODES = ['multi', 'observed']
+DEBUGGED_MODES = ['multi', 'observed', 'profiled']
 INTERRUPTED = [PowerNV('debugger', [suite]) for suite in
                ('alert', 'bhrb', 'branch', 'count', 'ebb', 'fault',
                 'interrupt', 'memory', 'overflow')]

@@ -138,7 +138,7 @@ PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
 # Modes in which a debugger interferes, and in which it takes every step of the
 # suite "step".
-DEBUGGED_MODES = ['multi', 'observed']
+DEBUGGED_MODES = ['multi', 'observed', 'profiled']
 STEP_MODES = [*DEBUGGED_MODES, 'icount']
 
 

@@ -704,6 +704,25 @@ static void test_is_unused(void)
 }
 
 /*
+ * Which kernel it is of
+ */
+
+/* Until the guest has told, it is asked, and for the last time at the end. */
+static void test_kernel_untold(void)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *more = g_strdup_printf("%s -device vmcoreinfo", args);
+    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+    g_autofree char *file = file_of(&p, "p");
+
+    add_profile(&p, "p", "{'period': 1000}");
+    count_insns(&p.m, PERIOD);
+    delete_profile(&p, "p");
+    g_assert_cmpint(size_of(file), >, 0);
+    end(&p);
+}
+
+/*
  * What cannot be had
  */
 
@@ -845,6 +864,7 @@ void add_profile_cases(void)
         add("profile/guest-is-stopped", test_guest_is_stopped);
         add("profile/guest-is-reset-stopped", test_guest_is_reset_stopped);
         add("profile/is-used", test_is_used);
+        add("profile/kernel-untold", test_kernel_untold);
     }
     add("profile/file-exists", test_file_exists);
     add("profile/pipe-without-reader", test_pipe_without_reader);

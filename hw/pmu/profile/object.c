@@ -553,8 +553,14 @@ static void init(Object *obj)
     p->agent.opaque = p;
 }
 
-static void end(PmuProfile *p)
+/*
+ * As long as it is whole, since it is among the objects through which it looks
+ * for the device that tells of the guest's kernel.
+ */
+static void end(Object *obj)
 {
+    PmuProfile *p = PMU_PROFILE(obj);
+
     if (p->machine_ready) {
         device_listener_unregister(&p->listener);
         qemu_del_vm_change_state_handler(p->changes);
@@ -564,15 +570,17 @@ static void end(PmuProfile *p)
         qemu_remove_machine_init_done_notifier(&p->ready);
     }
     if (p->complete) {
-        qemu_unregister_resettable(OBJECT(p));
+        qemu_unregister_resettable(obj);
     }
+    timer_del(p->drain_timer);
+    timer_del(p->gone_on);
+    qemu_bh_cancel(p->config.drain);
 }
 
 static void finalize(Object *obj)
 {
     PmuProfile *p = PMU_PROFILE(obj);
 
-    end(p);
     pmu_agent_forget(&p->agent);
     pmu_sink_free(p->sink);
     timer_free(p->drain_timer);
@@ -622,6 +630,7 @@ static void init_class(ObjectClass *oc, void *data)
 {
     ResettableClass *rc = RESETTABLE_CLASS(oc);
 
+    oc->unparent = end;
     rc->get_state = reset_state;
     rc->phases.hold = reset_machine;
     USER_CREATABLE_CLASS(oc)->complete = complete;

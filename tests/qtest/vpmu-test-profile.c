@@ -15,6 +15,10 @@
 #include "qobject/qdict.h"
 #include "qobject/qjson.h"
 #include "qobject/qlist.h"
+#include "standard-headers/linux/qemu_fw_cfg.h"
+#include "libqos/fw_cfg.h"
+#include "libqos/malloc-pc.h"
+#include "hw/misc/vmcoreinfo.h"
 #include "vpmu-test.h"
 
 #define PERIOD 1000
@@ -707,6 +711,42 @@ static void test_is_unused(void)
  * Which kernel it is of
  */
 
+#define NOTE     0x10000
+#define OLD_TEXT 0xffffffff81000000
+#define NEW_TEXT 0xffffffff99000000
+
+/* The note that Linux tells of when its driver is loaded; q35's */
+static void tell_kernel(Profiled *p, uint64_t text)
+{
+    QOSState qos = { .qts = p->m.qts };
+    QFWCFG *fw_cfg = pc_fw_cfg_init(p->m.qts);
+    char note[256] = { [12] = 'V', 'M', 'C', 'O', 'R', 'E', 'I', 'N', 'F', 'O' };
+    FWCfgVMCoreInfo info = {
+        .guest_format = cpu_to_le16(FW_CFG_VMCOREINFO_FORMAT_ELF),
+        .size = cpu_to_le32(sizeof(note)),
+        .paddr = cpu_to_le64(NOTE),
+    };
+
+    snprintf(note + 24, sizeof(note) - 24,
+             "OSRELEASE=giraffe\nSYMBOL(_stext)=%" PRIx64 "\n", text);
+    qtest_memwrite(p->m.qts, NOTE, note, sizeof(note));
+    pc_alloc_init(&qos.alloc, p->m.qts, ALLOC_NO_FLAGS);
+    g_assert_cmpuint(qfw_cfg_write_file(fw_cfg, &qos,
+                                        FW_CFG_VMCOREINFO_FILENAME, &info,
+                                        sizeof(info)), ==, sizeof(info));
+    alloc_destroy(&qos.alloc);
+    pc_fw_cfg_uninit(fw_cfg);
+}
+
+static bool file_has(const char *path, uint64_t number)
+{
+    g_autofree char *contents = NULL;
+    size_t size;
+
+    g_assert_true(g_file_get_contents(path, &contents, &size, NULL));
+    return memmem(contents, size, &number, sizeof(number));
+}
+
 /* Until the guest has told, it is asked, and for the last time at the end. */
 static void test_kernel_untold(void)
 {
@@ -719,6 +759,46 @@ static void test_kernel_untold(void)
     count_insns(&p.m, PERIOD);
     delete_profile(&p, "p");
     g_assert_cmpint(size_of(file), >, 0);
+    end(&p);
+}
+
+/* What a machine would run that is reset before it runs is not in a profile. */
+static void test_kernel_before_reset(void)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *more = g_strdup_printf("%s -device vmcoreinfo", args);
+    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+    g_autofree char *file = file_of(&p, "p");
+
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'stop'}");
+    tell_kernel(&p, OLD_TEXT);
+    add_profile(&p, "p", "{'period': 1000}");
+    qtest_system_reset(p.m.qts);
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'cont'}");
+    tell_kernel(&p, NEW_TEXT);
+    count_insns(&p.m, PERIOD);
+    g_assert_cmpuint(samples(&p, "p"), ==, 1);
+    delete_profile(&p, "p");
+    g_assert_false(file_has(file, OLD_TEXT));
+    g_assert_true(file_has(file, NEW_TEXT));
+    end(&p);
+}
+
+/* It was not running when the profile began, and is what was sampled. */
+static void test_kernel_before_cont(void)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *more = g_strdup_printf("%s -device vmcoreinfo", args);
+    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+    g_autofree char *file = file_of(&p, "p");
+
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'stop'}");
+    tell_kernel(&p, OLD_TEXT);
+    add_profile(&p, "p", "{'period': 1000}");
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'cont'}");
+    count_insns(&p.m, PERIOD);
+    delete_profile(&p, "p");
+    g_assert_true(file_has(file, OLD_TEXT));
     end(&p);
 }
 
@@ -865,6 +945,8 @@ void add_profile_cases(void)
         add("profile/guest-is-reset-stopped", test_guest_is_reset_stopped);
         add("profile/is-used", test_is_used);
         add("profile/kernel-untold", test_kernel_untold);
+        add("profile/kernel-before-reset", test_kernel_before_reset);
+        add("profile/kernel-before-cont", test_kernel_before_cont);
     }
     add("profile/file-exists", test_file_exists);
     add("profile/pipe-without-reader", test_pipe_without_reader);

@@ -81,6 +81,17 @@ static void stop_if_out_of_order(PmuProfile *p)
 }
 
 /*
+ * A machine that has not run yet, since the profile began or its state was
+ * loaded, has another kernel if it is reset, or loaded, before it does.
+ */
+static void ask_kernel(PmuProfile *p, int64_t since_ns)
+{
+    if (p->has_run && !p->is_loaded) {
+        pmu_writer_ask_kernel(&p->writer, since_ns);
+    }
+}
+
+/*
  * perf sorts by time: the kernel must not be told of later than its samples
  * are taken, and what was taken before is written without it.
  */
@@ -90,7 +101,7 @@ static void drain(PmuProfile *p)
     GByteArray *bytes;
 
     empty_samplers(p);
-    pmu_writer_ask_kernel(&p->writer, begin);
+    ask_kernel(p, begin);
     pmu_agent_flushed(&p->agent);
     bytes = pmu_writer_take(&p->writer);
     if (bytes) {
@@ -417,6 +428,7 @@ static void machine_changed(void *opaque, bool running, RunState state)
         go_on_from_elsewhere(p);
     }
     p->has_run = true;
+    ask_kernel(p, pmu_profile_clock_now(&p->config.clock));
 }
 
 /*

@@ -18,6 +18,7 @@
 #include "standard-headers/linux/qemu_fw_cfg.h"
 #include "libqos/fw_cfg.h"
 #include "libqos/malloc-pc.h"
+#include "libqos/pci-pc.h"
 #include "hw/misc/vmcoreinfo.h"
 #include "vpmu-test.h"
 
@@ -802,6 +803,46 @@ static void test_kernel_before_cont(void)
     end(&p);
 }
 
+/* ICH9's bridge to the ISA bus: where ACPI's registers are */
+#define LPC_DEVICE   QPCI_DEVFN(0x1f, 0)
+#define LPC_PMBASE   0x40
+#define LPC_ACPI_CTL 0x44
+#define LPC_ACPI_EN  0x80
+#define PM_BASE      0x600
+#define PM1_CNT      (PM_BASE + 4)
+#define PM1_SLEEP_S3 (1 << 13 | 1 << 10)
+
+static void sleep_and_wake(Profiled *p)
+{
+    QPCIBus *bus = qpci_new_pc(p->m.qts, NULL);
+    QPCIDevice *lpc = qpci_device_find(bus, LPC_DEVICE);
+
+    qpci_config_writel(lpc, LPC_PMBASE, PM_BASE | 1);
+    qpci_config_writeb(lpc, LPC_ACPI_CTL, LPC_ACPI_EN);
+    qtest_outw(p->m.qts, PM1_CNT, PM1_SLEEP_S3);
+    qtest_qmp_eventwait(p->m.qts, "SUSPEND");
+    qtest_qmp_assert_success(p->m.qts, "{'execute': 'system_wakeup'}");
+    qtest_qmp_eventwait(p->m.qts, "WAKEUP");
+    g_free(lpc);
+    qpci_free_pc(bus);
+}
+
+/* Whoever sleeps has the kernel in memory: the reset behind that is another. */
+static void test_sleep(void)
+{
+    Profiled p = start_profiled(face->cpu);
+
+    add_profile(&p, "p", "{'period': 1000, 'kernel-text': 4096}");
+    count_insns(&p.m, PERIOD);
+    sleep_and_wake(&p);
+    count_insns(&p.m, PERIOD);
+    g_assert_cmpuint(samples(&p, "p"), ==, 2);
+    enable(&p, "p", true);
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'system_reset'}");
+    await_stop(&p, "guest-reset");
+    end(&p);
+}
+
 /*
  * What cannot be had
  */
@@ -947,6 +988,7 @@ void add_profile_cases(void)
         add("profile/kernel-untold", test_kernel_untold);
         add("profile/kernel-before-reset", test_kernel_before_reset);
         add("profile/kernel-before-cont", test_kernel_before_cont);
+        add("profile/sleep", test_sleep);
     }
     add("profile/file-exists", test_file_exists);
     add("profile/pipe-without-reader", test_pipe_without_reader);

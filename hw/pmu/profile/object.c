@@ -366,16 +366,21 @@ static bool is_to_be_loaded(void)
     return runstate_check(RUN_STATE_INMIGRATE);
 }
 
+/* Whoever wakes up has its memory; what is loaded is looked at later. */
+static bool may_keep_kernel(ResetType type)
+{
+    return type == RESET_TYPE_WAKEUP || type == RESET_TYPE_SNAPSHOT_LOAD;
+}
+
 /* What the user says of the kernel is of the machine that begins to run. */
 static void reset_machine(Object *obj, ResetType type)
 {
     PmuProfile *p = PMU_PROFILE(obj);
-    bool loads = type == RESET_TYPE_SNAPSHOT_LOAD;
 
-    p->is_loaded = loads || is_to_be_loaded();
+    p->is_loaded = type == RESET_TYPE_SNAPSHOT_LOAD || is_to_be_loaded();
     if (p->writer.is_guests) {
         replace_reader(p);
-    } else if (!loads && p->has_run
+    } else if (!may_keep_kernel(type) && p->has_run
                && pmu_writer_depends_on_kernel(&p->writer)) {
         drain(p);
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_GUEST_RESET,

@@ -539,11 +539,17 @@ typedef struct Port {
 #define LINE_STATUS  (COM1 + 5)
 #define DATA_READY   1
 
-static Port open_port(const char *more)
+static char *port_args(const char *more)
 {
     g_autofree char *args = face->args(face->cpu);
-    g_autofree char *all = g_strdup_printf(
-        "%s -object pmu-profile,id=p%s -serial chardev:p", args, more);
+
+    return g_strdup_printf("%s -object pmu-profile,id=p%s -serial chardev:p",
+                           args, more);
+}
+
+static Port open_port(const char *more)
+{
+    g_autofree char *all = port_args(more);
 
     return (Port) {
         .p = { .m = start(all), .dir = g_dir_make_tmp(NULL, NULL) },
@@ -679,6 +685,20 @@ static void test_guest_is_reset_stopped(void)
     qtest_system_reset(port.p.m.qts);
     qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'cont'}");
     g_byte_array_set_size(port.read, 0);
+    read_until_text(&port, "PERFILE2");
+    close_port(&port);
+}
+
+/* A serial port is open all the time: there, a stream begins by itself. */
+static void test_guest_migrates(void)
+{
+    Port port = open_port("");
+    g_autofree char *args = port_args("");
+
+    read_until_text(&port, "PERFILE2");
+    migrate_machine(&port.p.m, args);
+    g_byte_array_set_size(port.read, 0);
+    qtest_clock_step(port.p.m.qts, 1000);
     read_until_text(&port, "PERFILE2");
     close_port(&port);
 }
@@ -984,6 +1004,7 @@ void add_profile_cases(void)
         add("profile/guest-is-reset", test_guest_is_reset);
         add("profile/guest-is-stopped", test_guest_is_stopped);
         add("profile/guest-is-reset-stopped", test_guest_is_reset_stopped);
+        add("profile/guest-migrates", test_guest_migrates);
         add("profile/is-used", test_is_used);
         add("profile/kernel-untold", test_kernel_untold);
         add("profile/kernel-before-reset", test_kernel_before_reset);

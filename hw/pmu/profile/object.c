@@ -393,12 +393,13 @@ static void gone_on(void *opaque)
     PmuProfile *p = opaque;
 
     p->is_loaded = false;
+    pmu_sink_go_on(p->sink);
 }
 
 /*
  * virtio-serial opens the ports that are open in what was loaded by a timer of
  * the guest's time, as soon as that goes on: what is opened behind it is opened
- * by the guest.
+ * by the guest.  A device that is open all the time has no other beginning.
  */
 static void await_old_ports(PmuProfile *p)
 {

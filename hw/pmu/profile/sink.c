@@ -434,6 +434,13 @@ void pmu_sink_restart(PmuSink *sink)
     start_guest(sink);
 }
 
+void pmu_sink_go_on(PmuSink *sink)
+{
+    if (!sink->hangs_up) {
+        start_guest(sink);
+    }
+}
+
 void pmu_sink_start(PmuSink *sink)
 {
     if (sink->own) {

@@ -96,6 +96,15 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes);
 void pmu_sink_restart(PmuSink *sink);
 
 /**
+ * pmu_sink_go_on - whoever has a device open may read
+ * @sink: one that writes to the guest
+ *
+ * The owner is told that it was opened, unless who has it open finds the end
+ * (pmu_sink_hang_up()).
+ */
+void pmu_sink_go_on(PmuSink *sink);
+
+/**
  * pmu_sink_hang_up - nothing more will be written, for now
  * @sink: the sink
  *

@@ -281,6 +281,36 @@ static void test_hotplug(void)
     end(&p);
 }
 
+/* What the monitor shows of the profile; NULL if it observes nothing */
+static QDict *observer_of(Profiled *p, const char *id)
+{
+    QDict *cpu = query_cpu(&p->m), *found = NULL;
+    const QListEntry *e;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(cpu, "observers"), e) {
+        QDict *o = qobject_to(QDict, e->value);
+
+        if (g_str_equal(qdict_get_str(o, "owner"), id)) {
+            g_assert_null(found);
+            found = qobject_ref(o);
+        }
+    }
+    qobject_unref(cpu);
+    return found;
+}
+
+static void assert_time_shown(Profiled *p, const char *id, uint64_t period,
+                              const char *modes)
+{
+    QDict *o = observer_of(p, id);
+
+    g_assert_cmpstr(qdict_get_str(o, "event"), ==, "cpu-clock");
+    g_assert_cmpuint(get_uint(o, "period"), ==, period);
+    g_assert_cmpuint(get_uint(o, "count"), ==, 0);
+    assert_words(o, "modes", modes);
+    qobject_unref(o);
+}
+
 /* What is not executed takes no time; here nothing is. */
 static void test_time(void)
 {
@@ -294,9 +324,14 @@ static void test_time(void)
     face->hotplug(&p.m);
     p.m.cpu = 1;
     count_insns(&p.m, 4 * PERIOD);
+    assert_time_shown(&p, "default", 1000000, face->shown_modes[2]);
+    assert_time_shown(&p, "often", 100000, face->shown_modes[1]);
     g_assert_cmpuint(samples(&p, "often"), ==, 0);
+    g_assert_null(observer_of(&p, "often"));
     enable(&p, "often", true);
+    assert_time_shown(&p, "often", 100000, face->shown_modes[1]);
     delete_profile(&p, "often");
+    g_assert_null(observer_of(&p, "often"));
     g_assert_cmpuint(samples(&p, "default"), ==, 0);
     end(&p);
 }

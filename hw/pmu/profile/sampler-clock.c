@@ -10,6 +10,7 @@
 #include "system/kvm.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-clock.h"
+#include "hw/pmu/pmu-monitor.h"
 #include "sampler-ring.h"
 
 /* perf's, of perf_event_attr */
@@ -20,10 +21,14 @@
  * struct ClockSampler - a sampler of time
  * @base: what it is made of
  * @clock: what watches the time; NULL while it is stopped
+ * @observer: shows it in the monitor
+ * @sampled_ns: for how much time it has taken samples since it was started
  */
 typedef struct ClockSampler {
     PmuRingSampler base;
     PmuClock *clock;
+    PmuHostObserver observer;
+    uint64_t sampled_ns;
 } ClockSampler;
 
 static ClockSampler *clock_sampler(PmuSampler *s)
@@ -40,6 +45,7 @@ static void take_sample(void *opaque, uint64_t ns)
 
     pmu_cpu_where(s->base.sampler.cpu, &pc, &mode);
     if (s->base.modes >> mode & 1) {
+        s->sampled_ns += ns;
         pmu_ring_sampler_take(&s->base, ns);
     }
 }
@@ -48,12 +54,28 @@ static void cpu_gone(void *opaque)
 {
     ClockSampler *s = opaque;
 
+    pmu_host_observer_remove(&s->observer);
     s->clock = NULL;
 }
 
 static uint64_t period_ns(const PmuProfileRequest *r)
 {
     return r->frequency ? NANOSECONDS_PER_SECOND / r->frequency : r->period;
+}
+
+static PmuObserverInfo *describe_observer(const PmuHostObserver *observer)
+{
+    const ClockSampler *s = container_of(observer, ClockSampler, observer);
+    const PmuSamplerConfig *config = s->base.sampler.config;
+    PmuObserverInfo *info = g_new0(PmuObserverInfo, 1);
+
+    info->owner = g_strdup(config->owner);
+    info->event = g_strdup(config->asked.event);
+    info->modes = pmu_mode_names(s->base.modes, pmu_guest_ops(observer->cpu));
+    info->has_period = true;
+    info->period = period_ns(&config->asked);
+    info->count = s->sampled_ns;
+    return info;
 }
 
 static bool start(PmuSampler *sampler, Error **errp)
@@ -67,7 +89,12 @@ static bool start(PmuSampler *sampler, Error **errp)
     };
 
     if (!s->clock) {
+        s->sampled_ns = 0;
         s->clock = pmu_clock_new(sampler->cpu, &config, errp);
+    }
+    if (s->clock) {
+        s->observer.cpu = sampler->cpu;
+        pmu_host_observer_add(&s->observer);
     }
     return s->clock;
 }
@@ -76,6 +103,7 @@ static void stop(PmuSampler *sampler)
 {
     ClockSampler *s = clock_sampler(sampler);
 
+    pmu_host_observer_remove(&s->observer);
     g_clear_pointer(&s->clock, pmu_clock_free);
 }
 
@@ -135,5 +163,6 @@ PmuSampler *pmu_sampler_new_clock(CPUState *cpu,
         || !pmu_ring_sampler_init(&s->base, &clock_ops, cpu, config, errp)) {
         return NULL;
     }
+    s->observer.describe = describe_observer;
     return &g_steal_pointer(&s)->base.sampler;
 }

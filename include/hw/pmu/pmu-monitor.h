@@ -89,7 +89,7 @@ void pmu_stopped_by(PmuCounterInfo *info, bool applies, const char *what);
 PmuFilterInfo *pmu_describe_filter(const PmuFilter *filter);
 
 /**
- * struct PmuHostObserver - who counts what a vCPU does by a perf event
+ * struct PmuHostObserver - who counts by what the host tells of a vCPU's thread
  * @cpu: the vCPU
  * @describe: says what it counts; NULL if it does not count.  Called as for
  *            pmu_describe_observers().

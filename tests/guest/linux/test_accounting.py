@@ -5,9 +5,10 @@ import collections
 import re
 
 from experiment import receive
-from harness import only, require, scenario_of, symbols
+from harness import only, require, require_equal, scenario_of, symbols
 from machines import UP
-from test_profile import profiled
+from test_lifecycle import adds
+from test_profile import Profile, profiled
 
 
 @only('x86_64')
@@ -28,6 +29,31 @@ echo @@@ end''', ['ports'], {'accounting': 'vcpu', 'modes': 'u',
     # leaves translated code, and takes a lock.
     require(samples[names['access']] > samples.total() / 2,
             f'{samples[names["access"]]} of {samples.total()} samples')
+
+
+@scenario_of(UP)
+def time_in_monitor(start, directory, machine):
+    """query-pmu shows a profile of time, and what has been sampled so far."""
+    guest = start(machine, '''
+. /tests/guest.sh
+wait_for_test
+mixed
+echo @@@ end
+''', ['mixed'], adds(), monitored=True)
+    guest.lines_until('@@@ ready')
+    profile = Profile(guest.monitor, directory, accounting='vcpu')
+    guest.go()
+    guest.lines_until('@@@ end')
+    guest.monitor.command('stop')
+    cpu, = guest.monitor.command('query-pmu')
+    shown, = cpu['observers']
+    profile.end()
+    guest.monitor.command('cont')
+    guest.rest()
+    taken = [int(ns) for ns in profile.script('period').split()]
+    require(taken, 'the profile is empty')
+    require_equal((shown['owner'], shown['event'], shown['count']),
+                  ('p0', 'cpu-clock', sum(taken)), 'what is shown')
 
 
 # Enough for some hundred samples of the functions that lead.

@@ -667,6 +667,7 @@ static const Refusal refusals[] = {
       "AMD" },
     { "EPYC-Milan-v1,pmu=on,lbr=on", "lbr=on is not possible", "perfmon-v2" },
     { AMD ",perfmon-v2=off,lbr=on", "lbr=on is not possible", "perfmon-v2" },
+    { AMD ",xlevel=0x80000021,lbr=on", "lbr=on is not possible", "perfmon-v2" },
     { "YongFeng-v1,pmu=on,enforce", "there is no PMU for CPUs of this vendor",
       "AMD" },
 };

@@ -494,6 +494,12 @@ static bool refuse_host_counters(X86CPU *cpu, Error **errp)
     return false;
 }
 
+static bool can_tell_of_lbr(X86CPU *cpu)
+{
+    return model_of(cpu)->lbr && has_global_registers(cpu)
+           && cpu->env.cpuid_xlevel >= LEAF_EXT_PERFMON;
+}
+
 static uint32_t count_all(X86CPU *cpu)
 {
     const uint32_t told = kvm_enabled() ? cpuid_counters(cpu) : 0;
@@ -510,7 +516,7 @@ static bool amd_configure(X86CPU *cpu, Error **errp)
     if (props->version) {
         return refuse_version(errp);
     }
-    if (props->lbr && !(model_of(cpu)->lbr && has_global_registers(cpu))) {
+    if (props->lbr && !can_tell_of_lbr(cpu)) {
         return x86_vpmu_refuse_lbr(errp);
     }
     if (props->host_counters && !has_global_registers(cpu)) {

@@ -738,6 +738,25 @@ static void test_guest_migrates(void)
     close_port(&port);
 }
 
+/* If it is reset at once, that is the beginning. */
+static void test_guest_migrates_and_is_reset(void)
+{
+    Port port = open_port("");
+    g_autofree char *args = port_args("");
+
+    read_until_text(&port, "PERFILE2");
+    migrate_machine(&port.p.m, args);
+    qtest_system_reset(port.p.m.qts);
+    g_byte_array_set_size(port.read, 0);
+    read_until_text(&port, "PERFILE2");
+    qtest_clock_step(port.p.m.qts, 1000);
+    g_byte_array_set_size(port.read, 0);
+    say(&port, "flush\n");
+    read_until(&port, flushed, sizeof(flushed));
+    g_assert_false(has_read(&port, "PERFILE2", 8));
+    close_port(&port);
+}
+
 static void test_is_used(void)
 {
     Port port = open_port("");
@@ -776,7 +795,7 @@ static void tell_kernel(Profiled *p, uint64_t text)
 {
     QOSState qos = { .qts = p->m.qts };
     QFWCFG *fw_cfg = pc_fw_cfg_init(p->m.qts);
-    char note[256] = { [12] = 'V', 'M', 'C', 'O', 'R', 'E', 'I', 'N', 'F', 'O' };
+    char note[256] = "\0\0\0\0\0\0\0\0\0\0\0\0VMCOREINFO";
     FWCfgVMCoreInfo info = {
         .guest_format = cpu_to_le16(FW_CFG_VMCOREINFO_FORMAT_ELF),
         .size = cpu_to_le32(sizeof(note)),
@@ -1040,6 +1059,8 @@ void add_profile_cases(void)
         add("profile/guest-is-stopped", test_guest_is_stopped);
         add("profile/guest-is-reset-stopped", test_guest_is_reset_stopped);
         add("profile/guest-migrates", test_guest_migrates);
+        add("profile/guest-migrates-and-is-reset",
+            test_guest_migrates_and_is_reset);
         add("profile/is-used", test_is_used);
         add("profile/kernel-untold", test_kernel_untold);
         add("profile/kernel-before-reset", test_kernel_before_reset);

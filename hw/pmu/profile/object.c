@@ -392,8 +392,10 @@ static void gone_on(void *opaque)
 {
     PmuProfile *p = opaque;
 
-    p->is_loaded = false;
-    pmu_sink_go_on(p->sink);
+    if (p->is_loaded) {
+        p->is_loaded = false;
+        pmu_sink_go_on(p->sink);
+    }
 }
 
 /*

@@ -250,9 +250,10 @@ void pmu_clocks_sample(CPUState *cpu)
  * Life
  */
 
-/* A clock on its way to the vCPU. */
+/* A clock on its way to the vCPU, whose thread is there then. */
 typedef struct Request {
     PmuClock *clock;
+    Error *err;
     bool done;
 } Request;
 
@@ -261,6 +262,9 @@ static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
     Request *r = data.host_ptr;
     PmuClock *c = r->clock;
 
+    if (!find_host_clock(c, &r->err)) {
+        return;
+    }
     c->seen_ns = read_host_clock(c);
     g_mutex_lock(&lock);
     QLIST_INSERT_HEAD(&clocks, c, next);
@@ -291,14 +295,17 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
 static PmuClock *begin(PmuClock *c, Error **errp)
 {
     Request r = { .clock = c };
+    bool is_there = pmu_guest_run(c->cpu, begin_on_cpu, &r, errp);
 
-    if (pmu_guest_run(c->cpu, begin_on_cpu, &r, errp)) {
-        return c;
-    }
     if (!r.done) {
         free_clock(c);
     }
-    return NULL;
+    if (is_there) {
+        error_propagate(errp, r.err);
+    } else {
+        error_free(r.err);
+    }
+    return is_there && r.done ? c : NULL;
 }
 
 PmuClock *pmu_clock_new(CPUState *cpu, const PmuClockConfig *config,
@@ -309,10 +316,6 @@ PmuClock *pmu_clock_new(CPUState *cpu, const PmuClockConfig *config,
     c->cpu = cpu;
     c->config = *config;
     c->config.gone = NULL;
-    if (!find_host_clock(c, errp)) {
-        g_free(c);
-        return NULL;
-    }
     if (users++ == 0) {
         start_looking();
     }

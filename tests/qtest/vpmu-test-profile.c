@@ -917,6 +917,38 @@ static void test_sleep(void)
     end(&p);
 }
 
+static void check_given_kernel_ends(Profiled *p)
+{
+    count_insns(&p->m, PERIOD);
+    qtest_qmp_assert_success(p->m.qts, "{'execute': 'system_reset'}");
+    await_stop(p, "guest-reset");
+}
+
+/* Whoever reads it later would be told of a kernel that is no more. */
+static void test_given_kernel_unread(void)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *socket = g_strdup_printf("/tmp/vpmu-kernel-%d.sock",
+                                              getpid());
+    g_autofree char *more = g_strdup_printf(
+        "%s -chardev socket,id=c,path=%s,server=on,wait=off"
+        " -object pmu-profile,id=p,chardev=c,kernel-text=4096", args, socket);
+    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+
+    check_given_kernel_ends(&p);
+    unlink(socket);
+    end(&p);
+}
+
+static void test_given_kernel_of_reader(void)
+{
+    Port port = open_port(",kernel-text=4096");
+
+    read_until_text(&port, "PERFILE2");
+    check_given_kernel_ends(&port.p);
+    close_port(&port);
+}
+
 /*
  * What cannot be had
  */
@@ -1051,6 +1083,7 @@ void add_profile_cases(void)
     add("profile/pipe", test_pipe);
     add("profile/chardev", test_chardev);
     add("profile/is-unused", test_is_unused);
+    add("profile/given-kernel/unread", test_given_kernel_unread);
     if (g_str_equal(qtest_get_arch(), "x86_64")) {
         add("profile/guest-reads", test_guest_reads);
         add("profile/guest-speaks", test_guest_speaks);
@@ -1066,6 +1099,7 @@ void add_profile_cases(void)
         add("profile/kernel-before-reset", test_kernel_before_reset);
         add("profile/kernel-before-cont", test_kernel_before_cont);
         add("profile/sleep", test_sleep);
+        add("profile/given-kernel/of-reader", test_given_kernel_of_reader);
     }
     add("profile/file-exists", test_file_exists);
     add("profile/pipe-without-reader", test_pipe_without_reader);

@@ -378,13 +378,13 @@ static void reset_machine(Object *obj, ResetType type)
     PmuProfile *p = PMU_PROFILE(obj);
 
     p->is_loaded = type == RESET_TYPE_SNAPSHOT_LOAD || is_to_be_loaded();
-    if (p->writer.is_guests) {
-        replace_reader(p);
-    } else if (!may_keep_kernel(type) && p->has_run
-               && pmu_writer_depends_on_kernel(&p->writer)) {
+    if (!may_keep_kernel(type) && p->has_run
+        && pmu_writer_depends_on_kernel(&p->writer)) {
         drain(p);
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_GUEST_RESET,
                        "The guest was reset, and may run another kernel");
+    } else if (p->writer.is_guests) {
+        replace_reader(p);
     }
 }
 
@@ -413,9 +413,9 @@ static void go_on_from_elsewhere(PmuProfile *p)
 {
     if (p->writer.is_guests) {
         await_old_ports(p);
-        return;
+    } else {
+        p->is_loaded = false;
     }
-    p->is_loaded = false;
     if (p->has_run && pmu_writer_may_have_other_kernel(&p->writer)) {
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_SNAPSHOT_LOADED,
                        "A snapshot was loaded, perhaps with another kernel");

@@ -307,9 +307,12 @@ static bool is_known_kernel(const PmuGuestKernel *kernel)
     return kernel->text || kernel->build_id_size;
 }
 
+/* Whatever the user says is written for whoever reads later, too. */
 bool pmu_writer_depends_on_kernel(const PmuWriter *w)
 {
-    return w->streaming && w->stream.has_kernel && is_known_kernel(&w->kernel);
+    bool told = !w->is_guests && w->streaming && w->stream.has_kernel;
+
+    return is_known_kernel(&w->kernel) && (told || !w->asks_guest);
 }
 
 static bool is_same_kernel(const PmuGuestKernel *a, const PmuGuestKernel *b)

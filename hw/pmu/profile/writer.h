@@ -99,7 +99,8 @@ bool pmu_writer_may_have_other_kernel(const PmuWriter *writer);
 
 /**
  * pmu_writer_depends_on_kernel - whether somebody has said which kernel runs:
- *                                a stream has one alone
+ *                                a stream has one alone.  A guest that reads
+ *                                begins another one when it has another kernel.
  * @writer: the writer
  */
 bool pmu_writer_depends_on_kernel(const PmuWriter *writer);

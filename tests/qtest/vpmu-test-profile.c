@@ -837,6 +837,19 @@ static void test_kernel_untold(void)
     end(&p);
 }
 
+/* Also when QEMU ends, and other objects are gone already. */
+static void test_kernel_untold_at_exit(void)
+{
+    g_autofree char *args = face->args(face->cpu);
+    g_autofree char *more = g_strdup_printf(
+        "%s -device vmcoreinfo -object pmu-profile,id=a,file=/dev/null"
+        " -object pmu-profile,id=b,file=/dev/null", args);
+    Machine m = start(more);
+
+    count_insns(&m, PERIOD);
+    stop(&m);
+}
+
 /* What a machine would run that is reset before it runs is not in a profile. */
 static void test_kernel_before_reset(void)
 {
@@ -1096,6 +1109,7 @@ void add_profile_cases(void)
             test_guest_migrates_and_is_reset);
         add("profile/is-used", test_is_used);
         add("profile/kernel-untold", test_kernel_untold);
+        add("profile/kernel-untold-at-exit", test_kernel_untold_at_exit);
         add("profile/kernel-before-reset", test_kernel_before_reset);
         add("profile/kernel-before-cont", test_kernel_before_cont);
         add("profile/sleep", test_sleep);

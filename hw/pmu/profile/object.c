@@ -16,7 +16,6 @@
 #include "qapi/qapi-events-pmu.h"
 #include "qom/object_interfaces.h"
 #include "hw/core/cpu.h"
-#include "hw/misc/vmcoreinfo.h"
 #include "system/replay.h"
 #include "system/reset.h"
 #include "system/system.h"
@@ -525,7 +524,7 @@ static bool begin(PmuProfile *p, Error **errp)
     p->has_run = runstate_is_running();
     p->is_loaded = is_to_be_loaded();
     p->writer.asks_guest = !p->kernel_text && !p->build_id
-                           && vmcoreinfo_find();
+                           && pmu_guest_kernel_can_be_told();
     pmu_profile_clock_stop(&p->config.clock);
     p->changes = qemu_add_vm_change_state_handler(machine_changed, p);
     pmu_sink_start(p->sink);
@@ -573,14 +572,8 @@ static void init(Object *obj)
     p->agent.opaque = p;
 }
 
-/*
- * As long as it is whole, since it is among the objects through which it looks
- * for the device that tells of the guest's kernel.
- */
-static void end(Object *obj)
+static void end(PmuProfile *p)
 {
-    PmuProfile *p = PMU_PROFILE(obj);
-
     if (p->machine_ready) {
         device_listener_unregister(&p->listener);
         qemu_del_vm_change_state_handler(p->changes);
@@ -590,17 +583,15 @@ static void end(Object *obj)
         qemu_remove_machine_init_done_notifier(&p->ready);
     }
     if (p->complete) {
-        qemu_unregister_resettable(obj);
+        qemu_unregister_resettable(OBJECT(p));
     }
-    timer_del(p->drain_timer);
-    timer_del(p->gone_on);
-    qemu_bh_cancel(p->config.drain);
 }
 
 static void finalize(Object *obj)
 {
     PmuProfile *p = PMU_PROFILE(obj);
 
+    end(p);
     pmu_agent_forget(&p->agent);
     pmu_sink_free(p->sink);
     timer_free(p->drain_timer);
@@ -650,7 +641,6 @@ static void init_class(ObjectClass *oc, void *data)
 {
     ResettableClass *rc = RESETTABLE_CLASS(oc);
 
-    oc->unparent = end;
     rc->get_state = reset_state;
     rc->phases.hold = reset_machine;
     USER_CREATABLE_CLASS(oc)->complete = complete;

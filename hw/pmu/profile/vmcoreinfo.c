@@ -17,6 +17,19 @@
 /* Nothing but RAM: to read from a device could have an effect. */
 static const MemTxAttrs from_ram = { .memory = 1 };
 
+/* The device by which a guest tells; NULL if the machine has none. */
+static const VMCoreInfoState *device;
+
+/*
+ * It is looked for among all objects, and some are gone already when the last
+ * samples are written.
+ */
+bool pmu_guest_kernel_can_be_told(void)
+{
+    device = vmcoreinfo_find();
+    return device;
+}
+
 static bool is_offered(const VMCoreInfoState *s)
 {
     return s && s->has_vmcoreinfo
@@ -26,7 +39,7 @@ static bool is_offered(const VMCoreInfoState *s)
 
 bool pmu_guest_kernel_find(PmuGuestKernel *kernel)
 {
-    const VMCoreInfoState *s = vmcoreinfo_find();
+    const VMCoreInfoState *s = device;
     g_autofree char *note = NULL;
     uint32_t size;
 

@@ -55,14 +55,23 @@ bool pmu_guest_kernel_parse(PmuGuestKernel *kernel, const void *note,
                             size_t size);
 
 /**
+ * pmu_guest_kernel_can_be_told - whether there is -device vmcoreinfo
+ *
+ * With the big lock held, when the machine has all its devices that cannot be
+ * plugged in.
+ */
+bool pmu_guest_kernel_can_be_told(void);
+
+/**
  * pmu_guest_kernel_find - which kernel runs now, as the guest says
  * @kernel: is set to it
  *
  * With the big lock held.  Only RAM is read.
  *
- * Returns: false if there is no -device vmcoreinfo, if the guest has not
- * written to it since the machine's reset (Linux does when its driver is
- * loaded, which is qemu_fw_cfg), or if what it offers names no kernel.
+ * Returns: false if nobody has found that it can be told
+ * (pmu_guest_kernel_can_be_told()), if the guest has not told since the
+ * machine's reset (Linux does when its driver is loaded, which is qemu_fw_cfg),
+ * or if what it offers names no kernel.
  */
 bool pmu_guest_kernel_find(PmuGuestKernel *kernel);
 

@@ -567,20 +567,22 @@ void x86_vpmu_kvm_attach(X86CPU *cpu)
  * Samples of time
  */
 
+/* SS tells the privilege, by its DPL, also where it is not usable. */
 static void load_segment(SegmentCache *to, const struct kvm_segment *from)
 {
+    bool present = from->present && !from->unusable;
+
     to->base = from->base;
     to->limit = from->limit;
     to->selector = from->selector;
-    to->flags = from->unusable ? 0
-                : (uint32_t)from->type << DESC_TYPE_SHIFT
-                  | (uint32_t)from->dpl << DESC_DPL_SHIFT
-                  | (uint32_t)from->db << DESC_B_SHIFT
-                  | (from->s ? DESC_S_MASK : 0)
-                  | (from->present ? DESC_P_MASK : 0)
-                  | (from->l ? DESC_L_MASK : 0)
-                  | (from->g ? DESC_G_MASK : 0)
-                  | (from->avl ? DESC_AVL_MASK : 0);
+    to->flags = (uint32_t)from->type << DESC_TYPE_SHIFT
+                | (uint32_t)from->dpl << DESC_DPL_SHIFT
+                | (uint32_t)from->db << DESC_B_SHIFT
+                | (from->s ? DESC_S_MASK : 0)
+                | (present ? DESC_P_MASK : 0)
+                | (from->l ? DESC_L_MASK : 0)
+                | (from->g ? DESC_G_MASK : 0)
+                | (from->avl ? DESC_AVL_MASK : 0);
 }
 
 static void load_system(CPUX86State *env, const struct kvm_sregs *sregs)

@@ -14,6 +14,7 @@ static void set_slot(PmuRecorder *r, unsigned slot, const PmuBranch *branch)
     r->from[slot] = branch->from;
     r->to[slot] = branch->to;
     r->kind[slot] = branch->kind;
+    r->insns[slot] = branch->insns;
 }
 
 void pmu_recorder_clear(PmuRecorder *r)
@@ -25,6 +26,7 @@ void pmu_recorder_clear(PmuRecorder *r)
         set_slot(r, slot, &none);
     }
     r->next = 0;
+    r->since = 0;
 }
 
 void pmu_recorder_init(PmuRecorder *r, unsigned depth)
@@ -57,13 +59,17 @@ static bool is_return(PmuBranchKind kind)
 
 void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch)
 {
+    PmuBranch record = *branch;
+
     if (!(r->wanted[mode] >> branch->kind & 1)) {
         return;
     }
+    record.insns = r->since;
+    r->since = 0;
     if (r->call_stack && is_return(branch->kind)) {
         pop(r);
     } else {
-        pmu_recorder_push(r, branch);
+        pmu_recorder_push(r, &record);
     }
 }
 
@@ -76,5 +82,6 @@ PmuBranch pmu_recorder_get(const PmuRecorder *r, unsigned age)
     }
     return (PmuBranch) {
         .from = r->from[slot], .to = r->to[slot], .kind = r->kind[slot],
+        .insns = r->insns[slot],
     };
 }

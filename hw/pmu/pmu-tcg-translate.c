@@ -9,6 +9,7 @@
 #include "exec/translation-block.h"
 #include "tcg/tcg-op-common.h"
 #include "tcg/tcg-temp-internal.h"
+#include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/pmu-tcg-translate.h"
 #include "accel/tcg/cpu-ops.h"
 
@@ -31,15 +32,27 @@ static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
     return row + block_mode(db) * sizeof(int64_t);
 }
 
+static void gen_add(tcg_target_long offset, int by)
+{
+    TCGv_i64 sum = tcg_temp_ebb_new_i64();
+
+    tcg_gen_ld_i64(sum, tcg_env, offset);
+    tcg_gen_addi_i64(sum, sum, by);
+    tcg_gen_st_i64(sum, tcg_env, offset);
+}
+
 /* Count whatever is left. */
 static void gen_adjust_insns(DisasContextBase *db, int by)
 {
-    tcg_target_long offset = cell_offset(db, PMU_TALLY_INSNS);
-    TCGv_i64 left = tcg_temp_ebb_new_i64();
+    gen_add(cell_offset(db, PMU_TALLY_INSNS), by);
+}
 
-    tcg_gen_ld_i64(left, tcg_env, offset);
-    tcg_gen_addi_i64(left, left, by);
-    tcg_gen_st_i64(left, tcg_env, offset);
+/* Those between branches, which have no deadline. */
+static void gen_note_insns(DisasContextBase *db, int by)
+{
+    if (pmu_tcg_notes_insns(tb_cflags(db->tb))) {
+        gen_add(ENV_OFFSET(pmu.recorder.since), by);
+    }
 }
 
 /* Remember the last instruction as the one that overflowed. */
@@ -117,6 +130,7 @@ void pmu_gen_insns(DisasContextBase *db)
         return;
     }
     tcg_ctx->emit_before_op = QTAILQ_FIRST(&tcg_ctx->ops);
+    gen_note_insns(db, db->num_insns);
     if (tcg_ctx->exitreq_label) {
         tcg_gen_countdown_i64(tcg_env, cell_offset(db, PMU_TALLY_INSNS),
                               db->num_insns, tcg_ctx->exitreq_label);
@@ -182,23 +196,48 @@ static PmuTally tally_of(PmuBranchKind kind)
     return kind & PMU_BRANCH_CONDITIONAL ? PMU_TALLY_COND_TAKEN : tallies[kind];
 }
 
+/**
+ * struct Branch - a branch that is being translated
+ * @kind: what it is
+ * @from: its address
+ * @to: where it goes
+ * @insns: the instructions between branches are counted
+ */
+typedef struct Branch {
+    PmuBranchKind kind;
+    TCGv_i64 from;
+    TCGv_i64 to;
+    bool insns;
+} Branch;
+
+/* A field of one of the recorders. */
+#define RECORDER(recorder, field) ((recorder) + offsetof(PmuRecorder, field))
+
 /* What pmu_recorder_push() does. */
-static void gen_push(PmuBranchKind kind, TCGv_i64 from, TCGv_i64 to)
+static void gen_push(tcg_target_long recorder, const Branch *branch)
 {
     TCGv_i32 next = tcg_temp_ebb_new_i32(), last = tcg_temp_ebb_new_i32();
     TCGv_ptr slot = tcg_temp_ebb_new_ptr();
 
-    tcg_gen_ld_i32(next, tcg_env, ENV_OFFSET(pmu.recorder.next));
+    tcg_gen_ld_i32(next, tcg_env, RECORDER(recorder, next));
     tcg_gen_ext_i32_ptr(slot, next);
     tcg_gen_add_ptr(slot, slot, tcg_env);
-    tcg_gen_st_i64(from, slot, ENV_OFFSET(pmu.recorder.from));
-    tcg_gen_st_i64(to, slot, ENV_OFFSET(pmu.recorder.to));
-    tcg_gen_st_i64(tcg_constant_i64(kind), slot,
-                   ENV_OFFSET(pmu.recorder.kind));
-    tcg_gen_ld_i32(last, tcg_env, ENV_OFFSET(pmu.recorder.last));
+    tcg_gen_st_i64(branch->from, slot, RECORDER(recorder, from));
+    tcg_gen_st_i64(branch->to, slot, RECORDER(recorder, to));
+    tcg_gen_st_i64(tcg_constant_i64(branch->kind), slot,
+                   RECORDER(recorder, kind));
+    if (branch->insns) {
+        TCGv_i64 since = tcg_temp_ebb_new_i64();
+
+        tcg_gen_ld_i64(since, tcg_env, RECORDER(recorder, since));
+        tcg_gen_st_i64(since, slot, RECORDER(recorder, insns));
+        tcg_gen_st_i64(tcg_constant_i64(0), tcg_env,
+                       RECORDER(recorder, since));
+    }
+    tcg_gen_ld_i32(last, tcg_env, RECORDER(recorder, last));
     tcg_gen_addi_i32(next, next, sizeof(uint64_t));
     tcg_gen_and_i32(next, next, last);
-    tcg_gen_st_i32(next, tcg_env, ENV_OFFSET(pmu.recorder.next));
+    tcg_gen_st_i32(next, tcg_env, RECORDER(recorder, next));
 }
 
 /* What a return does that takes its call away. */
@@ -218,9 +257,11 @@ static void gen_pop(void)
     tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.from));
     tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.to));
     tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.kind));
+    tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.insns));
+    tcg_gen_st_i64(zero, tcg_env, ENV_OFFSET(pmu.recorder.since));
 }
 
-static void gen_return(PmuBranchKind kind, TCGv_i64 from, TCGv_i64 to)
+static void gen_return(const Branch *branch)
 {
     TCGv_i32 call_stack = tcg_temp_ebb_new_i32();
     TCGLabel *push = gen_new_label(), *end = gen_new_label();
@@ -230,24 +271,42 @@ static void gen_return(PmuBranchKind kind, TCGv_i64 from, TCGv_i64 to)
     gen_pop();
     tcg_gen_br(end);
     gen_set_label(push);
-    gen_push(kind, from, to);
+    gen_push(ENV_OFFSET(pmu.recorder), branch);
     gen_set_label(end);
 }
 
-static void gen_record(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
-                       TCGv_i64 to)
+/* Skip what follows unless the recorder wants the branch. */
+static void gen_unless_wanted(DisasContextBase *db, tcg_target_long recorder,
+                              PmuBranchKind kind, TCGLabel *unwanted)
 {
     TCGv_i32 wanted = tcg_temp_ebb_new_i32();
-    TCGLabel *unwanted = gen_new_label();
 
-    tcg_gen_ld_i32(wanted, tcg_env, ENV_OFFSET(pmu.recorder.wanted)
+    tcg_gen_ld_i32(wanted, tcg_env, RECORDER(recorder, wanted)
                                     + block_mode(db) * sizeof(PmuBranchKinds));
     tcg_gen_brcondi_i32(TCG_COND_TSTEQ, wanted, 1u << kind, unwanted);
-    if (PMU_BRANCHES_OF(PMU_BRANCH_RETURN) >> kind & 1) {
-        gen_return(kind, from, to);
+}
+
+static void gen_record(DisasContextBase *db, const Branch *branch)
+{
+    TCGLabel *unwanted = gen_new_label();
+
+    gen_unless_wanted(db, ENV_OFFSET(pmu.recorder), branch->kind, unwanted);
+    if (PMU_BRANCHES_OF(PMU_BRANCH_RETURN) >> branch->kind & 1) {
+        gen_return(branch);
     } else {
-        gen_push(kind, from, to);
+        gen_push(ENV_OFFSET(pmu.recorder), branch);
     }
+    gen_set_label(unwanted);
+}
+
+/* All of them, and nothing but where they lead. */
+static void gen_record_outside(DisasContextBase *db, const Branch *branch)
+{
+    const Branch plain = { branch->kind, branch->from, branch->to };
+    TCGLabel *unwanted = gen_new_label();
+
+    gen_unless_wanted(db, ENV_OFFSET(pmu.outside), branch->kind, unwanted);
+    gen_push(ENV_OFFSET(pmu.outside), &plain);
     gen_set_label(unwanted);
 }
 
@@ -260,7 +319,12 @@ void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
                    TCGv_i64 to)
 {
     if (tb_cflags(db->tb) & CF_PMU_RECORD) {
-        gen_record(db, kind, from, to);
+        const Branch branch = {
+            kind, from, to, pmu_tcg_notes_insns(tb_cflags(db->tb)),
+        };
+
+        gen_record(db, &branch);
+        gen_record_outside(db, &branch);
     }
     pmu_gen_branch(db, tally_of(kind));
 }
@@ -280,5 +344,6 @@ void pmu_gen_repeat(DisasContextBase *db)
 {
     if (tb_cflags(db->tb) & CF_PMU_INSNS) {
         gen_adjust_insns(db, 1);
+        gen_note_insns(db, -1);
     }
 }

@@ -69,7 +69,8 @@
  * @clock_ns: and the virtual time of it; without meaning while halted
  * @halted: the vCPU sleeps
  * @note_addresses: somebody asks what data instructions access
- * @record: somebody asks what branches are taken
+ * @record: what the guest wants to know of branches that are taken
+ * @outside: somebody outside asks for them
  * @deadline: ends the budget of cycles, where they follow the clock
  * @linger: ends the use of blocks that count
  * @lingering: that will happen; the timer itself is the main loop's as well
@@ -85,7 +86,8 @@ struct PmuTcg {
     int64_t clock_ns;
     bool halted;
     bool note_addresses;
-    bool record;
+    PmuTcgRecord record;
+    bool outside;
     QEMUTimer *deadline;
     QEMUTimer *linger;
     bool lingering;
@@ -323,7 +325,8 @@ static uint32_t needed_flags(const PmuTcg *e)
     bool note = e->wanted && e->note_addresses;
 
     return flags_for(e->wanted) | (note ? CF_PMU_ADDRESSES : 0)
-           | (e->record ? CF_PMU_RECORD : 0);
+           | (e->record || e->outside ? CF_PMU_RECORD : 0)
+           | (e->record == PMU_TCG_RECORD_INSNS ? CF_PMU_INSNS : 0);
 }
 
 static void set_flags(PmuTcg *e, uint32_t flags)
@@ -431,6 +434,9 @@ static void take_back(CPUState *cpu, PmuTally tally, int events)
 {
     if (cpu->pmu && tcg_cflags_has(cpu, flags_for(1u << tally))) {
         *pmu_tcg_cell(cpu, tally, pmu_tcg_mode(cpu)) += events;
+        if (tally == PMU_TALLY_INSNS) {
+            cpu->neg.pmu.recorder.since -= events;
+        }
     }
 }
 
@@ -536,10 +542,31 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
     engine->note_addresses = note;
 }
 
-void pmu_tcg_record(PmuTcg *engine, bool record)
+void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record)
 {
+    if (record != engine->record) {
+        engine->cpu->neg.pmu.recorder.since = 0;
+    }
     engine->record = record;
     adapt_flags(engine);
+}
+
+void pmu_tcg_record_outside(PmuTcg *engine, bool record)
+{
+    PmuRecorder *outside = &engine->cpu->neg.pmu.outside;
+
+    pmu_recorder_init(outside, PMU_RECORDER_MAX);
+    for (unsigned m = 0; record && m < PMU_MAX_MODES; m++) {
+        outside->wanted[m] = ~0u;
+    }
+    engine->outside = record;
+    adapt_flags(engine);
+}
+
+bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t insns, uint64_t *cycles)
+{
+    *cycles = engine->model.from_clock ? 0 : cycles_of_insns(engine, insns);
+    return !engine->model.from_clock;
 }
 
 uint64_t pmu_tcg_address(CPUState *cpu)
@@ -558,8 +585,10 @@ void pmu_tcg_far_branch(CPUState *cpu, uint64_t from)
         const PmuBranch branch = {
             from, pmu_tcg_address(cpu), PMU_BRANCH_FAR
         };
+        unsigned mode = pmu_tcg_mode(cpu);
 
-        pmu_recorder_note(&cpu->neg.pmu.recorder, pmu_tcg_mode(cpu), &branch);
+        pmu_recorder_note(&cpu->neg.pmu.recorder, mode, &branch);
+        pmu_recorder_note(&cpu->neg.pmu.outside, mode, &branch);
     }
 }
 

@@ -16,12 +16,14 @@
  * @depth: how many are kept
  * @wanted: in each mode, whether a kind is
  * @call_stack: returns take calls away
+ * @insns: instructions since the list was last changed
  */
 typedef struct Reference {
     PmuBranch list[PMU_RECORDER_MAX];
     unsigned depth;
     bool wanted[PMU_MAX_MODES][PMU_BRANCH__MAX];
     bool call_stack;
+    uint64_t insns;
 } Reference;
 
 static const PmuBranch none;
@@ -53,7 +55,9 @@ static void step(Reference *ref, unsigned mode, const PmuBranch *branch)
         take_first(ref);
     } else {
         put_first(ref, branch);
+        ref->list[0].insns = ref->insns;
     }
+    ref->insns = 0;
 }
 
 static void assert_same(const PmuBranch *is, const PmuBranch *want)
@@ -61,6 +65,7 @@ static void assert_same(const PmuBranch *is, const PmuBranch *want)
     g_assert_cmphex(is->from, ==, want->from);
     g_assert_cmphex(is->to, ==, want->to);
     g_assert_cmpuint(is->kind, ==, want->kind);
+    g_assert_cmpuint(is->insns, ==, want->insns);
 }
 
 /* And nothing behind the oldest. */
@@ -112,7 +117,10 @@ static void run_program(PmuRecorder *r, Reference *ref, GRand *rand)
     for (i = 0; i < BRANCHES; i++) {
         unsigned mode = g_rand_int_range(rand, 0, PMU_MAX_MODES);
         const PmuBranch branch = some_branch(rand);
+        unsigned insns = g_rand_int_range(rand, 1, 100);
 
+        ref->insns += insns;
+        r->since += insns;
         step(ref, mode, &branch);
         pmu_recorder_note(r, mode, &branch);
         assert_remembers(r, ref);
@@ -134,6 +142,7 @@ static void test_random(gconstpointer data)
         if (g_rand_int_range(rand, 0, 4) == 0) {
             pmu_recorder_clear(&r);
             memset(ref.list, 0, sizeof(ref.list));
+            ref.insns = 0;
             assert_remembers(&r, &ref);
         }
     }
@@ -142,7 +151,9 @@ static void test_random(gconstpointer data)
 /* Whoever puts branches back asks for no filter. */
 static void test_push(void)
 {
-    const PmuBranch branch = { .from = 1, .to = 2, .kind = PMU_BRANCH_FAR };
+    const PmuBranch branch = {
+        .from = 1, .to = 2, .kind = PMU_BRANCH_FAR, .insns = 3,
+    };
     Reference ref = { .depth = 4 };
     PmuRecorder r;
 

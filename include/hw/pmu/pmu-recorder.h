@@ -72,11 +72,13 @@ typedef uint32_t PmuBranchKinds;
  * @from: its address
  * @to: where it went
  * @kind: what it is
+ * @insns: as in PmuRecorder
  */
 typedef struct PmuBranch {
     uint64_t from;
     uint64_t to;
     PmuBranchKind kind;
+    uint64_t insns;
 } PmuBranch;
 
 /**
@@ -84,6 +86,10 @@ typedef struct PmuBranch {
  * @from: of each slot of the ring, PmuBranch.from
  * @to: PmuBranch.to
  * @kind: PmuBranch.kind; a PmuBranchKind, as translated code stores it
+ * @insns: how many instructions there were from the record before to this one,
+ *         which is the last of them; whether or not that is still there
+ * @since: how many there have been since the last record, if somebody asks
+ *         (pmu_tcg_record()); without meaning otherwise
  * @next: the slot that the next branch goes to, in bytes from the first
  * @last: the last slot, likewise: what an index is cut to
  * @wanted: which kinds are recorded, for each mode that a branch ends in; none
@@ -97,6 +103,8 @@ typedef struct PmuRecorder {
     uint64_t from[PMU_RECORDER_MAX];
     uint64_t to[PMU_RECORDER_MAX];
     uint64_t kind[PMU_RECORDER_MAX];
+    uint64_t insns[PMU_RECORDER_MAX];
+    uint64_t since;
     uint32_t next;
     uint32_t last;
     PmuBranchKinds wanted[PMU_MAX_MODES];
@@ -119,7 +127,7 @@ void pmu_recorder_clear(PmuRecorder *r);
 /**
  * pmu_recorder_push - remember a branch, wanted or not
  * @r: the recorder
- * @branch: the newest from now on; the oldest is forgotten
+ * @branch: the newest from now on, with its @insns; the oldest is forgotten
  */
 void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch);
 
@@ -127,7 +135,7 @@ void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch);
  * pmu_recorder_note - a branch has been taken
  * @r: the recorder
  * @mode: in which it has ended
- * @branch: the branch, which may not be wanted
+ * @branch: the branch, which may not be wanted; its @insns are counted here
  */
 void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch);
 

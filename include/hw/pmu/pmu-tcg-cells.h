@@ -57,7 +57,8 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
 
 /**
  * struct PmuTcgCells - the part of a vCPU that translated code counts in
- * @recorder: the last branches, while somebody asks for them
+ * @recorder: the last branches, while the guest asks for them
+ * @outside: all of the last branches, while somebody outside asks for them
  * @left: the cells of each tally that has some, by pmu_tcg_row().  Those of
  *        instructions, which each block uses, are not among them: they are
  *        CPUNegativeOffsetState.pmu_insns.
@@ -83,6 +84,7 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
  */
 typedef struct PmuTcgCells {
     PmuRecorder recorder;
+    PmuRecorder outside;
     PmuTcgRow left[PMU_TCG_ROWS];
     uint64_t site_pc;
     uint64_t late_pc;

@@ -142,14 +142,47 @@ bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event);
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
 
 /**
- * pmu_tcg_record - record the branches that the vCPU's recorder wants
- * @engine: the engine of a vCPU
- * @record: whether it may want any; slows down branches
- *
- * For CPUNegativeOffsetState.pmu.recorder, from the next block on.  Between
- * instructions, or in a helper of the last one of a block.
+ * enum PmuTcgRecord - what is recorded of branches
+ * @PMU_TCG_RECORD_NONE: nothing
+ * @PMU_TCG_RECORD_BRANCHES: the branches
+ * @PMU_TCG_RECORD_INSNS: and how many instructions there were between them;
+ *                        slows down all of them
  */
-void pmu_tcg_record(PmuTcg *engine, bool record);
+typedef enum PmuTcgRecord {
+    PMU_TCG_RECORD_NONE,
+    PMU_TCG_RECORD_BRANCHES,
+    PMU_TCG_RECORD_INSNS,
+} PmuTcgRecord;
+
+/**
+ * pmu_tcg_record - record the branches that the guest's recorder wants
+ * @engine: the engine of a vCPU
+ * @record: what it may want; slows down branches
+ *
+ * For PmuTcgCells.recorder, from the next block on.  Between instructions, or
+ * in a helper of the last one of a block.
+ */
+void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record);
+
+/**
+ * pmu_tcg_record_outside - record all branches, for somebody outside
+ * @engine: the engine of a vCPU
+ * @record: whether to; the records of before are forgotten
+ *
+ * For PmuTcgCells.outside, which the guest's own records do not notice.  As
+ * pmu_tcg_record().
+ */
+void pmu_tcg_record_outside(PmuTcg *engine, bool record);
+
+/**
+ * pmu_tcg_cycles - the cycles that instructions take
+ * @engine: the engine of a vCPU
+ * @insns: how many there are
+ * @cycles: set to how many cycles that is, rounded down
+ *
+ * Returns: false if cycles do not follow instructions.
+ */
+bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t insns, uint64_t *cycles);
 
 /**
  * pmu_tcg_address - where a vCPU goes on, as branches tell addresses
@@ -278,6 +311,16 @@ static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
 }
 
 /**
+ * pmu_tcg_notes_insns - whether a block counts instructions between branches
+ * @cflags: of the block
+ */
+static inline bool pmu_tcg_notes_insns(uint32_t cflags)
+{
+    return (cflags & (CF_PMU_INSNS | CF_PMU_RECORD))
+           == (CF_PMU_INSNS | CF_PMU_RECORD);
+}
+
+/**
  * pmu_tcg_give_back - take back instructions that a block did not finish
  * @cpu: the vCPU
  * @tb: the block, which was left in its middle, or where it begins
@@ -286,6 +329,9 @@ static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
 static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
                                      int insns)
 {
+    if (pmu_tcg_notes_insns(tb_cflags(tb))) {
+        cpu->neg.pmu.recorder.since -= insns;
+    }
     if (tb_cflags(tb) & CF_PMU_INSNS) {
         unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
 

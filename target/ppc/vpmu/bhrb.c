@@ -81,7 +81,8 @@ void ppc_vpmu_bhrb_update(PpcVPmu *v)
         recorder(env)->wanted[mode] = modes >> mode & 1 ? filter(env) : 0;
     }
     if (v->unit->tcg) {
-        pmu_tcg_record(v->unit->tcg, modes);
+        pmu_tcg_record(v->unit->tcg, modes ? PMU_TCG_RECORD_BRANCHES
+                                           : PMU_TCG_RECORD_NONE);
     }
 }
 

@@ -937,6 +937,202 @@ static void test_lbr_absent(void)
     stop(&m);
 }
 
+/*
+ * Architectural branch records
+ */
+
+#define ARCH "SapphireRapids,pmu=on,lbr=on"
+#define ARCH_DEPTH 32
+
+enum { MSR_LER_FROM = 0x1dd, MSR_LER_TO, MSR_LER_INFO = 0x1e0,
+       MSR_ARCH_INFO = 0x1200, MSR_ARCH_CTL = 0x14ce, MSR_ARCH_DEPTH,
+       MSR_ARCH_FROM = 0x1500, MSR_ARCH_TO = 0x1600 };
+
+#define ARCH_CTL_BITS   0x7f000full
+#define ARCH_INFO_BITS  (0xff00000000000000 | 0xffff)
+
+static const struct {
+    uint32_t msr;
+    uint64_t val;
+} arch_records[] = {
+    { MSR_ARCH_CTL, 0x7f0007 },
+    { MSR_ARCH_FROM, 0xffffffff81000010 },
+    { MSR_ARCH_TO, 0xffffffff81000020 },
+    { MSR_ARCH_INFO, BIT64(60) | 17 },
+    { MSR_ARCH_FROM + 7, 0x401000 },
+    { MSR_ARCH_TO + 7, 0x401004 },
+    { MSR_ARCH_INFO + 7, ARCH_INFO_BITS },
+    { MSR_LER_FROM, 0x402000 },
+    { MSR_LER_TO, 0x402004 },
+    { MSR_LER_INFO, 5ull << 56 },
+};
+
+static void write_arch_records(Machine *m)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(arch_records); i++) {
+        wrmsr(m, arch_records[i].msr, arch_records[i].val);
+    }
+}
+
+static void assert_arch_records(Machine *m, bool written)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(arch_records); i++) {
+        assert_msr(m, arch_records[i].msr,
+                   written ? arch_records[i].val : 0);
+    }
+}
+
+#define LBR_FORMAT 0x3f
+
+/* XSAVE knows nothing of them. */
+static void test_arch_features(void)
+{
+    static const char *const models[] = {
+        "SapphireRapids", "GraniteRapids", "SierraForest", "ClearwaterForest",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(models); i++) {
+        g_autofree char *cpu = g_strdup_printf("%s,pmu=on,lbr=on", models[i]);
+        Machine m = x86_start(cpu);
+        uint32_t regs[4];
+
+        cpuid(&m, 7, regs);
+        g_assert_cmphex(regs[3] & ARCH_LBR, ==, ARCH_LBR);
+        cpuid(&m, 0x1c, regs);
+        g_assert_cmphex(regs[0], ==, 0x8000000b);
+        g_assert_cmphex(regs[1], ==, 7);
+        g_assert_cmphex(regs[2], ==, 7);
+        g_assert_cmphex(regs[3], ==, 0);
+        cpuid(&m, 0xa, regs);
+        g_assert_cmphex(regs[0] & 0xff, ==, 5);
+        g_assert_cmphex(rdmsr(&m, MSR_PERF_CAP) & LBR_FORMAT, ==, LBR_FORMAT);
+        stop(&m);
+    }
+}
+
+/* Cycles are told where they follow instructions. */
+static void test_arch_untimed(void)
+{
+    Machine m = x86_start(ARCH ",pmu-cycles=time");
+    uint32_t regs[4];
+
+    cpuid(&m, 0x1c, regs);
+    g_assert_cmphex(regs[2], ==, 5);
+    stop(&m);
+}
+
+static void test_arch_bits(void)
+{
+    Machine m = x86_start(ARCH);
+    uint64_t val;
+
+    for (unsigned bit = 0; bit < 64; bit++) {
+        bool there = ARCH_CTL_BITS & BIT64(bit);
+
+        g_assert_cmpint(try_wrmsr(&m, MSR_ARCH_CTL, BIT64(bit)), ==, there);
+        wrmsr(&m, MSR_ARCH_CTL, 0);
+        wrmsr(&m, MSR_ARCH_INFO, BIT64(bit));
+        assert_msr(&m, MSR_ARCH_INFO, BIT64(bit) & ARCH_INFO_BITS);
+        wrmsr(&m, MSR_LER_INFO, BIT64(bit));
+        assert_msr(&m, MSR_LER_INFO, BIT64(bit) & ARCH_INFO_BITS);
+    }
+    for (unsigned depth = 0; depth <= 2 * ARCH_DEPTH; depth++) {
+        bool there = depth == 8 || depth == 16 || depth == 32;
+
+        g_assert_cmpint(try_wrmsr(&m, MSR_ARCH_DEPTH, depth), ==, there);
+    }
+    wrmsr(&m, MSR_ARCH_DEPTH, 8);
+    g_assert_true(try_rdmsr(&m, MSR_ARCH_FROM + 7, &val));
+    g_assert_false(try_rdmsr(&m, MSR_ARCH_FROM + 8, &val));
+    /* The bit that switches on others is not theirs. */
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_LBR);
+    assert_msr(&m, MSR_DEBUGCTL, 0);
+    stop(&m);
+}
+
+/* A write of the depth clears all records, and leaves the last event. */
+static void test_arch_depth(void)
+{
+    Machine m = x86_start(ARCH);
+
+    assert_msr(&m, MSR_ARCH_DEPTH, ARCH_DEPTH);
+    write_arch_records(&m);
+    wrmsr(&m, MSR_ARCH_DEPTH, ARCH_DEPTH);
+    for (unsigned i = 0; i < ARCH_DEPTH; i++) {
+        assert_msr(&m, MSR_ARCH_FROM + i, 0);
+        assert_msr(&m, MSR_ARCH_TO + i, 0);
+        assert_msr(&m, MSR_ARCH_INFO + i, 0);
+    }
+    assert_msr(&m, MSR_ARCH_CTL, 0x7f0007);
+    assert_msr(&m, MSR_LER_FROM, 0x402000);
+    stop(&m);
+}
+
+/* RESET clears all of them, and INIT none. */
+static void test_arch_reset(void)
+{
+    Machine m = x86_start(ARCH);
+
+    assert_arch_records(&m, false);
+    wrmsr(&m, MSR_ARCH_DEPTH, 8);
+    write_arch_records(&m);
+    assert_arch_records(&m, true);
+    init(&m);
+    assert_msr(&m, MSR_ARCH_DEPTH, 8);
+    assert_arch_records(&m, true);
+    qtest_system_reset(m.qts);
+    assert_msr(&m, MSR_ARCH_DEPTH, ARCH_DEPTH);
+    assert_arch_records(&m, false);
+    stop(&m);
+}
+
+static void test_arch_migration(const void *data)
+{
+    g_autofree char *args = x86_args(ARCH);
+    Machine m = x86_start(ARCH);
+    unsigned depth = GPOINTER_TO_UINT(data);
+
+    wrmsr(&m, MSR_ARCH_DEPTH, depth);
+    write_arch_records(&m);
+    migrate_machine(&m, args);
+    assert_msr(&m, MSR_ARCH_DEPTH, depth);
+    assert_arch_records(&m, true);
+    stop(&m);
+}
+
+/* Nothing is left but the last event, or the depth. */
+static void test_arch_migration_ended(void)
+{
+    g_autofree char *args = x86_args(ARCH);
+    Machine m = x86_start(ARCH);
+
+    wrmsr(&m, MSR_ARCH_DEPTH, 16);
+    migrate_machine(&m, args);
+    assert_msr(&m, MSR_ARCH_DEPTH, 16);
+    wrmsr(&m, MSR_ARCH_DEPTH, ARCH_DEPTH);
+    wrmsr(&m, MSR_LER_TO, 5);
+    migrate_machine(&m, args);
+    assert_msr(&m, MSR_LER_TO, 5);
+    stop(&m);
+}
+
+static void test_arch_absent(void)
+{
+    Machine m = x86_start("SapphireRapids,pmu=on");
+    uint32_t regs[4];
+    uint64_t val;
+
+    cpuid(&m, 7, regs);
+    g_assert_cmphex(regs[3] & ARCH_LBR, ==, 0);
+    cpuid(&m, 0x1c, regs);
+    g_assert_cmphex(regs[0] | regs[1] | regs[2] | regs[3], ==, 0);
+    g_assert_false(try_rdmsr(&m, MSR_ARCH_CTL, &val));
+    g_assert_false(try_wrmsr(&m, MSR_ARCH_DEPTH, 32));
+    g_assert_false(try_rdmsr(&m, MSR_ARCH_FROM, &val));
+    g_assert_false(try_rdmsr(&m, MSR_ARCH_INFO + 31, &val));
+    stop(&m);
+}
+
 static void test_inuse(void)
 {
     Machine m = x86_start_version(4);
@@ -1157,6 +1353,8 @@ static const Refusal refusals[] = {
       "pmu-cycles=instructions" },
     { INTEL ",lbr=on,lbr-fmt=3", "lbr-fmt=5", "Leave out" },
     { INTEL ",lbr=on,pdcm=off", "pdcm=on", "Leave out" },
+    { ARCH ",pmu-version=3", "pmu-version=4", "Leave out pmu-version" },
+    { ARCH ",arch-lbr=off", "arch-lbr=on", "Leave out arch-lbr" },
     { MODEL ",pmu=off,pmu-version=2", "pmu-version", "pmu=on" },
     { MODEL ",pmu-gp-counters=4", "pmu-gp-counters", "pmu=on" },
 };
@@ -1367,6 +1565,17 @@ static void add_lbr(void)
     add("lbr/migration-ended", test_lbr_migration_ended);
     add("lbr/refused", test_lbr_refused);
     add("lbr/absent", test_lbr_absent);
+    add("lbr/arch/features", test_arch_features);
+    add("lbr/arch/untimed", test_arch_untimed);
+    add("lbr/arch/bits", test_arch_bits);
+    add("lbr/arch/depth", test_arch_depth);
+    add("lbr/arch/reset", test_arch_reset);
+    add_data("lbr/arch/migration", "32", GUINT_TO_POINTER(32),
+             test_arch_migration);
+    add_data("lbr/arch/migration", "8", GUINT_TO_POINTER(8),
+             test_arch_migration);
+    add("lbr/arch/migration-ended", test_arch_migration_ended);
+    add("lbr/arch/absent", test_arch_absent);
 }
 
 static void add_cases(void)

@@ -276,6 +276,7 @@ static const IntelModel models[] = {
         NUMBERS(0x8f, 0xad, 0xcf),
         EVENTS(icl_branches, snb_accesses, glc_walks),
         .gp_counters = 8,
+        .lbr = &lbr_of_sapphire_rapids,
     }, {
         .vpmu.name = "Knights",
         NUMBERS(0x57, 0x85),
@@ -301,11 +302,13 @@ static const IntelModel models[] = {
         NUMBERS(0xaf),
         EVENTS(slm_branches, snb_accesses, hsw_walks),
         .gp_counters = 8,
+        .lbr = &lbr_of_sapphire_rapids,
     }, {
         .vpmu.name = "Darkmont",
         NUMBERS(0xdd),
         EVENTS(dkt_branches, snb_accesses, snb_misses, hsw_walks),
         .gp_counters = 8,
+        .lbr = &lbr_of_sapphire_rapids,
     }, {
         .vpmu.name = "any Intel CPU",
         .vpmu.events = X86_VPMU_EVENTS(arch_events),

@@ -25,6 +25,8 @@
 #define MSR_LBR_FROM                      0x680
 #define MSR_LBR_TO                        0x6c0
 #define MSR_LBR_INFO                      0xdc0
+#define MSR_IA32_LER_FROM                 0x1dd
+#define MSR_IA32_LER_INFO                 0x1e0
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
 #define MSR_IA32_PERF_GLOBAL_INUSE        0x392
 #define MSR_IA32_PMC0                     0x4c1
@@ -144,6 +146,10 @@ static const IntelVersion versions[] = {
 
 #define MAX_VERSION     X86_VPMU_MAX_INTEL_VERSION
 #define DEFAULT_VERSION 2
+
+/* Of PMUs with architectural branch records, which freeze by status bits. */
+#define MIN_VERSION_ARCH_LBR     4
+#define DEFAULT_VERSION_ARCH_LBR 5
 
 static const IntelVersion *version_of(const X86VPmu *v)
 {
@@ -266,8 +272,10 @@ static void update_freeze(X86VPmu *v)
 
 static void update_lbr(X86VPmu *v)
 {
-    lbr_update(v, v->debugctl & DEBUGCTL_LBR
-                  && !(v->global_status & STATUS_LBR_FRZ));
+    bool frozen = v->global_status & STATUS_LBR_FRZ;
+
+    lbr_update(v, v->debugctl & DEBUGCTL_LBR && !frozen);
+    arch_lbr_update(v, frozen);
 }
 
 static void update_all(X86VPmu *v)
@@ -457,7 +465,7 @@ static uint64_t read_debugctl(X86VPmu *v, unsigned i)
 
 static uint64_t lbr_debugctl(const X86VPmu *v)
 {
-    return DEBUGCTL_LBR
+    return (v->lbr->architectural ? 0 : DEBUGCTL_LBR)
            | (version_of(v)->debugctl ? DEBUGCTL_FREEZE_LBRS_ON_PMI : 0);
 }
 
@@ -517,9 +525,20 @@ static unsigned one_with_status_set(const X86VPmu *v)
     return version_of(v)->status_set ? 1 : 0;
 }
 
+static unsigned count_ler(const X86VPmu *v)
+{
+    return 2;
+}
+
 static void write_lbr_select(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->lbr_select = val;
+    update_lbr(v);
+}
+
+static void write_arch_lbr_ctl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->lbr_arch.ctl = val;
     update_lbr(v);
 }
 
@@ -548,16 +567,32 @@ static const X86VPmuMsr msrs[] = {
       NULL, read_perf_capabilities, NULL },
     { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
       debugctl_bits, read_debugctl, write_debugctl },
-    { MSR_LBR_SELECT, 1, 1, lbr_count_one,
+    { MSR_LBR_SELECT, 1, 1, lbr_count_legacy_one,
       lbr_select_bits, lbr_read_select, write_lbr_select },
-    { MSR_LBR_TOS, 1, 1, lbr_count_one,
+    { MSR_LBR_TOS, 1, 1, lbr_count_legacy_one,
       lbr_tos_bits, lbr_read_tos, lbr_write_tos },
-    { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, lbr_count,
+    { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, lbr_count_legacy,
       x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
-    { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, lbr_count,
+    { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, lbr_count_legacy,
       x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
     { MSR_LBR_INFO, X86_VPMU_MAX_LBR, 1, lbr_count_info,
       lbr_info_bits, lbr_read_info, lbr_write_info },
+    { MSR_ARCH_LBR_CTL, 1, 1, arch_lbr_count_one,
+      arch_lbr_ctl_bits, arch_lbr_read_ctl, write_arch_lbr_ctl },
+    { MSR_ARCH_LBR_DEPTH, 1, 1, arch_lbr_count_one,
+      x86_vpmu_any_bits, arch_lbr_read_depth, arch_lbr_write_depth,
+      arch_lbr_depth_is_valid },
+    /* Behind the last one, software that counts them is to fault. */
+    { MSR_ARCH_LBR_FROM_0, 2 * X86_VPMU_MAX_LBR, 1, arch_lbr_count,
+      x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
+    { MSR_ARCH_LBR_TO_0, 2 * X86_VPMU_MAX_LBR, 1, arch_lbr_count,
+      x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
+    { MSR_ARCH_LBR_INFO_0, 2 * X86_VPMU_MAX_LBR, 1, arch_lbr_count,
+      x86_vpmu_any_bits, lbr_read_info, lbr_write_info },
+    { MSR_IA32_LER_FROM, 2, 1, count_ler,
+      x86_vpmu_any_bits, arch_lbr_read_ler, arch_lbr_write_ler },
+    { MSR_IA32_LER_INFO, 1, 1, x86_vpmu_one,
+      x86_vpmu_any_bits, arch_lbr_read_ler_info, arch_lbr_write_ler_info },
     /* Older CPUs have theirs here; software that looks for them is to fault. */
     { MSR_CORE_LBR_FROM, 8, 1, lbr_count_none },
     { MSR_CORE_LBR_TO, 8, 1, lbr_count_none },
@@ -610,6 +645,9 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
 {
     const IntelVersion *version = version_of(v);
 
+    if (leaf == 0x1c) {
+        arch_lbr_cpuid(v, eax, ebx, ecx);
+    }
     if (leaf != 0xa) {
         return;
     }
@@ -695,16 +733,32 @@ static unsigned intel_stops(const X86VPmu *v, unsigned i)
  * Properties
  */
 
+/* The branch records that a CPU is to have, or NULL. */
+static const X86VPmuLbr *wanted_lbr(const X86CPU *cpu)
+{
+    return cpu->vpmu_props.lbr ? intel_model(cpu->env.cpuid_version)->lbr
+                               : NULL;
+}
+
+static bool wants_arch_lbr(const X86CPU *cpu)
+{
+    const X86VPmuLbr *lbr = wanted_lbr(cpu);
+
+    return lbr && lbr->architectural;
+}
+
 static uint32_t version_or_default(const X86CPU *cpu)
 {
-    return cpu->vpmu_props.version ?: DEFAULT_VERSION;
+    return cpu->vpmu_props.version
+           ?: (wants_arch_lbr(cpu) ? DEFAULT_VERSION_ARCH_LBR
+                                   : DEFAULT_VERSION);
 }
 
 static uint64_t lbr_format(const X86CPU *cpu)
 {
-    const X86VPmuLbr *lbr = intel_model(cpu->env.cpuid_version)->lbr;
+    const X86VPmuLbr *lbr = wanted_lbr(cpu);
 
-    return cpu->vpmu_props.lbr && lbr ? lbr->format : 0;
+    return lbr ? lbr->format : 0;
 }
 
 static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
@@ -712,12 +766,33 @@ static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
     switch (w) {
     case FEAT_1_ECX:
         return CPUID_EXT_PDCM;
+    case FEAT_7_0_EDX:
+        return wants_arch_lbr(cpu) ? CPUID_7_0_EDX_ARCH_LBR : 0;
     case FEAT_PERF_CAPABILITIES:
         return PERF_CAP_FULL_WIDTH | lbr_format(cpu)
                | (version_or_default(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM : 0);
     default:
         return 0;
     }
+}
+
+/* Linux takes it for granted that they freeze by status bits. */
+static bool check_arch_lbr(const X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!(cpu->env.features[FEAT_7_0_EDX] & CPUID_7_0_EDX_ARCH_LBR)) {
+        error_setg(errp, "lbr=on needs arch-lbr=on on this CPU model");
+        error_append_hint(errp, "Leave out arch-lbr.\n");
+        return false;
+    }
+    if (version_or_default(cpu) < MIN_VERSION_ARCH_LBR) {
+        error_setg(errp, "lbr=on needs pmu-version=%u or newer on this CPU "
+                   "model", MIN_VERSION_ARCH_LBR);
+        error_append_hint(errp, "Leave out pmu-version.\n");
+        return false;
+    }
+    return true;
 }
 
 /* The guest has to be told which records it has. */
@@ -740,7 +815,7 @@ static bool check_lbr(const X86CPU *cpu, Error **errp)
         error_append_hint(errp, "Leave out both pdcm and lbr-fmt.\n");
         return false;
     }
-    return true;
+    return !wants_arch_lbr(cpu) || check_arch_lbr(cpu, errp);
 }
 
 static bool intel_configure(X86CPU *cpu, Error **errp)
@@ -777,8 +852,7 @@ static void intel_init(X86VPmu *v)
     v->global_reset = v->cpu->vpmu_props.machine && version_of(v)->fixed
                       ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
-    v->lbr = v->cpu->vpmu_props.lbr
-             ? intel_model(v->cpu->env.cpuid_version)->lbr : NULL;
+    v->lbr = wanted_lbr(v->cpu);
 }
 
 const X86VPmuOps intel_vpmu_ops = {

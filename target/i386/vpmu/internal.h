@@ -57,6 +57,7 @@
  * @writable: the bits that can be written as 1; NULL if none can
  * @read: what a register holds
  * @write: write one; what is not writable is 0.  NULL if it is read-only.
+ * @valid: whether it can be written so; NULL if all that is writable can
  */
 typedef struct X86VPmuMsr {
     uint32_t first;
@@ -66,6 +67,7 @@ typedef struct X86VPmuMsr {
     uint64_t (*writable)(const X86VPmu *v);
     uint64_t (*read)(X86VPmu *v, unsigned i);
     void (*write)(X86VPmu *v, unsigned i, uint64_t val);
+    bool (*valid)(const X86VPmu *v, uint64_t val);
 } X86VPmuMsr;
 
 /**
@@ -188,6 +190,26 @@ typedef enum X86VPmuEngine {
 typedef struct X86VPmuLbr X86VPmuLbr;
 #define X86_VPMU_MAX_LBR PMU_RECORDER_MAX
 
+/* The last event record, IA32_LER_x, in the order of their numbers. */
+enum {
+    X86_VPMU_LER_FROM,
+    X86_VPMU_LER_TO,
+    X86_VPMU_LER_INFO,
+    X86_VPMU_LER__MAX,
+};
+
+/**
+ * struct X86VPmuArchLbr - what architectural branch records have of their own
+ * @ctl: IA32_LBR_CTL
+ * @depth: IA32_LBR_DEPTH
+ * @ler: the last event record
+ */
+typedef struct X86VPmuArchLbr {
+    uint64_t ctl;
+    uint64_t depth;
+    uint64_t ler[X86_VPMU_LER__MAX];
+} X86VPmuArchLbr;
+
 /**
  * struct X86VPmu - the PMU of one CPU
  * @cpu: the CPU
@@ -213,7 +235,8 @@ typedef struct X86VPmuLbr X86VPmuLbr;
  * @dbg_extn_cfg: DBG_EXTN_CFG
  * @lbr: its last branch records, which hw/pmu records; NULL if it has none
  * @lbr_select: MSR_LBR_SELECT, LBR_SELECT
- * @lbr_info: MSR_LBR_INFO_x that have been written
+ * @lbr_info: MSR_LBR_INFO_x, IA32_LBR_x_INFO that have been written
+ * @lbr_arch: of architectural branch records
  * @pmis: how many interrupts it has raised; not migrated
  */
 struct X86VPmu {
@@ -239,6 +262,7 @@ struct X86VPmu {
     const X86VPmuLbr *lbr;
     uint64_t lbr_select;
     uint64_t lbr_info[X86_VPMU_MAX_LBR];
+    X86VPmuArchLbr lbr_arch;
     uint64_t pmis;
 };
 

@@ -32,9 +32,25 @@ QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
 #define FORMAT_FLAGS        3
 #define FORMAT_FLAGS_TSX    4
 #define FORMAT_INFO         5
+#define FORMAT_ARCH         0x3f
 
-/* MSR_LBR_INFO_x */
+/* MSR_LBR_INFO_x, and in addition IA32_LBR_x_INFO */
 #define INFO_BITS (MAKE_64BIT_MASK(61, 3) | MAKE_64BIT_MASK(0, 16))
+#define INFO_ARCH_BITS MAKE_64BIT_MASK(56, 5)
+#define INFO_MAX_CYCLES 0xffff
+#define INFO_TYPE_SHIFT 56
+#define INFO_CYCLES_VALID (1ull << 60)
+
+/* IA32_LBR_x_INFO: what kind of branch it was */
+enum {
+    TYPE_CONDITIONAL = 0,
+    TYPE_INDIRECT_JUMP = 1,
+    TYPE_JUMP = 2,
+    TYPE_INDIRECT_CALL = 3,
+    TYPE_CALL = 4,
+    TYPE_RETURN = 5,
+    TYPE_OTHER = 8,
+};
 
 /* DBG_EXTN_CFG */
 #define AMD_CONFIG_ON       (1ull << 6)
@@ -51,7 +67,14 @@ const X86VPmuLbr lbr_of_haswell = {
 const X86VPmuLbr lbr_of_skylake = {
     .depth = 32, .format = FORMAT_INFO, .call_stack = true,
 };
-const X86VPmuLbr lbr_of_zen4 = { .depth = 16, .newest_is_first = true };
+/* 8, 16 or 32 of them */
+const X86VPmuLbr lbr_of_sapphire_rapids = {
+    .depth = 32, .depths = 0xb, .format = FORMAT_ARCH, .call_stack = true,
+    .newest_is_first = true, .architectural = true,
+};
+const X86VPmuLbr lbr_of_zen4 = {
+    .depth = 16, .newest_is_first = true, .valid_in_to = true,
+};
 
 static PmuRecorder *recorder(const X86VPmu *v)
 {
@@ -85,36 +108,80 @@ static PmuBranchKinds unfiltered(uint64_t select)
     return wanted;
 }
 
-/* Not those of SMM, which saves the state of branch records and clears it. */
-static PmuModes recorded_modes(uint64_t select)
+static bool has_info(const X86VPmuLbr *lbr)
 {
-    return x86_vpmu_modes(!(select & SELECT_CPL_EQ_0),
-                          !(select & SELECT_CPL_NEQ_0))
-           & ~X86_VPMU_MODES_SMM;
+    return lbr->format == FORMAT_INFO || lbr->architectural;
+}
+
+bool lbr_is_timed(const X86VPmu *v)
+{
+    return has_info(v->lbr)
+           && !pmu_cycles_model(&v->cpu->vpmu_props.cycles).from_clock;
+}
+
+static PmuTcgRecord what_to_record(const X86VPmu *v, bool record)
+{
+    return !record ? PMU_TCG_RECORD_NONE
+           : lbr_is_timed(v) ? PMU_TCG_RECORD_INSNS : PMU_TCG_RECORD_BRANCHES;
+}
+
+/* Not those of SMM, which saves the state of branch records and clears it. */
+void lbr_record(X86VPmu *v, const LbrWanted *wanted)
+{
+    PmuModes modes = wanted ? wanted->modes & ~X86_VPMU_MODES_SMM : 0;
+
+    for (unsigned mode = 0; mode < PMU_MAX_MODES; mode++) {
+        recorder(v)->wanted[mode] = modes >> mode & 1 ? wanted->kinds : 0;
+    }
+    recorder(v)->call_stack = wanted && wanted->call_stack;
+    if (tcg_enabled()) {
+        pmu_tcg_record(v->unit->tcg, what_to_record(v, wanted));
+    }
+}
+
+bool lbr_is_recording(const X86VPmu *v)
+{
+    return recorder(v)->wanted[x86_vpmu_mode(v->cpu->env.hflags)
+                               & ~X86_VPMU_MODE_USER]
+           | recorder(v)->wanted[x86_vpmu_mode(v->cpu->env.hflags)
+                                 | X86_VPMU_MODE_USER];
 }
 
 void lbr_update(X86VPmu *v, bool record)
 {
-    PmuModes modes = record ? recorded_modes(v->lbr_select) : 0;
+    const LbrWanted wanted = {
+        .kinds = unfiltered(v->lbr_select),
+        .modes = x86_vpmu_modes(!(v->lbr_select & SELECT_CPL_EQ_0),
+                                !(v->lbr_select & SELECT_CPL_NEQ_0)),
+        .call_stack = v->lbr_select & SELECT_CALLSTACK,
+    };
 
-    for (unsigned mode = 0; v->lbr && mode < PMU_MAX_MODES; mode++) {
-        recorder(v)->wanted[mode] = modes >> mode & 1
-                                    ? unfiltered(v->lbr_select) : 0;
+    if (v->lbr && !v->lbr->architectural) {
+        lbr_record(v, record ? &wanted : NULL);
     }
-    if (v->lbr && tcg_enabled()) {
-        recorder(v)->call_stack = v->lbr_select & SELECT_CALLSTACK;
-        pmu_tcg_record(v->unit->tcg, record);
-    }
+}
+
+void lbr_set_depth(X86VPmu *v, unsigned depth)
+{
+    recorder(v)->last = (depth - 1) * sizeof(uint64_t);
+}
+
+void lbr_clear(X86VPmu *v, unsigned depth)
+{
+    memset(v->lbr_info, 0, sizeof(v->lbr_info));
+    pmu_recorder_clear(recorder(v));
+    lbr_set_depth(v, depth);
+    lbr_write_tos(v, 0, 0);
 }
 
 void lbr_reset(X86VPmu *v)
 {
     v->lbr_select = 0;
-    memset(v->lbr_info, 0, sizeof(v->lbr_info));
+    arch_lbr_reset(v);
     if (v->lbr) {
         pmu_recorder_init(recorder(v), v->lbr->depth);
-        lbr_write_tos(v, 0, 0);
-        lbr_update(v, false);
+        lbr_clear(v, v->lbr->depth);
+        lbr_record(v, NULL);
     }
 }
 
@@ -130,6 +197,21 @@ unsigned lbr_count_one(const X86VPmu *v)
 unsigned lbr_count(const X86VPmu *v)
 {
     return v->lbr ? v->lbr->depth : 0;
+}
+
+static bool is_legacy(const X86VPmu *v)
+{
+    return v->lbr && !v->lbr->architectural;
+}
+
+unsigned lbr_count_legacy_one(const X86VPmu *v)
+{
+    return is_legacy(v) ? 1 : 0;
+}
+
+unsigned lbr_count_legacy(const X86VPmu *v)
+{
+    return is_legacy(v) ? v->lbr->depth : 0;
 }
 
 unsigned lbr_count_info(const X86VPmu *v)
@@ -154,7 +236,7 @@ uint64_t lbr_read_select(X86VPmu *v, unsigned i)
 
 uint64_t lbr_config_bits(const X86VPmu *v)
 {
-    return v->lbr->newest_is_first ? AMD_CONFIG_ON : 0;
+    return v->lbr->valid_in_to ? AMD_CONFIG_ON : 0;
 }
 
 uint64_t lbr_read_config(X86VPmu *v, unsigned i)
@@ -164,7 +246,7 @@ uint64_t lbr_read_config(X86VPmu *v, unsigned i)
 
 uint64_t lbr_tos_bits(const X86VPmu *v)
 {
-    return v->lbr->depth - 1;
+    return recorder(v)->last / sizeof(uint64_t);
 }
 
 static uint64_t newest(const X86VPmu *v)
@@ -190,7 +272,7 @@ static unsigned slot_of(const X86VPmu *v, unsigned i)
 
 static unsigned flags_in_from(const X86VPmuLbr *lbr)
 {
-    return lbr->newest_is_first ? AMD_FLAGS_FROM
+    return lbr->valid_in_to ? AMD_FLAGS_FROM
            : lbr->format == FORMAT_FLAGS ? 1
            : lbr->format == FORMAT_FLAGS_TSX ? 3 : 0;
 }
@@ -212,14 +294,47 @@ static uint64_t shown_to(const X86VPmu *v, unsigned slot)
 {
     const PmuRecorder *r = recorder(v);
 
-    return r->kind[slot] && v->lbr->newest_is_first
+    return r->kind[slot] && v->lbr->valid_in_to
            ? extract64(r->to[slot], 0, 64 - AMD_FLAGS_TO) | AMD_TO_VALID
            : r->to[slot];
 }
 
+static uint64_t type_of(PmuBranchKind kind)
+{
+    static const uint8_t types[] = {
+        [PMU_BRANCH_JUMP] = TYPE_JUMP,
+        [PMU_BRANCH_INDIRECT_JUMP] = TYPE_INDIRECT_JUMP,
+        [PMU_BRANCH_CALL] = TYPE_CALL,
+        [PMU_BRANCH_INDIRECT_CALL] = TYPE_INDIRECT_CALL,
+        [PMU_BRANCH_RETURN] = TYPE_RETURN,
+        [PMU_BRANCH_FAR] = TYPE_OTHER,
+        [PMU_BRANCH_CALL_NEXT] = TYPE_CALL,
+    };
+
+    return kind & PMU_BRANCH_CONDITIONAL ? TYPE_CONDITIONAL : types[kind];
+}
+
+/* Cycles since the record before, as many as there is room for. */
+static uint64_t recorded_info(const X86VPmu *v, unsigned slot)
+{
+    const PmuRecorder *r = recorder(v);
+    uint64_t cycles = 0;
+    uint64_t valid = 0;
+
+    if (lbr_is_timed(v) && v->unit->tcg) {
+        pmu_tcg_cycles(v->unit->tcg, r->insns[slot], &cycles);
+        cycles = MIN(cycles, INFO_MAX_CYCLES);
+        valid = INFO_CYCLES_VALID;
+    }
+    return v->lbr->architectural
+           ? cycles | valid | type_of(r->kind[slot]) << INFO_TYPE_SHIFT
+           : cycles;
+}
+
 static uint64_t shown_info(const X86VPmu *v, unsigned slot)
 {
-    return recorder(v)->kind[slot] ? 0 : v->lbr_info[slot];
+    return recorder(v)->kind[slot] ? recorded_info(v, slot)
+                                   : v->lbr_info[slot];
 }
 
 uint64_t lbr_read_from(X86VPmu *v, unsigned i)
@@ -239,7 +354,7 @@ uint64_t lbr_read_info(X86VPmu *v, unsigned i)
 
 uint64_t lbr_info_bits(const X86VPmu *v)
 {
-    return INFO_BITS;
+    return INFO_BITS | (v->lbr && v->lbr->architectural ? INFO_ARCH_BITS : 0);
 }
 
 /* From now on the registers of a record hold what has been written. */
@@ -268,7 +383,7 @@ void lbr_write_to(X86VPmu *v, unsigned i, uint64_t val)
 void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val)
 {
     take_over(v, slot_of(v, i));
-    v->lbr_info[slot_of(v, i)] = val;
+    v->lbr_info[slot_of(v, i)] = val & lbr_info_bits(v);
 }
 
 /*
@@ -282,7 +397,7 @@ bool lbr_is_used(const X86VPmu *v)
     if (!v->lbr) {
         return false;
     }
-    return v->lbr_select || v->dbg_extn_cfg || newest(v)
+    return v->lbr_select || v->dbg_extn_cfg || arch_lbr_is_used(v) || newest(v)
            || !buffer_is_zero(r->from, sizeof(r->from))
            || !buffer_is_zero(r->to, sizeof(r->to))
            || !buffer_is_zero(v->lbr_info, sizeof(v->lbr_info));
@@ -347,6 +462,25 @@ static const VMStateDescription vmstate_written = {
 
 #define RECORDER parent_obj.neg.pmu.recorder
 
+static bool since_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    return lbr_is_timed(cpu->vpmu) && recorder(cpu->vpmu)->since;
+}
+
+/* The cycles of the next record have begun. */
+static const VMStateDescription vmstate_since = {
+    .name = "cpu/vpmu/lbr/since",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = since_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(RECORDER.since, X86CPU),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 const VMStateDescription vmstate_x86_vpmu_lbr = {
     .name = "cpu/vpmu/lbr",
     .version_id = 1,
@@ -361,5 +495,10 @@ const VMStateDescription vmstate_x86_vpmu_lbr = {
         VMSTATE_UINT64_ARRAY(RECORDER.to, X86CPU, PMU_RECORDER_MAX),
         VMSTATE_UINT32(RECORDER.next, X86CPU),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription *const []) {
+        &vmstate_since,
+        &vmstate_x86_vpmu_arch_lbr,
+        NULL
     }
 };

@@ -3,9 +3,10 @@
  *
  * Intel's are those of the SDM, volume 3B, "Last Branch, Interrupt, and
  * Exception Recording": a ring of registers whose numbers, and what they hold
- * besides addresses, depend on the CPU model.  AMD's are those of the APM,
- * volume 2, "Last Branch Stack Registers": the records move from register to
- * register.
+ * besides addresses, depend on the CPU model; or, on later ones, those of
+ * "Last Branch Records", which are architectural.  AMD's are those of the APM,
+ * volume 2, "Last Branch Stack Registers".  In these two the records move from
+ * register to register.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,26 +18,43 @@
 
 /**
  * struct X86VPmuLbr - the records of some CPU models
- * @depth: how many there are
+ * @depth: how many there are, or can be
+ * @depths: EAX of CPUID leaf 0x1C: how many there can be
  * @format: of IA32_PERF_CAPABILITIES: what is told of a branch, and where;
  *          Intel's
  * @call_stack: returns can take calls away
- * @newest_is_first: a register's number is how many branches are newer, and
- *                   SAMP_BR_TO tells whether it has one; AMD's
+ * @newest_is_first: a register's number is how many branches are newer
+ * @valid_in_to: SAMP_BR_TO tells whether there is one; AMD's
+ * @architectural: IA32_LBR_CTL controls them
  */
 struct X86VPmuLbr {
     unsigned depth;
+    unsigned depths;
     unsigned format;
     bool call_stack;
     bool newest_is_first;
+    bool valid_in_to;
+    bool architectural;
 };
 
 /**
  * Generations: Nehalem to Ivy Bridge, Haswell and Broadwell, Skylake to Ice
- * Lake; Zen 4 and later.
+ * Lake; Sapphire Rapids and later; Zen 4 and later.
  */
 extern const X86VPmuLbr lbr_of_nehalem, lbr_of_haswell, lbr_of_skylake,
-                        lbr_of_zen4;
+                        lbr_of_sapphire_rapids, lbr_of_zen4;
+
+/**
+ * struct LbrWanted - what registers say is to be recorded
+ * @kinds: of these kinds
+ * @modes: what goes to one of these modes
+ * @call_stack: and returns take calls away
+ */
+typedef struct LbrWanted {
+    PmuBranchKinds kinds;
+    PmuModes modes;
+    bool call_stack;
+} LbrWanted;
 
 /**
  * lbr_reset - no branches, nothing selected
@@ -50,6 +68,39 @@ void lbr_reset(X86VPmu *v);
  * @record: whether registers other than that of the filters say so
  */
 void lbr_update(X86VPmu *v, bool record);
+
+/**
+ * lbr_record - record, or do not
+ * @v: the PMU, in a transaction; it has records
+ * @wanted: what to record; NULL to record nothing
+ */
+void lbr_record(X86VPmu *v, const LbrWanted *wanted);
+
+/**
+ * lbr_is_recording - whether branches of the current mode are recorded
+ * @v: the PMU
+ */
+bool lbr_is_recording(const X86VPmu *v);
+
+/**
+ * lbr_is_timed - whether it is told how many cycles there were between two
+ * @v: the PMU
+ */
+bool lbr_is_timed(const X86VPmu *v);
+
+/**
+ * lbr_clear - forget all records
+ * @v: the PMU, in a transaction
+ * @depth: how many there are from now on
+ */
+void lbr_clear(X86VPmu *v, unsigned depth);
+
+/**
+ * lbr_set_depth - have so many records, whatever they are
+ * @v: the PMU
+ * @depth: how many
+ */
+void lbr_set_depth(X86VPmu *v, unsigned depth);
 
 /**
  * lbr_is_used - whether there is something that a stream should have
@@ -66,6 +117,8 @@ unsigned lbr_count_info(const X86VPmu *v);
 unsigned lbr_count_none(const X86VPmu *v);
 uint64_t lbr_select_bits(const X86VPmu *v);
 uint64_t lbr_read_select(X86VPmu *v, unsigned i);
+unsigned lbr_count_legacy_one(const X86VPmu *v);
+unsigned lbr_count_legacy(const X86VPmu *v);
 uint64_t lbr_config_bits(const X86VPmu *v);
 uint64_t lbr_read_config(X86VPmu *v, unsigned i);
 uint64_t lbr_tos_bits(const X86VPmu *v);
@@ -83,5 +136,69 @@ void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val);
  * vmstate_x86_vpmu_lbr - a subsection of the PMU's state
  */
 extern const VMStateDescription vmstate_x86_vpmu_lbr;
+
+/*
+ * Architectural branch records.  Each of these does nothing for a PMU that has
+ * none.
+ */
+
+/**
+ * arch_lbr_reset - to the state after RESET
+ * @v: the PMU
+ */
+void arch_lbr_reset(X86VPmu *v);
+
+/**
+ * arch_lbr_update - record what the registers say
+ * @v: the PMU, in a transaction
+ * @frozen: record nothing
+ */
+void arch_lbr_update(X86VPmu *v, bool frozen);
+
+/**
+ * arch_lbr_is_enabled, arch_lbr_disable - IA32_LBR_CTL.LBREn
+ * @v: the PMU, in a transaction; to be followed by arch_lbr_update()
+ */
+bool arch_lbr_is_enabled(const X86VPmu *v);
+void arch_lbr_disable(X86VPmu *v);
+
+/**
+ * arch_lbr_note_event - what was recorded last precedes an event
+ * @v: the PMU, whose CPU delivers an interrupt or an exception
+ */
+void arch_lbr_note_event(X86VPmu *v);
+
+/**
+ * arch_lbr_is_used - whether a register is not as after RESET
+ * @v: the PMU
+ */
+bool arch_lbr_is_used(const X86VPmu *v);
+
+/**
+ * arch_lbr_cpuid - leaf 0x1C
+ * @v: the PMU
+ */
+void arch_lbr_cpuid(const X86VPmu *v, uint32_t *eax, uint32_t *ebx,
+                    uint32_t *ecx);
+
+/*
+ * For the table of registers.
+ */
+unsigned arch_lbr_count_one(const X86VPmu *v);
+unsigned arch_lbr_count(const X86VPmu *v);
+uint64_t arch_lbr_ctl_bits(const X86VPmu *v);
+uint64_t arch_lbr_read_ctl(X86VPmu *v, unsigned i);
+bool arch_lbr_depth_is_valid(const X86VPmu *v, uint64_t val);
+uint64_t arch_lbr_read_depth(X86VPmu *v, unsigned i);
+void arch_lbr_write_depth(X86VPmu *v, unsigned i, uint64_t val);
+uint64_t arch_lbr_read_ler(X86VPmu *v, unsigned i);
+void arch_lbr_write_ler(X86VPmu *v, unsigned i, uint64_t val);
+uint64_t arch_lbr_read_ler_info(X86VPmu *v, unsigned i);
+void arch_lbr_write_ler_info(X86VPmu *v, unsigned i, uint64_t val);
+
+/**
+ * vmstate_x86_vpmu_arch_lbr - a subsection of the records' state
+ */
+extern const VMStateDescription vmstate_x86_vpmu_arch_lbr;
 
 #endif /* I386_VPMU_LBR_H */

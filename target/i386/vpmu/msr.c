@@ -179,6 +179,9 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
     if ((!m->write || (val & ~writable)) && !v->ops->ignores_invalid) {
         return X86_VPMU_FAULT;
     }
+    if (m->valid && !m->valid(v, val)) {
+        return X86_VPMU_FAULT;
+    }
     if (m->write) {
         pmu_begin(v->pmu);
         m->write(v, i, val & writable);

@@ -13,6 +13,7 @@
 #include "system/kvm.h"
 #include "system/tcg.h"
 #include "internal.h"
+#include "lbr.h"
 #include "kvm.h"
 #include "trace.h"
 
@@ -291,11 +292,19 @@ void x86_vpmu_debug_exception(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
 
-    if (v && v->debugctl & v->ops->debug_clears) {
+    if (v && (v->debugctl & v->ops->debug_clears || arch_lbr_is_enabled(v))) {
         pmu_begin(v->pmu);
         v->debugctl &= ~v->ops->debug_clears;
+        arch_lbr_disable(v);
         v->ops->update(v);
         pmu_commit(v->pmu);
+    }
+}
+
+void x86_vpmu_event_delivered(X86CPU *cpu)
+{
+    if (cpu->vpmu) {
+        arch_lbr_note_event(cpu->vpmu);
     }
 }
 

@@ -123,9 +123,16 @@ void x86_vpmu_svme_changed(X86CPU *cpu);
 void x86_vpmu_debug_exception(X86CPU *cpu);
 
 /**
+ * x86_vpmu_event_delivered - an interrupt or an exception has been delivered,
+ *                            and is about to be recorded
+ * @cpu: the CPU
+ */
+void x86_vpmu_event_delivered(X86CPU *cpu);
+
+/**
  * x86_vpmu_cpuid - a leaf that may describe the PMU
  * @cpu: the CPU, which has one
- * @leaf: 0xA (Intel) or 0x80000022 (AMD)
+ * @leaf: 0xA, 0x1C (Intel) or 0x80000022 (AMD)
  *
  * The registers are set to 0 if the PMU is of the other vendor.
  */

@@ -47,6 +47,13 @@ LBR_HASWELL = Machine('lbr-haswell', cpu=(
     f'Haswell-v2,pmu=on,lbr=on,{LEFT_OUT}'))
 LBR_NEHALEM = Machine('lbr-nehalem', cpu='Nehalem-v1,pmu=on,lbr=on')
 LBR_GENOA = Machine('lbr-genoa', cpu=f'{GENOA.cpu},lbr=on')
+LBR_SAPPHIRE = Machine('lbr-sapphire', cpu=(
+    f'SapphireRapids-v1,pmu=on,lbr=on,{LEFT_OUT},-avx-vnni,-avx512-bf16,'
+    '-avx512bw,-avx512cd,-avx512dq,-avx512f,-avx512ifma,-avx512vl,'
+    '-avx512-vpopcntdq,-avx512bitalg,-avx512vbmi,-avx512vbmi2,-avx512vnni,'
+    '-bus-lock-detect,-gfni,-vpclmulqdq,-amx-bf16,-amx-int8,-amx-tile,'
+    '-arch-capabilities,-avx512-fp16,-serialize,-spec-ctrl,-ssbd,-tsx-ldtrk,'
+    '-xfd,-xsaves'))
 
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')

@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """perf record -b: the last branches before each sample, by construction."""
 
+import collections
 import re
 
 from harness import expectations, require, require_equal, symbols, test
-from machines import LBR_GENOA, LBR_HASWELL, LBR_NEHALEM, LBR_SKYLAKE
+from machines import (LBR_GENOA, LBR_HASWELL, LBR_NEHALEM, LBR_SAPPHIRE,
+                      LBR_SKYLAKE)
 from test_sampling import PINNED
 
 PERIOD = 10007
-DEPTHS = {LBR_GENOA: 16, LBR_HASWELL: 16, LBR_NEHALEM: 16, LBR_SKYLAKE: 32}
+DEPTHS = {LBR_GENOA: 16, LBR_HASWELL: 16, LBR_NEHALEM: 16, LBR_SAPPHIRE: 32,
+          LBR_SKYLAKE: 32}
 
-# By perf's filter, what is left of a round of the loop of "calls".
+# Kinds of branches, as perf's filters name them
 CALL, INDIRECT_CALL, RETURN = 'call', 'ind_call', 'any_ret'
 JUMP, INDIRECT_JUMP, CONDITIONAL = 'jump', 'ind_jmp', 'cond'
+
+# As its output does
+NAMES = {CALL: 'CALL', INDIRECT_CALL: 'IND_CALL', RETURN: 'RET', JUMP: 'UNCOND',
+         INDIRECT_JUMP: 'IND', CONDITIONAL: 'COND'}
+
+# By filter, what is left of a round of the loop of "calls".
 FILTERS = {
     'any': {CALL, INDIRECT_CALL, RETURN, JUMP, INDIRECT_JUMP, CONDITIONAL},
     'any_call': {CALL, INDIRECT_CALL},
@@ -22,6 +31,10 @@ FILTERS = {
     'ind_jmp': {INDIRECT_JUMP},
     'cond': {CONDITIONAL},
 }
+
+
+# The instructions from one branch of it to the next
+INSNS_IN_ROUND = [1, 1, 1, 1, 1, 1, 4, 1, 2]
 
 
 def taken_in_round():
@@ -74,7 +87,7 @@ def check_stack(number, stack, kinds, depth):
     require(stack in wanted, f'sample {number}: {stack}, not {wanted[0]}')
 
 
-@test(LBR_SKYLAKE, LBR_GENOA, each=FILTERS)
+@test(LBR_SKYLAKE, LBR_GENOA, LBR_SAPPHIRE, each=FILTERS)
 @test(LBR_HASWELL, LBR_NEHALEM, each=['any'])
 def branches_before(machine, name):
     """Each record of each sample is the branch that was taken there."""
@@ -91,7 +104,24 @@ def branches_before(machine, name):
     require(full >= rounds * 9 // 10, f'{full} of {rounds} are full')
 
 
-@test(LBR_SKYLAKE, LBR_HASWELL)
+@test(LBR_SAPPHIRE)
+def types_of_branches(_):
+    """The hardware tells of what type a branch was, and what time it took."""
+    output = yield f'''
+        {PINNED} -j any,save_type,u -e branches:u -c 200003 calls
+        perf script -i /tmp/data -F brstack'''
+    told = collections.defaultdict(collections.Counter)
+    for source, target, cycles, kind in re.findall(
+            r'0x([0-9a-f]+)/0x([0-9a-f]+)/P/-/-/(\d+)/(\w*)', output):
+        told[int(source, 16), int(target, 16)][kind, int(cycles)] += 1
+    for (kind, *branch), insns in zip(taken_in_round(), INSNS_IN_ROUND):
+        # Behind an interrupt it is less.
+        (most, times), = told[tuple(branch)].most_common(1)
+        require_equal(most, (NAMES[kind], insns), f'{kind} at {branch[0]:x}')
+        require(times >= told[tuple(branch)].total() * 9 // 10, f'{told}')
+
+
+@test(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE)
 def callers_by_branches(machine):
     """Who called a loop, without frame pointers."""
     at = symbols('chain')

@@ -63,9 +63,10 @@ def version(number, counters=4):
               {'version': number, 'counters': counters})
 
 
-def lbr(name, version):
-    return Pc(f'{name} v{version}',
-              f'{name},pmu=on,lbr=on,pmu-version={version}')
+def lbr(name, number, thousandths=1000):
+    return Pc(f'{name} v{number}',
+              f'{name},pmu=on,lbr=on,pmu-version={number},'
+              f'pmu-cpi={thousandths}', {'cpi': thousandths})
 
 
 def cpus(number):
@@ -92,6 +93,7 @@ MACHINES = {
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
     'lbr': [lbr('Skylake-Client-v1', 2), lbr('Skylake-Client-v1', 4),
             lbr('Haswell-noTSX', 3), lbr('Nehalem', 3),
+            lbr('SapphireRapids', 5), lbr('SierraForest', 4, 1500),
             Pc('AMD', f'{AMD_CPU},lbr=on')],
     'memory': [Pc('', DEFAULT_CPU + ',+mpx')],
     'models': [

@@ -1,20 +1,27 @@
 /*
  * Suite lbr: last branch records
  *
- * AMD's have the newest in the first registers, where Intel's have TOS, and
- * registers of their own to be switched on by.
+ * AMD's and the architectural ones have the newest in the first registers,
+ * where Intel's others have TOS, and registers of their own to be switched on
+ * by.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
 #define MSR_LBR_SELECT  pmu_register(0x1c8)
-#define MSR_LBR_FROM(i) pmu_register(0x680 + (i))
-#define MSR_LBR_TO(i)   pmu_register(0x6c0 + (i))
+#define MSR_LBR_FROM(i) (is_arch() ? 0x1500 + (i) : pmu_register(0x680 + (i)))
+#define MSR_LBR_TO(i)   (is_arch() ? 0x1600 + (i) : pmu_register(0x6c0 + (i)))
 /* Intel's alone, and AMD's. */
 #define MSR_LBR_TOS     0x1c9
-#define MSR_LBR_INFO(i) (0xdc0 + (i))
+#define MSR_LBR_INFO(i) ((is_arch() ? 0x1200 : 0xdc0) + (i))
 #define MSR_DBG_EXTN_CFG 0xc000010f
+/* The architectural ones. */
+#define MSR_LBR_CTL     0x14ce
+#define MSR_LBR_DEPTH   0x14cf
+#define MSR_LER_FROM    0x1dd
+#define MSR_LER_TO      0x1de
+#define MSR_LER_INFO    0x1e0
 
 #define DEBUGCTL_LBR         BIT(0)
 #define DBG_EXTN_LBR         BIT(6)
@@ -28,6 +35,19 @@
 #define FORMAT_FLAGS         3
 #define FORMAT_FLAGS_TSX     4
 #define FORMAT_INFO          5
+#define FORMAT_ARCH          0x3f
+
+/* MSR_LBR_CTL: what is recorded */
+#define CTL_LBREN       BIT(0)
+#define CTL_OS          BIT(1)
+#define CTL_USR         BIT(2)
+#define CTL_CALL_STACK  BIT(3)
+#define CTL_ALL         (0xf | 0x7full << 16)
+
+/* MSR_LBR_INFO */
+#define INFO_CYCLES     0xffff
+#define INFO_TYPE_SHIFT 56
+#define INFO_VALID      BIT(60)
 
 /* MSR_LBR_SELECT: what is left out, but for the last */
 #define NO_RING_0       BIT(0)
@@ -48,10 +68,26 @@ static unsigned format(void)
     return pmu_is_intel() ? rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT : 0;
 }
 
+static bool is_arch(void)
+{
+    return format() == FORMAT_ARCH;
+}
+
+/* Intel's with TOS. */
+static bool is_legacy(void)
+{
+    return pmu_is_intel() && !is_arch();
+}
+
+static bool has_info(void)
+{
+    return format() == FORMAT_INFO || is_arch();
+}
+
 static unsigned depth(void)
 {
     return !pmu_is_intel() ? cpuid(LEAF_AMD_LBR, 0).b >> 4 & 0x3f
-           : format() == FORMAT_INFO ? 32 : 16;
+           : is_arch() ? rdmsr(MSR_LBR_DEPTH) : has_info() ? 32 : 16;
 }
 
 struct branch {
@@ -65,13 +101,44 @@ uint32_t lbr_on;
 
 static void find_switch(void)
 {
-    lbr_switch = pmu_is_intel() ? MSR_DEBUGCTL : MSR_DBG_EXTN_CFG;
-    lbr_on = pmu_is_intel() ? DEBUGCTL_LBR : DBG_EXTN_LBR;
+    lbr_switch = is_arch() ? MSR_LBR_CTL
+                 : pmu_is_intel() ? MSR_DEBUGCTL : MSR_DBG_EXTN_CFG;
+    lbr_on = is_arch() ? CTL_LBREN
+             : pmu_is_intel() ? DEBUGCTL_LBR : DBG_EXTN_LBR;
+}
+
+/* What MSR_LBR_SELECT leaves out, in MSR_LBR_CTL. */
+static uint32_t arch_select(uint64_t select)
+{
+    static const struct {
+        uint64_t without;
+        uint32_t with;
+    } bits[] = {
+        { NO_RING_0, CTL_OS }, { NO_RING_3, CTL_USR },
+        { NO_COND, BIT(16) }, { NO_JUMP, BIT(17) }, { NO_IND_JUMP, BIT(18) },
+        { NO_CALL, BIT(19) }, { NO_IND_CALL, BIT(20) }, { NO_RETURN, BIT(21) },
+        { NO_FAR, BIT(22) },
+    };
+    uint32_t ctl = CTL_LBREN | (select & CALL_STACK ? CTL_CALL_STACK : 0);
+
+    for (unsigned i = 0; i < ARRAY_SIZE(bits); i++) {
+        ctl |= select & bits[i].without ? 0 : bits[i].with;
+    }
+    return ctl;
+}
+
+static void choose_branches(uint64_t select)
+{
+    if (is_arch()) {
+        lbr_on = arch_select(select);
+    } else {
+        wrmsr(MSR_LBR_SELECT, select);
+    }
 }
 
 static void begin_recording(uint64_t select, uint64_t debugctl)
 {
-    wrmsr(MSR_LBR_SELECT, select);
+    choose_branches(select);
     wrmsr(MSR_DEBUGCTL, debugctl);
     wrmsr(lbr_switch, rdmsr(lbr_switch) | lbr_on);
 }
@@ -89,18 +156,18 @@ static void clear_records(void)
     for (unsigned i = 0; i < depth(); i++) {
         wrmsr(MSR_LBR_FROM(i), 0);
         wrmsr(MSR_LBR_TO(i), 0);
-        if (format() == FORMAT_INFO) {
+        if (has_info()) {
             wrmsr(MSR_LBR_INFO(i), 0);
         }
     }
-    if (pmu_is_intel()) {
+    if (is_legacy()) {
         wrmsr(MSR_LBR_TOS, 0);
     }
 }
 
 static void expect_tos(unsigned tos)
 {
-    if (pmu_is_intel()) {
+    if (is_legacy()) {
         expect(rdmsr(MSR_LBR_TOS), tos, "TOS");
     }
 }
@@ -115,11 +182,15 @@ static uint64_t target(uint64_t to)
     return (int64_t)(to << 3) >> 3;
 }
 
-/* The @age-th before the newest. */
+/* Which registers have the @age-th before the newest. */
+static unsigned number(unsigned age)
+{
+    return is_legacy() ? (rdmsr(MSR_LBR_TOS) - age) & (depth() - 1) : age;
+}
+
 static struct branch record(unsigned age)
 {
-    unsigned i = pmu_is_intel() ? (rdmsr(MSR_LBR_TOS) - age) & (depth() - 1)
-                                : age;
+    unsigned i = number(age);
 
     return (struct branch) {
         .from = rdmsr(MSR_LBR_FROM(i)), .to = target(rdmsr(MSR_LBR_TO(i))),
@@ -291,11 +362,11 @@ TEST(lbr, kernel)
     };
 
     clear_records();
-    wrmsr(MSR_LBR_SELECT, NO_RING_3);
+    choose_branches(NO_RING_3);
     run_kernel(0, lbr_kernel, 0);
     expect_records("ring 0", want, ARRAY_SIZE(want));
     clear_records();
-    wrmsr(MSR_LBR_SELECT, NO_RING_0);
+    choose_branches(NO_RING_0);
     run_kernel(0, lbr_kernel, 0);
     expect_records("ring 3 alone", NULL, 0);
 }
@@ -415,7 +486,7 @@ TEST(lbr, frozen)
         { AT(lbr_je), AT(lbr_jmp), 0 },
     };
     bool by_status = !pmu_is_intel() || pmu_version() >= 4;
-    uint64_t on = pmu_is_intel() ? DEBUGCTL_LBR : 0;
+    uint64_t on = is_legacy() ? DEBUGCTL_LBR : 0;
 
     clear_records();
     pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -6ull);
@@ -449,7 +520,7 @@ CODE("lbr_step:\n"
 code_fn lbr_step;
 LABEL(lbr_step_end);
 
-/* A debug exception ends the recording by IA32_DEBUGCTL. */
+/* A debug exception ends the recording of Intel's. */
 TEST(lbr, debug_exception)
 {
     const struct branch last = { AT(lbr_step_end), AT(user_exit), 0 };
@@ -459,6 +530,9 @@ TEST(lbr, debug_exception)
     begin_recording(NO_RING_0 | NO_FAR, DEBUGCTL_FREEZE_LBRS);
     run_user(0, lbr_step, 0);
     expect(rdmsr(MSR_DEBUGCTL), DEBUGCTL_FREEZE_LBRS, "DEBUGCTL");
+    if (pmu_is_intel()) {
+        expect(rdmsr(lbr_switch) & CTL_LBREN, 0, "switch");
+    }
     expect_records("stepped", &last, !pmu_is_intel());
     end_recording();
 }
@@ -505,6 +579,36 @@ static void amd_registers(void)
     expect_reserved(MSR_LBR_SELECT, CALL_STACK);
 }
 
+/* Not to be written with so much: there is no such depth. */
+static void expect_no_depth(uint64_t val)
+{
+    faults = 0;
+    wrmsr(MSR_LBR_DEPTH, val);
+    expect(faults, 1, "depth %lu: faults", val);
+}
+
+static void arch_registers(void)
+{
+    for (unsigned i = 0; i < 2 * MAX_DEPTH; i++) {
+        expect_fault(MSR_LBR_FROM(i), i >= MAX_DEPTH);
+        expect_fault(MSR_LBR_TO(i), i >= MAX_DEPTH);
+        expect_fault(MSR_LBR_INFO(i), i >= MAX_DEPTH);
+    }
+    /* Those of other models. */
+    expect_fault(MSR_LBR_SELECT, true);
+    expect_fault(MSR_LBR_TOS, true);
+    expect_fault(0x680, true);
+    expect_fault(0x6c0, true);
+    expect_fault(0xdc0, true);
+    expect_reserved(MSR_LBR_CTL, ~CTL_ALL);
+    expect_no_depth(0);
+    expect_no_depth(4);
+    expect_no_depth(24);
+    expect_no_depth(40);
+    expect_no_depth(64);
+    expect_no_depth(BIT(32) | 32);
+}
+
 static void intel_registers(void)
 {
     for (unsigned i = 0; i < MAX_DEPTH; i++) {
@@ -523,7 +627,9 @@ static void intel_registers(void)
 TEST(lbr, registers)
 {
     on_trap(GP_VECTOR, skip_access);
-    if (pmu_is_intel()) {
+    if (is_arch()) {
+        arch_registers();
+    } else if (pmu_is_intel()) {
         intel_registers();
     } else {
         amd_registers();
@@ -541,8 +647,153 @@ TEST(lbr, written)
         expect(rdmsr(MSR_LBR_FROM(i)), 0xffff8000deadbe00 ^ i, "FROM %u", i);
         expect(rdmsr(MSR_LBR_TO(i)), 0xffffffff81000000 ^ i, "TO %u", i);
     }
-    if (pmu_is_intel()) {
+    if (is_legacy()) {
         wrmsr(MSR_LBR_TOS, 3);
         expect_tos(3);
     }
+}
+
+/* ---- What else is told of a branch ---------------------------------- */
+
+/* MSR_LBR_INFO: the type, where there is one */
+enum { COND, IND_JUMP, JUMP, IND_CALL, CALL, RETURN };
+
+/* If @insns is 0, they are not known. */
+static void expect_info(unsigned age, unsigned insns, uint64_t type)
+{
+    uint64_t info = rdmsr(MSR_LBR_INFO(number(age)));
+    uint64_t cycles = insns * option("cpi", 1000) / 1000;
+
+    if (insns) {
+        expect(info & INFO_CYCLES, cycles < INFO_CYCLES ? cycles : INFO_CYCLES,
+               "record %u: cycles", age);
+    }
+    expect(info & ~INFO_CYCLES,
+           is_arch() ? INFO_VALID | type << INFO_TYPE_SHIFT : 0,
+           "record %u: INFO", age);
+}
+
+TEST(lbr, info)
+{
+    if (!has_info()) {
+        return;
+    }
+    record_user(NO_FAR, lbr_code);
+    expect_info(0, 1, RETURN);
+    expect_info(1, 2, IND_JUMP);
+    expect_info(2, 1, RETURN);
+    expect_info(3, 1, IND_CALL);
+    expect_info(4, 1, RETURN);
+    expect_info(5, 2, CALL);
+    expect_info(6, 1, JUMP);
+    expect_info(7, 0, COND);
+}
+
+CODE("lbr_long:\n"
+     "    jmp 1f\n"
+     "    nop\n"
+     "1:  mov %edi, %ecx\n"
+     "1:  dec %ecx\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn lbr_long;
+
+/* Time goes by while nothing is recorded, until there is no room for it. */
+TEST(lbr, cycles)
+{
+    static const unsigned turns[] = { 1, 100, 20000, 32766, 32767, 200000 };
+
+    for (unsigned i = 0; has_info() && i < ARRAY_SIZE(turns); i++) {
+        clear_records();
+        begin_recording(NO_RING_0 | NO_FAR | NO_COND, 0);
+        run_user(0, lbr_long, turns[i]);
+        end_recording();
+        expect_info(0, 2 * turns[i] + 2, RETURN);
+        expect_info(1, 0, JUMP);
+    }
+}
+
+CODE("lbr_rep:\n"
+     "    jmp 1f\n"
+     "    nop\n"
+     "1:  mov $50, %ecx\n"
+     "    lea -256(%rsp), %rdi\n"
+     "    rep stosb\n"
+     "    ud2\n"
+     "    ret\n");
+code_fn lbr_rep;
+
+/* A fault is no instruction, and whatever is repeated is one. */
+TEST(lbr, cycles_of_faults)
+{
+    if (!has_info()) {
+        return;
+    }
+    set_gate(UD_VECTOR, lbr_ud);
+    record_user(NO_FAR, lbr_rep);
+    /* Three, those of the handler, and RET. */
+    expect_info(0, 3 + 2 + 1, RETURN);
+}
+
+/* ---- What architectural ones have alone ----------------------------- */
+
+static void expect_ler(uint64_t from, uint64_t to, uint64_t type)
+{
+    expect(rdmsr(MSR_LER_FROM), from, "LER: FROM");
+    expect(rdmsr(MSR_LER_TO), to, "LER: TO");
+    expect(rdmsr(MSR_LER_INFO) & ~INFO_CYCLES,
+           INFO_VALID | type << INFO_TYPE_SHIFT, "LER: INFO");
+}
+
+static void read_ler(struct regs *regs)
+{
+    expect_ler(AT(lbr_stack_2), AT(lbr_stack_ud), CALL);
+    regs->rip += 2;
+}
+
+/* The branch before an event, whether or not the event is recorded. */
+TEST(lbr, last_event)
+{
+    if (!is_arch()) {
+        return;
+    }
+    on_trap(UD_VECTOR, read_ler);
+    record_user(NO_FAR, lbr_stack);
+    /* INT is an event, too. */
+    expect_ler(AT(lbr_stack_behind), AT(user_exit), RETURN);
+    run_user(0, lbr_code, 0);
+    expect_ler(AT(lbr_stack_behind), AT(user_exit), RETURN);
+    wrmsr(MSR_LBR_DEPTH, MAX_DEPTH);
+    expect_ler(AT(lbr_stack_behind), AT(user_exit), RETURN);
+    wrmsr(MSR_LER_FROM, 5);
+    expect(rdmsr(MSR_LER_FROM), 5, "LER: FROM, written");
+}
+
+static void expect_depth(unsigned n)
+{
+    struct branch want[MAX_DEPTH] = {
+        { .from = AT(lbr_loop_end), .to = AT(user_exit) },
+    };
+
+    for (unsigned i = 1; i < n; i++) {
+        want[i] = (struct branch) { AT(lbr_jnz), AT(lbr_loop) + 5, 0 };
+    }
+    wrmsr(MSR_LBR_DEPTH, n);
+    record_user(NO_FAR, lbr_loop);
+    expect_records("so deep", want, n);
+    expect_fault(MSR_LBR_FROM(n), true);
+    wrmsr(MSR_LBR_DEPTH, n);
+    expect_records("cleared", want, 0);
+}
+
+TEST(lbr, depths)
+{
+    if (!is_arch()) {
+        return;
+    }
+    on_trap(GP_VECTOR, skip_access);
+    expect(cpuid(0x1c, 0).a & 0xff, 0xb, "depths");
+    expect_depth(8);
+    expect_depth(16);
+    expect_depth(32);
 }

@@ -118,6 +118,38 @@ void pmu_observer_set_period(PmuObserver *o, uint64_t period)
 }
 
 /*
+ * Branches
+ */
+
+/* Those of all modes in which somebody asks for them */
+static void update_branches(CPUState *cpu)
+{
+    const PmuObserver *o = NULL;
+    PmuModes modes = 0;
+
+    while ((o = pmu_observer_next(cpu, o))) {
+        modes |= o->config.branches ? o->config.modes : 0;
+    }
+    if (cpu->pmu->tcg) {
+        pmu_tcg_record_outside(cpu->pmu->tcg, modes);
+    }
+}
+
+unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
+                               unsigned max)
+{
+    unsigned n;
+
+    for (n = 0; n < max; n++) {
+        branches[n] = pmu_recorder_get(&cpu->neg.pmu.outside, n);
+        if (!branches[n].kind) {
+            break;
+        }
+    }
+    return n;
+}
+
+/*
  * Life
  */
 
@@ -270,6 +302,7 @@ static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
     r->done = take_slot(r->observer);
     if (r->done) {
         run_counter(r->observer);
+        update_branches(cpu);
     }
 }
 
@@ -280,6 +313,7 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
 
     stop_counter(o);
     all->slots[o->index] = NULL;
+    update_branches(cpu);
     if (!pmu_observer_next(cpu, NULL)) {
         pmu_cpu_end_observers(cpu);
     }

@@ -551,15 +551,17 @@ void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record)
     adapt_flags(engine);
 }
 
-void pmu_tcg_record_outside(PmuTcg *engine, bool record)
+void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes)
 {
     PmuRecorder *outside = &engine->cpu->neg.pmu.outside;
 
-    pmu_recorder_init(outside, PMU_RECORDER_MAX);
-    for (unsigned m = 0; record && m < PMU_MAX_MODES; m++) {
-        outside->wanted[m] = ~0u;
+    if (!engine->outside) {
+        pmu_recorder_init(outside, PMU_RECORDER_MAX);
     }
-    engine->outside = record;
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        outside->wanted[m] = modes >> m & 1 ? ~0u : 0;
+    }
+    engine->outside = modes;
     adapt_flags(engine);
 }
 

@@ -991,6 +991,8 @@ static const Refused refused[] = {
       "{'accounting': 'vcpu', 'period': 17293822569102704640}",
       "every 1000000000000000 ns" },
     { "callchain", "{'callchain': 256}", "more than 255" },
+    { "branches-of-time", "{'accounting': 'vcpu', 'branch-stack': true}",
+      "branch-stack=on" },
     { "vcpu", "{'vcpus': [0, 77]}", "no vCPU 77" },
     { "build-id", "{'build-id': 'abcdefgh'}", "build-id=abcdefgh" },
     { "file-and-chardev", "{'file': '/dev/null', 'chardev': 'c'}",

@@ -165,6 +165,13 @@ static void assert_flags(Tape *tape, const struct perf_event_attr *want)
     g_assert_cmpmem(&attr, sizeof(attr), want, sizeof(*want));
 }
 
+/* User, kernel, any, and with types */
+static uint64_t branch_sample_type(const PmuStreamEvent *event)
+{
+    return event->branch_stack ? 1 << 16 | 1 << 3 | !event->exclude_kernel << 1
+                                 | !event->exclude_user : 0;
+}
+
 static void assert_attr(Tape *tape, const PmuStreamEvent *event,
                         uint64_t sample_type,
                         const struct perf_event_attr *flags)
@@ -177,7 +184,9 @@ static void assert_attr(Tape *tape, const PmuStreamEvent *event,
     g_assert_cmphex(take64(tape), ==, sample_type);
     g_assert_cmphex(take64(tape), ==, 0);
     assert_flags(tape, flags);
-    assert_zeroes(tape, 136 - 48);
+    assert_zeroes(tape, 72 - 48);
+    g_assert_cmphex(take64(tape), ==, branch_sample_type(event));
+    assert_zeroes(tape, 136 - 80);
     g_assert_cmpuint(take64(tape), ==, 1);
     assert_ends(tape);
 }
@@ -492,6 +501,55 @@ static void assert_chain(Tape *tape, const PmuStreamSample *sample,
     assert_ends(tape);
 }
 
+/* Taken, predicted, and of what type */
+static void assert_branch(Tape *tape, uint64_t from, uint64_t to,
+                          unsigned type)
+{
+    uint64_t flags;
+
+    g_assert_cmphex(take64(tape), ==, from);
+    g_assert_cmphex(take64(tape), ==, to);
+    flags = take64(tape);
+    g_assert_cmphex(flags, ==, HOST_BIG_ENDIAN ? 1ull << 62
+                                                 | (uint64_t)type << 40
+                                               : 2 | type << 20);
+}
+
+static void test_branches(Tape *tape)
+{
+    static const PmuBranch branches[] = {
+        { 0x401010, 0x402000, PMU_BRANCH_CALL, 0 },
+        { 0x403000, 0x401000, PMU_BRANCH_JUMP | PMU_BRANCH_CONDITIONAL, 0 },
+        { 0xffffffff81000000, 0x403000, PMU_BRANCH_FAR, 0 },
+    };
+    PmuStreamEvent event = instructions;
+    struct perf_event_attr flags = {
+        .mmap = 1, .comm = 1, .sample_id_all = 1,
+    };
+    PmuStreamSample sample = a_sample();
+
+    event.branch_stack = true;
+    tape->at = tape->out->len;
+    pmu_stream_begin(&tape->stream, tape->out, &event, "x86_64");
+    assert_beginning(tape, &event, 0x987, &flags);
+    sample.branches = branches;
+    sample.nr_branches = G_N_ELEMENTS(branches);
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_sample(tape, &sample, 3);
+    g_assert_cmpuint(take64(tape), ==, 3);
+    assert_branch(tape, 0x401010, 0x402000, 4);
+    assert_branch(tape, 0x403000, 0x401000, 1);
+    assert_branch(tape, 0xffffffff81000000, 0x403000, 0);
+    assert_ends(tape);
+
+    sample.nr_branches = 0;
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_sample(tape, &sample, 3);
+    g_assert_cmpuint(take64(tape), ==, 0);
+    assert_ends(tape);
+    assert_all_read(tape);
+}
+
 static void test_callchain(Tape *tape)
 {
     PmuStreamSample sample = a_sample();
@@ -616,6 +674,7 @@ int main(int argc, char *argv[])
     add("/pmu/stream/nested", test_nested);
     add("/pmu/stream/sample", test_sample);
     add("/pmu/stream/callchain", test_callchain);
+    add("/pmu/stream/branches", test_branches);
     add("/pmu/stream/callers-are-no-contexts", test_callers_are_no_contexts);
     add("/pmu/stream/lost", test_lost);
     add("/pmu/stream/throttle", test_throttle);

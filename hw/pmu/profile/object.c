@@ -329,6 +329,7 @@ static void describe_event(PmuProfile *p)
         .period = asked->frequency ?: asked->period,
         .frequency = asked->frequency,
         .callchain = asked->callchain,
+        .branch_stack = asked->branch_stack,
         .exclude_user = !asked->user,
         .exclude_kernel = !asked->kernel,
     };

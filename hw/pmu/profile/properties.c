@@ -96,6 +96,18 @@ static void set_accounting(Object *obj, int accounting, Error **errp)
     }
 }
 
+static bool get_branch_stack(Object *obj, Error **errp)
+{
+    return PMU_PROFILE(obj)->config.asked.branch_stack;
+}
+
+static void set_branch_stack(Object *obj, bool value, Error **errp)
+{
+    if (may_change(PMU_PROFILE(obj), errp)) {
+        PMU_PROFILE(obj)->config.asked.branch_stack = value;
+    }
+}
+
 static bool get_enabled(Object *obj, Error **errp)
 {
     return PMU_PROFILE(obj)->enabled;
@@ -168,6 +180,10 @@ void pmu_profile_add_properties(ObjectClass *oc)
                                    set_accounting);
     object_class_property_set_description(oc, "accounting",
         "What is counted: what the guest does, or also what is done for it");
+    object_class_property_add_bool(oc, "branch-stack", get_branch_stack,
+                                   set_branch_stack);
+    object_class_property_set_description(oc, "branch-stack",
+        "Whether samples have the branches that were taken last");
     object_class_property_add_bool(oc, "enabled", get_enabled, set_enabled);
     object_class_property_set_description(oc, "enabled",
         "Whether samples are taken; can be changed at any time");

@@ -84,6 +84,20 @@ static bool check_accounting(const PmuProfileRequest *r, Error **errp)
     return true;
 }
 
+/* Time is not taken by what was executed alone. */
+static bool check_branch_stack(const PmuProfileRequest *r, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (r->branch_stack && r->cpu_clock) {
+        error_setg(errp, "branch-stack=on needs another event than "
+                   CPU_CLOCK);
+        error_append_hint(errp, "event=instructions is one.\n");
+        return false;
+    }
+    return true;
+}
+
 /* As perf's modifiers of events: what is named, or both if neither is. */
 static void parse_pair(const char *modes, char first, bool *is_first,
                        char second, bool *is_second)
@@ -140,7 +154,8 @@ bool pmu_profile_request_check(PmuProfileRequest *r, Error **errp)
 {
     choose_event(r);
     return check_callchain(r, errp) && parse_event(r, errp)
-           && check_accounting(r, errp) && parse_modes(r, errp)
+           && check_accounting(r, errp) && check_branch_stack(r, errp)
+           && parse_modes(r, errp)
            && check_period(r, errp);
 }
 

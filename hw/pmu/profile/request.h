@@ -14,9 +14,9 @@
 
 /**
  * struct PmuProfileRequest - what is asked of a profile
- * @event, @accounting, @period, @frequency, @modes, @callchain: as the user has
- *     given them and, behind pmu_profile_request_check(), with what holds by
- *     default
+ * @event, @accounting, @period, @frequency, @modes, @callchain, @branch_stack:
+ *     as the user has given them and, behind pmu_profile_request_check(), with
+ *     what holds by default
  * @cpu_clock: the event is the time of vCPUs' threads
  * @named: the event, if it was named; otherwise PMU_EVENT_NONE
  * @code: its code, if it was not
@@ -30,6 +30,7 @@ typedef struct PmuProfileRequest {
     uint64_t frequency;
     char *modes;
     uint64_t callchain;
+    bool branch_stack;
 
     bool cpu_clock;
     PmuEvent named;

@@ -26,6 +26,10 @@ enum {
 #define KIND_USER          (1u << 0)
 #define KIND_TASK          (1u << 1)
 #define KIND_CALLERS_SHIFT 8
+#define KIND_BRANCHES_SHIFT 16
+
+/* Of a branch: from, to, and what it is */
+#define BRANCH_WORDS 3
 
 /**
  * struct PmuRing - a ring of words
@@ -62,7 +66,8 @@ static void get_words(const PmuRing *r, uint32_t at, uint64_t *words,
 static uint64_t kind_of(const PmuSample *s)
 {
     return (s->user ? KIND_USER : 0) | (s->has_task ? KIND_TASK : 0)
-           | s->nr_callers << KIND_CALLERS_SHIFT;
+           | s->nr_callers << KIND_CALLERS_SHIFT
+           | s->nr_branches << KIND_BRANCHES_SHIFT;
 }
 
 static void put_task(PmuRing *r, uint32_t at, const PmuTask *task)
@@ -83,6 +88,26 @@ static void get_task(const PmuRing *r, uint32_t at, PmuTask *task)
     memcpy(task->comm, words + 1, sizeof(task->comm));
 }
 
+static void put_branches(PmuRing *r, uint32_t at, const PmuSample *s)
+{
+    for (unsigned i = 0; i < s->nr_branches; i++) {
+        const PmuBranch *b = &s->branches[i];
+        const uint64_t words[BRANCH_WORDS] = { b->from, b->to, b->kind };
+
+        put_words(r, at + i * BRANCH_WORDS, words, BRANCH_WORDS);
+    }
+}
+
+static void get_branches(const PmuRing *r, uint32_t at, PmuSample *s)
+{
+    for (unsigned i = 0; i < s->nr_branches; i++) {
+        uint64_t words[BRANCH_WORDS];
+
+        get_words(r, at + i * BRANCH_WORDS, words, BRANCH_WORDS);
+        s->branches[i] = (PmuBranch) { words[0], words[1], words[2] };
+    }
+}
+
 bool pmu_ring_put(PmuRing *r, const PmuSample *s)
 {
     const uint64_t words[NR_WORDS] = {
@@ -95,7 +120,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
     };
     uint32_t used = r->head - qatomic_load_acquire(&r->tail);
     uint32_t fixed = NR_WORDS + (s->has_task ? TASK_WORDS : 0);
-    uint32_t length = fixed + s->nr_callers;
+    uint32_t length = fixed + s->nr_callers + s->nr_branches * BRANCH_WORDS;
 
     if (length > r->size - used) {
         qatomic_inc(&r->lost);
@@ -106,6 +131,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
         put_task(r, r->head + NR_WORDS, &s->task);
     }
     put_words(r, r->head + fixed, s->callers, s->nr_callers);
+    put_branches(r, r->head + fixed + s->nr_callers, s);
     qatomic_store_release(&r->head, r->head + length);
     return used + length > r->size / 2;
 }
@@ -127,13 +153,16 @@ bool pmu_ring_get(PmuRing *r, PmuSample *s)
     s->period = words[WORD_PERIOD];
     s->user = words[WORD_KIND] & KIND_USER;
     s->nr_callers = words[WORD_KIND] >> KIND_CALLERS_SHIFT;
+    s->nr_branches = words[WORD_KIND] >> KIND_BRANCHES_SHIFT;
     s->has_task = words[WORD_KIND] & KIND_TASK;
     if (s->has_task) {
         get_task(r, at, &s->task);
         at += TASK_WORDS;
     }
     get_words(r, at, s->callers, s->nr_callers);
-    qatomic_store_release(&r->tail, at + s->nr_callers);
+    at += s->nr_callers;
+    get_branches(r, at, s);
+    qatomic_store_release(&r->tail, at + s->nr_branches * BRANCH_WORDS);
     return true;
 }
 

@@ -17,7 +17,8 @@ typedef struct PmuRing PmuRing;
 /**
  * pmu_ring_new - create a ring
  * @size: how many words of 8 bytes it holds, a power of 2; a sample takes six,
- *        three if its task is known, and one for each caller
+ *        three if its task is known, one for each caller, and three for each
+ *        branch
  */
 PmuRing *pmu_ring_new(unsigned size);
 
@@ -41,7 +42,8 @@ bool pmu_ring_put(PmuRing *ring, const PmuSample *sample);
 /**
  * pmu_ring_get - take the oldest sample out of a ring
  * @ring: the ring
- * @sample: set to it; callers beyond @nr_callers are left alone
+ * @sample: set to it; callers beyond @nr_callers are left alone, and so are
+ *          branches
  *
  * In one thread at a time, which need not be that of pmu_ring_put().
  *

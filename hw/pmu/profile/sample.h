@@ -8,6 +8,7 @@
 #define HW_PMU_PROFILE_SAMPLE_H
 
 #include "hw/pmu/pmu-guest.h"
+#include "hw/pmu/pmu-recorder.h"
 
 /**
  * PMU_SAMPLE_MAX_CALLERS - the longest chain of callers that a sample can have
@@ -38,6 +39,8 @@ typedef enum PmuSampleKind {
  * @task: the task that ran
  * @nr_callers: how many callers there are, up to PMU_SAMPLE_MAX_CALLERS
  * @callers: whence @ip was called, the innermost first
+ * @nr_branches: how many branches there are
+ * @branches: those that were taken last, the newest first
  */
 typedef struct PmuSample {
     PmuSampleKind kind;
@@ -50,6 +53,8 @@ typedef struct PmuSample {
     PmuTask task;
     uint8_t nr_callers;
     uint64_t callers[PMU_SAMPLE_MAX_CALLERS];
+    uint8_t nr_branches;
+    PmuBranch branches[PMU_RECORDER_MAX];
 } PmuSample;
 
 #endif /* HW_PMU_PROFILE_SAMPLE_H */

@@ -77,6 +77,7 @@ static bool get(PmuSampler *sampler, PmuSample *sample)
     sample->period = found.period;
     sample->user = pmu_host_sample_of_user(&found);
     sample->nr_callers = 0;
+    sample->nr_branches = 0;
     return true;
 }
 
@@ -234,6 +235,10 @@ static bool check_possible(const PmuGuestOps *ops, const PmuProfileRequest *r,
         error_setg(errp, "callchain=%" PRIu64 ": the host cannot follow the "
                    "calls of a guest", r->callchain);
         error_append_hint(errp, "Callers are known with -accel tcg.\n");
+    } else if (r->branch_stack) {
+        error_setg(errp, "branch-stack=on: the host does not tell the branches "
+                   "of a guest");
+        error_append_hint(errp, "They are known with -accel tcg.\n");
     }
     return !*errp;
 }

@@ -87,9 +87,10 @@ static bool start(PmuSampler *sampler, Error **errp)
         .event = s->event,
         .modes = s->base.modes,
         .period = asked->frequency ? FIRST_PERIOD : asked->period,
+        .branches = asked->branch_stack,
         .overflow = take_sample,
-        /* Registers lead to the callers. */
-        .in_place = asked->callchain,
+        /* Registers lead to the callers, and the block's branch comes later. */
+        .in_place = asked->callchain || asked->branch_stack,
         .gone = cpu_gone,
         .opaque = s,
     };

@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "hw/pmu/pmu-cpu.h"
+#include "hw/pmu/pmu-observer.h"
 #include "sampler-ring.h"
 
 /* Of each vCPU, in words. */
@@ -25,6 +26,13 @@ static unsigned find_callers(const PmuRingSampler *s, unsigned mode,
            ? pmu_guest_ops(cpu)->callchain(cpu, callers, max) : 0;
 }
 
+static unsigned find_branches(const PmuRingSampler *s, PmuBranch *branches)
+{
+    return s->sampler.config->asked.branch_stack
+           ? pmu_observer_branches(s->sampler.cpu, branches, PMU_RECORDER_MAX)
+           : 0;
+}
+
 static void fill_in(const PmuRingSampler *s, PmuSample *sample,
                     uint64_t events)
 {
@@ -39,6 +47,7 @@ static void fill_in(const PmuRingSampler *s, PmuSample *sample,
     sample->space = ops->space(cpu);
     sample->has_task = pmu_sampler_find_task(&s->sampler, &sample->task);
     sample->nr_callers = find_callers(s, mode, sample->callers);
+    sample->nr_branches = find_branches(s, sample->branches);
 }
 
 int64_t pmu_ring_sampler_take(PmuRingSampler *s, uint64_t events)

@@ -44,6 +44,7 @@ enum {
 #define SAMPLE_CALLCHAIN (1u << 5)
 #define SAMPLE_CPU       (1u << 7)
 #define SAMPLE_PERIOD    (1u << 8)
+#define SAMPLE_BRANCHES  (1u << 11)
 
 /* Of the version of perf_event_attr that is written: up to sig_data */
 #define ATTR_SIZE 136
@@ -59,6 +60,30 @@ enum {
 #define ATTR_FREQ           ATTR_FIELD(10, 1, 1)
 #define ATTR_PRECISE_IP     ATTR_FIELD(15, 2, 2)
 #define ATTR_SAMPLE_ID_ALL  ATTR_FIELD(18, 1, 1)
+
+/* branch_sample_type: which branches, and that they have types */
+#define BRANCH_USER      (1u << 0)
+#define BRANCH_KERNEL    (1u << 1)
+#define BRANCH_ANY       (1u << 3)
+#define BRANCH_TYPES     (1u << 16)
+#define BRANCH_TYPE_AT   72 /* in the attributes */
+
+/* Flags of a branch, in bit-fields, too */
+#define BRANCH_PREDICTED  ATTR_FIELD(1, 1, 1)
+#define BRANCH_TYPE(type) ATTR_FIELD(20, 4, type)
+
+/* The types of branches that perf knows, of those that we do */
+enum {
+    TYPE_UNKNOWN = 0,
+    TYPE_CONDITIONAL = 1,
+    TYPE_JUMP = 2,
+    TYPE_INDIRECT_JUMP = 3,
+    TYPE_CALL = 4,
+    TYPE_INDIRECT_CALL = 5,
+    TYPE_RETURN = 6,
+    TYPE_CONDITIONAL_CALL = 9,
+    TYPE_CONDITIONAL_RETURN = 10,
+};
 
 #define EVENT_UPDATE_NAME 2
 
@@ -168,7 +193,15 @@ static void put_sample_id(PmuStream *s, uint32_t pid, uint32_t tid,
 static uint64_t attr_sample_type(const PmuStreamEvent *e)
 {
     return SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_PERIOD
-           | (e->callchain ? SAMPLE_CALLCHAIN : 0);
+           | (e->callchain ? SAMPLE_CALLCHAIN : 0)
+           | (e->branch_stack ? SAMPLE_BRANCHES : 0);
+}
+
+static uint64_t attr_branches(const PmuStreamEvent *e)
+{
+    return e->branch_stack ? BRANCH_ANY | BRANCH_TYPES
+                             | (e->exclude_user ? 0 : BRANCH_USER)
+                             | (e->exclude_kernel ? 0 : BRANCH_KERNEL) : 0;
 }
 
 static uint64_t attr_flags(const PmuStreamEvent *e)
@@ -192,6 +225,8 @@ static void put_attr(PmuStream *s, const PmuStreamEvent *e)
     put64(s, attr_sample_type(e));
     put64(s, 0); /* read_format */
     put64(s, attr_flags(e));
+    put_zeroes(s, attr + BRANCH_TYPE_AT - s->out->len);
+    put64(s, attr_branches(e));
     put_zeroes(s, attr + ATTR_SIZE - s->out->len);
     put64(s, EVENT_ID);
     end_record(s, start);
@@ -230,6 +265,7 @@ void pmu_stream_begin(PmuStream *s, GByteArray *out,
         .out = out,
         .exact = event->exact,
         .callchain = event->callchain,
+        .branch_stack = event->branch_stack,
     };
     put64(s, PIPE_MAGIC);
     put64(s, PIPE_HEADER_SIZE);
@@ -427,6 +463,38 @@ static void put_callchain(PmuStream *s, const PmuStreamSample *sample)
     }
 }
 
+static unsigned type_of_branch(PmuBranchKind kind)
+{
+    static const uint8_t types[PMU_BRANCH__MAX] = {
+        [PMU_BRANCH_JUMP] = TYPE_JUMP,
+        [PMU_BRANCH_INDIRECT_JUMP] = TYPE_INDIRECT_JUMP,
+        [PMU_BRANCH_CALL] = TYPE_CALL,
+        [PMU_BRANCH_INDIRECT_CALL] = TYPE_INDIRECT_CALL,
+        [PMU_BRANCH_RETURN] = TYPE_RETURN,
+        [PMU_BRANCH_CALL_NEXT] = TYPE_CALL,
+        [PMU_BRANCH_JUMP | PMU_BRANCH_CONDITIONAL] = TYPE_CONDITIONAL,
+        [PMU_BRANCH_INDIRECT_JUMP | PMU_BRANCH_CONDITIONAL] = TYPE_CONDITIONAL,
+        [PMU_BRANCH_CALL | PMU_BRANCH_CONDITIONAL] = TYPE_CONDITIONAL_CALL,
+        [PMU_BRANCH_INDIRECT_CALL | PMU_BRANCH_CONDITIONAL]
+            = TYPE_CONDITIONAL_CALL,
+        [PMU_BRANCH_RETURN | PMU_BRANCH_CONDITIONAL] = TYPE_CONDITIONAL_RETURN,
+    };
+
+    return kind < PMU_BRANCH__MAX ? types[kind] : TYPE_UNKNOWN;
+}
+
+static void put_branches(PmuStream *s, const PmuStreamSample *sample)
+{
+    put64(s, sample->nr_branches);
+    for (unsigned i = 0; i < sample->nr_branches; i++) {
+        const PmuBranch *b = &sample->branches[i];
+
+        put64(s, b->from);
+        put64(s, b->to);
+        put64(s, BRANCH_PREDICTED | BRANCH_TYPE(type_of_branch(b->kind)));
+    }
+}
+
 void pmu_stream_sample(PmuStream *s, const PmuStreamSample *sample)
 {
     unsigned start = begin_record(s, RECORD_SAMPLE,
@@ -442,6 +510,9 @@ void pmu_stream_sample(PmuStream *s, const PmuStreamSample *sample)
     put64(s, sample->period);
     if (s->callchain) {
         put_callchain(s, sample);
+    }
+    if (s->branch_stack) {
+        put_branches(s, sample);
     }
     end_record(s, start);
 }

@@ -216,6 +216,8 @@ static void write_sample(PmuWriter *w, const PmuSampler *s)
         .period = w->sample.period,
         .callers = w->sample.callers,
         .nr_callers = w->sample.nr_callers,
+        .branches = w->sample.branches,
+        .nr_branches = w->sample.nr_branches,
     };
 
     pmu_stream_sample(&w->stream, &sample);

@@ -22,6 +22,7 @@
 
 #include "hw/core/cpu.h"
 #include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-recorder.h"
 
 /**
  * PMU_MAX_OBSERVERS - the most observers that a vCPU can have
@@ -63,6 +64,7 @@ typedef void PmuObserverGoneFn(void *opaque);
  * @event: what it counts
  * @modes: in which modes
  * @period: after how many events it calls @overflow; 0 if it only counts
+ * @branches: pmu_observer_branches() is asked for what led there
  * @overflow: called once a period
  * @in_place: @overflow has to see the vCPU as the instruction has left it.
  *            Otherwise up to a block more may have been executed: then no block
@@ -75,6 +77,7 @@ typedef struct PmuObserverConfig {
     PmuEvent event;
     PmuModes modes;
     uint64_t period;
+    bool branches;
     PmuObserverFn *overflow;
     bool in_place;
     PmuObserverGoneFn *gone;
@@ -123,6 +126,21 @@ uint64_t pmu_observer_count(const PmuObserver *observer);
  * In any thread that holds the big lock.
  */
 const PmuObserverConfig *pmu_observer_config(const PmuObserver *observer);
+
+/**
+ * pmu_observer_branches - the branches that were taken last
+ * @cpu: a vCPU with an observer that asks for them, in its thread between
+ *       instructions
+ * @branches: set to them, the newest first
+ * @max: how many there is room for
+ *
+ * They are of the modes of all observers that ask for branches.  What the guest
+ * records itself is not touched.
+ *
+ * Returns: how many there are.
+ */
+unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
+                               unsigned max);
 
 /**
  * pmu_observer_set_period - count another period

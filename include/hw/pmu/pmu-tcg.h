@@ -165,14 +165,15 @@ typedef enum PmuTcgRecord {
 void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record);
 
 /**
- * pmu_tcg_record_outside - record all branches, for somebody outside
+ * pmu_tcg_record_outside - record branches of all kinds, for somebody outside
  * @engine: the engine of a vCPU
- * @record: whether to; the records of before are forgotten
+ * @modes: those that end in these modes; if there are none, the records are
+ *         forgotten
  *
  * For PmuTcgCells.outside, which the guest's own records do not notice.  As
  * pmu_tcg_record().
  */
-void pmu_tcg_record_outside(PmuTcg *engine, bool record);
+void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
 
 /**
  * pmu_tcg_cycles - the cycles that instructions take

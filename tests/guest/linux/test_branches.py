@@ -4,10 +4,14 @@
 import collections
 import re
 
-from harness import expectations, require, require_equal, symbols, test
+from harness import (SKYLAKE, Machine, expectations, require, require_equal,
+                     scenario_of, symbols, test)
 from machines import (LBR_GENOA, LBR_HASWELL, LBR_NEHALEM, LBR_SAPPHIRE,
                       LBR_SKYLAKE)
+from test_profile import profiled
 from test_sampling import PINNED
+
+WITHOUT_PMU = Machine('without', cpu=SKYLAKE.replace('pmu=on', 'pmu=off'))
 
 PERIOD = 10007
 DEPTHS = {LBR_GENOA: 16, LBR_HASWELL: 16, LBR_NEHALEM: 16, LBR_SAPPHIRE: 32,
@@ -18,8 +22,8 @@ CALL, INDIRECT_CALL, RETURN = 'call', 'ind_call', 'any_ret'
 JUMP, INDIRECT_JUMP, CONDITIONAL = 'jump', 'ind_jmp', 'cond'
 
 # As its output does
-NAMES = {CALL: 'CALL', INDIRECT_CALL: 'IND_CALL', RETURN: 'RET', JUMP: 'UNCOND',
-         INDIRECT_JUMP: 'IND', CONDITIONAL: 'COND'}
+NAMES = {CALL: 'CALL', INDIRECT_CALL: 'IND_CALL', RETURN: 'RET',
+         JUMP: 'UNCOND', INDIRECT_JUMP: 'IND', CONDITIONAL: 'COND'}
 
 # By filter, what is left of a round of the loop of "calls".
 FILTERS = {
@@ -144,3 +148,44 @@ def callers_by_branches(machine):
                       'callers')
         whole += len(chain) == len(callers)
     require(whole >= len(chains) * 9 // 10, f'{whole} of {len(chains)} whole')
+
+
+def is_of_rounds(stack):
+    """Whether branches followed each other so in the loop."""
+    taken = [tuple(branch) for _, *branch in reversed(taken_in_round())]
+    first = taken.index(stack[0])
+    return stack == [taken[(first + n) % len(taken)]
+                     for n in range(len(stack))]
+
+
+@scenario_of(WITHOUT_PMU, LBR_SKYLAKE)
+def branches_from_outside(start, directory, machine):
+    """They are all there, whether the guest has a PMU or records, too."""
+    inside = f'{PINNED} -j any_call,u -e branches:u -c {PERIOD} calls'
+    profile, lines = profiled(start, directory, machine, f'''
+wait_for_test
+{inside if machine is LBR_SKYLAKE else 'calls'}
+echo @@@ end
+perf script -i /tmp/data -F brstack | tail -n 10''', ['calls'], {
+        'modes': 'u', 'event': 'branches', 'period': PERIOD,
+        'branch-stack': True})
+    taken = {tuple(branch) for _, *branch in taken_in_round()}
+    # Interrupts are among them, and other programs.
+    found = [stack for stack in stacks(profile.script('brstack'))
+             if stack and taken.issuperset(stack)]
+    rounds = expectations('calls')['branches'] // PERIOD
+    require(len(found) >= rounds * 8 // 10,
+            f'{len(found)} samples of {rounds} are of the loop')
+    for stack in found:
+        require(is_of_rounds(stack), stack)
+    full = sum(len(stack) == 32 for stack in found)
+    require(full >= len(found) * 9 // 10, f'{full} are full')
+    if machine is LBR_SKYLAKE:
+        # Behind the loop there are others.
+        calls = [stack for stack in stacks('\n'.join(lines))
+                 if stack and taken.issuperset(stack)]
+        require(len(calls) > 5, f'{len(calls)} samples inside')
+        want = {tuple(branch) for kind, *branch in taken_in_round()
+                if kind in FILTERS['any_call']}
+        require_equal({branch for stack in calls for branch in stack}, want,
+                      'calls that the guest has recorded')

@@ -24,6 +24,7 @@
 #ifndef HW_PMU_PROFILE_STREAM_H
 #define HW_PMU_PROFILE_STREAM_H
 
+#include "hw/pmu/pmu-recorder.h"
 #include "hw/pmu/profile/guest-kernel.h"
 
 /* Longer ones are cut.  So are longer names, at 255 bytes. */
@@ -37,6 +38,7 @@
  * @frequency: which of the two
  * @exact: samples have the address of the very instruction
  * @callchain: samples have callchains
+ * @branch_stack: samples have branches
  * @exclude_user, @exclude_kernel: what was left out
  */
 typedef struct PmuStreamEvent {
@@ -47,6 +49,7 @@ typedef struct PmuStreamEvent {
     bool frequency;
     bool exact;
     bool callchain;
+    bool branch_stack;
     bool exclude_user;
     bool exclude_kernel;
 } PmuStreamEvent;
@@ -62,6 +65,8 @@ typedef struct PmuStreamEvent {
  * @period: how many events the sample stands for
  * @callers: whence @ip was called, the innermost first, in the same mode
  * @nr_callers: how many these are; ignored if the event is without callchains
+ * @branches: what was taken before @ip or by it, the newest first
+ * @nr_branches: how many these are; ignored if the event is without branches
  */
 typedef struct PmuStreamSample {
     uint64_t ip;
@@ -73,6 +78,8 @@ typedef struct PmuStreamSample {
     uint64_t period;
     const uint64_t *callers;
     unsigned nr_callers;
+    const PmuBranch *branches;
+    unsigned nr_branches;
 } PmuStreamSample;
 
 /**
@@ -96,13 +103,14 @@ typedef struct PmuStreamMap {
  * struct PmuStream - a stream that is being written
  * @out: what has been written; whoever passes it on may take bytes away from
  *       it between two calls
- * @exact, @callchain: as in its event
+ * @exact, @callchain, @branch_stack: as in its event
  * @has_kernel: pmu_stream_kernel() was called
  */
 typedef struct PmuStream {
     GByteArray *out;
     bool exact;
     bool callchain;
+    bool branch_stack;
     bool has_kernel;
 } PmuStream;
 

@@ -20,10 +20,12 @@ COMMON = ['-nodefaults', '-no-reboot', '-display', 'none',
           '-serial', 'stdio', '-monitor', 'none']
 
 # Whoever looks from outside must not be noticed.  Instructions have a period so
-# short that most blocks have the end of one; events of many kinds cannot.  The
-# last one comes from another thread, whenever that pleases.
+# short that most blocks have the end of one; events of many kinds cannot.  One
+# has all branches recorded, beside what the guest records.  The last one comes
+# from another thread, whenever that pleases.
 OBSERVERS = [word for number, what in enumerate([
-                 'event=instructions,period=97', 'event=branches,period=4001',
+                 'event=instructions,period=97',
+                 'event=branches,period=4001,branch-stack=on',
                  'event=accesses,period=1009',
                  'accounting=vcpu,event=cpu-clock,period=100000'])
              for word in ('-object', f'pmu-profile,id=observer{number},{what},'

@@ -9,6 +9,7 @@
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
+#include "system/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-observer.h"
@@ -130,7 +131,7 @@ static void update_branches(CPUState *cpu)
     while ((o = pmu_observer_next(cpu, o))) {
         modes |= o->config.branches ? o->config.modes : 0;
     }
-    if (cpu->pmu->tcg) {
+    if (tcg_enabled()) {
         pmu_tcg_record_outside(cpu->pmu->tcg, modes);
     }
 }

@@ -321,7 +321,7 @@ static uint64_t recorded_info(const X86VPmu *v, unsigned slot)
     uint64_t cycles = 0;
     uint64_t valid = 0;
 
-    if (lbr_is_timed(v) && v->unit->tcg) {
+    if (lbr_is_timed(v) && tcg_enabled()) {
         pmu_tcg_cycles(v->unit->tcg, r->insns[slot], &cycles);
         cycles = MIN(cycles, INFO_MAX_CYCLES);
         valid = INFO_CYCLES_VALID;

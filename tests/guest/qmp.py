@@ -29,7 +29,7 @@ class Monitor:
     def at(cls, path):
         """The one that listens at a socket."""
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(60)
+            connection.settimeout(600)
             connection.connect(str(path))
             # Keeps the connection.
             file = connection.makefile('rw', encoding='utf-8')
@@ -84,7 +84,7 @@ class Monitor:
         if 'error' in jobs[0]:
             raise Failure(f"{name}: {jobs[0]['error']}")
 
-    def wait(self, what, done, seconds=120):
+    def wait(self, what, done, seconds=1800):
         """Poll until done() is true."""
         end = time.monotonic() + seconds
         while not done():

@@ -8,6 +8,8 @@ from harness import Machine, filtered, observed, symbols
 OURS = 'COUNT=tally'
 UP = Machine('POWER9')
 SMP = Machine('POWER9 smp', smp=2)
+# Linux expects CPUs to be plugged in as it is.
+PLUGGABLE = SMP
 POWER8 = Machine('POWER8', cpu='POWER8')
 POWER10 = Machine('POWER10', cpu='POWER10')
 # Counts branches with a code of another counter than that of taken ones.

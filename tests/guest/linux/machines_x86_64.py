@@ -55,6 +55,14 @@ LBR_SAPPHIRE = Machine('lbr-sapphire', cpu=(
     '-arch-capabilities,-avx512-fp16,-serialize,-spec-ctrl,-ssbd,-tsx-ldtrk,'
     '-xfd,-xsaves'))
 
+# Linux expects CPUs to be plugged in only on hardware that says so better than
+# QEMU's tables do, and in hypervisors that it knows.  TCG is none of them: this
+# looks like another, and like a CPU of which Linux believes that it has branch
+# records.
+PLUGGABLE = Machine('pluggable', machine='q35,vmport=on',
+                    cpu=f'{LBR_SKYLAKE.cpu},-hypervisor',
+                    extra=['-smbios', 'type=1,serial=VMware-1'])
+
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')
 FREQUENCY = 1000000000

@@ -6,7 +6,7 @@ import re
 import time
 
 from harness import HERE, expectations, require, require_equal, symbols
-from machines import SMP
+from machines import PLUGGABLE, SMP
 from test_counting import parse, perf_event
 from test_lifecycle import make_image, record_replay
 from test_sampling import (ADDRESSES, PINNED, RECORD, addresses, check_loop,
@@ -207,9 +207,22 @@ def recordings(start, directory, length):
 
 HOTPLUG_PERIOD = 100003
 
+# QEMU has a translator's context for so many threads of CPUs, and gets none
+# back from those that end (tcg_register_thread(), also without our patches).
+STAY = 6
+MORE = 2
+MOST = 126
+
 # Who records all CPUs opens an event on each that was there a moment ago, and
-# ends without a recording if one has gone since.
+# ends without a recording if one has gone since.  The program that is recorded
+# on the first CPU is the only one of its name.
+#
+# Those that are plugged in count a program to its end, and are taken away from
+# another one.
 HOTPLUG = f'''
+cpus=/sys/devices/system/cpu
+cp /usr/bin/loop /tmp/elsewhere
+
 over()
 {{
     [ -e /tmp/over ]
@@ -217,14 +230,14 @@ over()
 
 switch_cpus()
 {{
-    local state file
+    local state number
 
     until over; do
         for state in 0 1; do
-            for file in /sys/devices/system/cpu/cpu[1-9]*/online; do
-                echo $state > $file
-            done 2> /dev/null
-        done
+            for number in $(seq {STAY - 1}); do
+                echo $state > $cpus/cpu$number/online
+            done
+        done 2> /dev/null
         echo switched
     done
 }}
@@ -243,52 +256,89 @@ record_all()
 count_one()
 {{
     until over; do
-        count instructions:u loop
+        count instructions:u /tmp/elsewhere
     done
 }}
 
-switch_cpus & switcher=$!
-record_all & recorder=$!
-count_one & counter=$!
+is_there()
+{{
+    local range
+
+    for range in $(tr , ' ' < $cpus/present); do
+        [ $1 -lt ${{range%-*}} ] || [ $1 -gt ${{range#*-}} ] || return 0
+    done
+    return 1
+}}
+
+count_on()
+{{
+    taskset $(printf %x $((1 << $1))) perf stat -x , -o /tmp/stat$1 \\
+        -e instructions:u /tmp/elsewhere || return
+    grep , /tmp/stat$1
+}}
+
+use_plugged()
+{{
+    until over; do
+        sleep 0.1
+        is_there $1 || continue
+        echo 1 2> /dev/null > $cpus/cpu$1/online
+        count_on $1 2> /dev/null || continue
+        echo used $1
+        count_on $1
+        while is_there $1; do
+            sleep 0.1
+        done
+        echo gone $1
+    done
+}}
+
+echo possible $(cat $cpus/possible)
+switch_cpus & jobs=$!
+record_all & jobs="$jobs $!"
+count_one & jobs="$jobs $!"
+for number in $(seq {STAY} {STAY + MORE - 1}); do
+    use_plugged $number & jobs="$jobs $!"
+done
 wait_for_test
 touch /tmp/over
-wait $switcher $recorder $counter
+wait $jobs
 '''
 
 
-# QEMU has a translator's context for so many threads of CPUs, and gets none
-# back from those that end (tcg_register_thread(), also without our patches).
-STAY = 6
-MORE = 2
-MOST = 126
-
-
-def plug(monitor, turn):
-    """Plug in some CPUs, and out again when the guest lets them go."""
+def plug(guest, turn):
+    """Plug in some CPUs, and out again when the guest has used them and lets
+    them go."""
     def absent():
-        return [cpu for cpu in monitor.command('query-hotpluggable-cpus')
+        return [cpu for cpu in guest.monitor.command('query-hotpluggable-cpus')
                 if 'qom-path' not in cpu]
 
     before = absent()
-    for number, cpu in enumerate(before[:MORE]):
-        monitor.command('device_add', driver=cpu['type'],
-                        id=f'more{turn}-{number}', **cpu['props'])
+    for number, cpu in enumerate(before[-MORE:]):
+        guest.monitor.command('device_add', driver=cpu['type'],
+                              id=f'more{turn}-{number}', **cpu['props'])
     for number in range(MORE):
-        monitor.command('device_del', id=f'more{turn}-{number}')
-    monitor.wait('unplugging', lambda: len(absent()) == len(before))
+        guest.lines_until('^used ')
+    for number in range(MORE):
+        guest.monitor.command('device_del', id=f'more{turn}-{number}')
+    for number in range(MORE):
+        guest.lines_until('^gone ')
+    guest.monitor.wait('unplugging', lambda: len(absent()) == len(before))
 
 
 @part(600, 'seconds')
 def cpus(start, directory, length):
     """Eight, of which only the first stays: what is counted there is exact."""
-    machine = SMP.variant('eight',
-                          smp=f'{STAY},sockets={MOST},maxcpus={MOST}')
+    machine = PLUGGABLE.variant('eight',
+                                smp=f'{STAY},sockets={MOST},maxcpus={MOST}')
     guest = start_soaking(start, machine, HOTPLUG, ['loop'])
     guest.lines_until('@@@ ready')
+    require(f'possible 0-{MOST - 1}' in guest.log, 'the guest expects no more '
+            'CPUs: ' + '; '.join(guest.log[:1]))
     turns = (MOST - STAY) // MORE
     begin = time.monotonic()
     for turn in range(turns):
-        plug(guest.monitor, turn)
+        plug(guest, turn)
         while time.monotonic() < begin + length * (turn + 1) / turns:
             time.sleep(MOMENT)
     guest.go()
@@ -299,9 +349,9 @@ def cpus(start, directory, length):
     samples = [int(n) for n in re.findall(r'^samples (\d+)$', lines, re.M)]
     switched = lines.count('switched')
     require(counts and switched and samples, 'not all of it has happened')
-    print(f'# {turns * MORE} CPUs plugged in and out, {switched} times all '
-          f'switched off and on, {len(counts)} counts, {len(samples)} '
-          'recordings', flush=True)
+    print(f'# {turns * MORE} CPUs plugged in, used and plugged out, {switched} '
+          f'times all switched off and on, {len(counts)} counts, '
+          f'{len(samples)} recordings', flush=True)
     require_equal(set(counts), {total}, 'counts')
     # The counter was somewhere in its period when the program began.
     few = total // HOTPLUG_PERIOD

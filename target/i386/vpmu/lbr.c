@@ -2,8 +2,8 @@
  * x86 virtual PMU: last branch records
  *
  * The recorder of hw/pmu has the branches.  A register that the guest has
- * written holds what it has written; in the recorder, that is a branch of no
- * kind.
+ * written holds what it has written; in the recorder, that is a branch of a
+ * kind of its own.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,6 +24,12 @@
 #define SELECT_CPL_NEQ_0    (1u << 1)
 #define SELECT_CALLSTACK    (1u << 9)
 #define SELECT_FILTERS      MAKE_64BIT_MASK(0, 9)
+
+/*
+ * In the recorder, the kind of what the guest has written.  What a return has
+ * taken away is of no kind, and of that all registers are 0.
+ */
+#define WRITTEN PMU_BRANCH__MAX
 
 /* How many records there are is known to streams. */
 QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
@@ -270,6 +276,11 @@ static unsigned slot_of(const X86VPmu *v, unsigned i)
     return v->lbr->newest_is_first ? (newest(v) - i) & lbr_tos_bits(v) : i;
 }
 
+static bool is_recorded(const PmuRecorder *r, unsigned slot)
+{
+    return r->kind[slot] && r->kind[slot] != WRITTEN;
+}
+
 static unsigned flags_in_from(const X86VPmuLbr *lbr)
 {
     return lbr->valid_in_to ? AMD_FLAGS_FROM
@@ -285,7 +296,7 @@ static uint64_t shown_from(const X86VPmu *v, unsigned slot)
 {
     const PmuRecorder *r = recorder(v);
 
-    return r->kind[slot]
+    return is_recorded(r, slot)
            ? extract64(r->from[slot], 0, 64 - flags_in_from(v->lbr))
            : r->from[slot];
 }
@@ -294,7 +305,7 @@ static uint64_t shown_to(const X86VPmu *v, unsigned slot)
 {
     const PmuRecorder *r = recorder(v);
 
-    return r->kind[slot] && v->lbr->valid_in_to
+    return is_recorded(r, slot) && v->lbr->valid_in_to
            ? extract64(r->to[slot], 0, 64 - AMD_FLAGS_TO) | AMD_TO_VALID
            : r->to[slot];
 }
@@ -333,8 +344,12 @@ static uint64_t recorded_info(const X86VPmu *v, unsigned slot)
 
 static uint64_t shown_info(const X86VPmu *v, unsigned slot)
 {
-    return recorder(v)->kind[slot] ? recorded_info(v, slot)
-                                   : v->lbr_info[slot];
+    const PmuRecorder *r = recorder(v);
+
+    if (is_recorded(r, slot)) {
+        return recorded_info(v, slot);
+    }
+    return r->kind[slot] == WRITTEN ? v->lbr_info[slot] : 0;
 }
 
 uint64_t lbr_read_from(X86VPmu *v, unsigned i)
@@ -365,7 +380,7 @@ static void take_over(X86VPmu *v, unsigned slot)
     r->from[slot] = shown_from(v, slot);
     r->to[slot] = shown_to(v, slot);
     v->lbr_info[slot] = shown_info(v, slot);
-    r->kind[slot] = PMU_BRANCH_NONE;
+    r->kind[slot] = WRITTEN;
 }
 
 void lbr_write_from(X86VPmu *v, unsigned i, uint64_t val)
@@ -440,8 +455,11 @@ static int lbr_post_load(void *opaque, int version_id)
 
     v->lbr_select &= lbr_select_bits(v);
     v->dbg_extn_cfg &= lbr_config_bits(v);
+    for (unsigned i = 0; i < X86_VPMU_MAX_LBR; i++) {
+        v->lbr_info[i] &= lbr_info_bits(v);
+        r->kind[i] = WRITTEN;
+    }
     r->next &= r->last;
-    memset(r->kind, 0, sizeof(r->kind));
     pmu_begin(v->pmu);
     v->ops->update(v);
     pmu_commit(v->pmu);

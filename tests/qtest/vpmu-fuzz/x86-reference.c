@@ -9,16 +9,25 @@
 #include "x86-reference.h"
 
 #define MAX_COUNTERS 12
+#define MAX_LBRS 32
 #define WIDTH 48
 
 static const RefX86 *pmu;
 RefX86State ref_state;
+
+/* What the registers of a record show. */
+typedef struct Record {
+    uint64_t from, to, info;
+    bool timed;
+} Record;
 
 static struct Registers {
     uint64_t evtsel[8];
     uint64_t value[MAX_COUNTERS];
     uint64_t owed[MAX_COUNTERS];
     uint64_t fixed_ctrl, global_ctrl, status, debugctl;
+    uint64_t lbr_select, lbr_config, lbr_tos;
+    Record records[MAX_LBRS];
     uint64_t insns[8];
 } regs, remembered;
 
@@ -36,7 +45,11 @@ static struct Registers {
 #define GUEST BIT_ULL(40)
 #define HOST  BIT_ULL(41)
 
+#define LBR_FRZ        BIT_ULL(58)
 #define CTR_FRZ        BIT_ULL(59)
+#define LBR            BIT_ULL(0)
+#define BTF            BIT_ULL(1)
+#define FREEZE_LBRS    BIT_ULL(11)
 #define FREEZE_ON_PMI  BIT_ULL(12)
 #define FREEZE_IN_SMM  BIT_ULL(14)
 
@@ -73,7 +86,7 @@ static bool runs(unsigned i)
     if (pmu->version >= 2) {
         enabled = enabled && regs.global_ctrl & status_bit(i);
     }
-    return enabled && !(!pmu->amd && regs.status & CTR_FRZ);
+    return enabled && !(regs.status & CTR_FRZ);
 }
 
 static bool is_denied(uint16_t code)
@@ -205,12 +218,26 @@ static void raise_pmi(void)
     }
 }
 
+static bool freezes_by_status(void)
+{
+    return pmu->amd || pmu->version >= 4;
+}
+
 static void freeze(void)
 {
-    if (pmu->version >= 4) {
+    if (freezes_by_status()) {
         regs.status |= CTR_FRZ;
     } else {
         regs.global_ctrl = 0;
+    }
+}
+
+static void freeze_lbrs(void)
+{
+    if (freezes_by_status()) {
+        regs.status |= LBR_FRZ;
+    } else {
+        regs.debugctl &= ~LBR;
     }
 }
 
@@ -227,6 +254,9 @@ static void overflow(uint64_t counters)
     if (pmi) {
         if (regs.debugctl & FREEZE_ON_PMI) {
             freeze();
+        }
+        if (regs.debugctl & FREEZE_LBRS) {
+            freeze_lbrs();
         }
         raise_pmi();
     }
@@ -286,6 +316,105 @@ void ref_happen(PmuTallies events, unsigned mode)
     }
 }
 
+/*
+ * Branch records.  Those of Intel's are a ring; AMD's newest is always the
+ * first.
+ */
+
+#define EXCLUDE_OS   BIT_ULL(0)
+#define EXCLUDE_USER BIT_ULL(1)
+#define CALL_STACK   BIT_ULL(9)
+
+#define CONFIG_LBRS  BIT_ULL(6)
+#define TO_VALID     BIT_ULL(63)
+
+/* The cycles that a record of Intel's took. */
+#define INFO_CYCLES  MAKE_64BIT_MASK(0, 16)
+
+static bool records_branches(void)
+{
+    return pmu->lbrs && !(regs.status & LBR_FRZ)
+           && (pmu->amd ? regs.lbr_config : regs.debugctl & LBR);
+}
+
+static uint64_t exclusion_of(PmuBranchKind kind)
+{
+    if (kind & PMU_BRANCH_CONDITIONAL) {
+        return BIT_ULL(2);
+    }
+    switch (kind) {
+    case PMU_BRANCH_CALL:
+        return BIT_ULL(3);
+    case PMU_BRANCH_CALL_NEXT:
+        return BIT_ULL(3) | CALL_STACK;
+    case PMU_BRANCH_INDIRECT_CALL:
+        return BIT_ULL(4);
+    case PMU_BRANCH_RETURN:
+        return BIT_ULL(5);
+    case PMU_BRANCH_INDIRECT_JUMP:
+        return BIT_ULL(6);
+    case PMU_BRANCH_JUMP:
+        return BIT_ULL(7);
+    default:
+        return BIT_ULL(8);
+    }
+}
+
+static bool records_branch(PmuBranchKind kind, unsigned mode)
+{
+    uint64_t exclusion = mode & 1 ? EXCLUDE_USER : EXCLUDE_OS;
+
+    return records_branches() && !(mode & 4)
+           && !(regs.lbr_select & (exclusion | exclusion_of(kind)));
+}
+
+/* Flags are above the addresses; nothing sets them but AMD's valid. */
+static Record shown(const PmuBranch *branch)
+{
+    if (pmu->amd) {
+        return (Record) {
+            .from = extract64(branch->from, 0, 63),
+            .to = extract64(branch->to, 0, 61) | TO_VALID,
+        };
+    }
+    return (Record) {
+        .from = extract64(branch->from, 0, pmu->lbr_format == 3 ? 63
+                                           : pmu->lbr_format == 4 ? 61 : 64),
+        .to = branch->to,
+        .timed = true,
+    };
+}
+
+static void push(const PmuBranch *branch)
+{
+    if (pmu->amd) {
+        memmove(regs.records + 1, regs.records,
+                (pmu->lbrs - 1) * sizeof(Record));
+        regs.records[0] = shown(branch);
+    } else {
+        regs.lbr_tos = (regs.lbr_tos + 1) % pmu->lbrs;
+        regs.records[regs.lbr_tos] = shown(branch);
+    }
+}
+
+static void pop(void)
+{
+    regs.records[regs.lbr_tos] = (Record) { };
+    regs.lbr_tos = (regs.lbr_tos - 1) % pmu->lbrs;
+}
+
+void ref_branch(const PmuBranch *branch, unsigned mode)
+{
+    if (!pmu || !records_branch(branch->kind, mode)) {
+        return;
+    }
+    if (regs.lbr_select & CALL_STACK && branch->kind == PMU_BRANCH_RETURN) {
+        pop();
+    } else {
+        push(branch);
+    }
+}
+
 bool ref_is_used(void)
 {
     uint64_t used = regs.fixed_ctrl | regs.status | regs.debugctl;
@@ -308,6 +437,7 @@ void ref_begin_cycle(void)
 typedef enum Kind {
     NONE, EVTSEL, COUNTER, COUNTER_LEGACY, FIXED, FIXED_CTRL, GLOBAL_CTRL,
     STATUS, STATUS_CLEAR, STATUS_SET, INUSE, CAPABILITIES, DEBUGCTL,
+    LBR_SELECT, LBR_TOS, LBR_FROM, LBR_TO, LBR_INFO, LBR_OF_OTHERS, LBR_CONFIG,
 } Kind;
 
 /* A range of numbers; @version is the first that has these registers. */
@@ -318,8 +448,12 @@ typedef struct Range {
 } Range;
 
 static const Range intel_ranges[] = {
+    { 0x040, 8, 1, 1, LBR_OF_OTHERS },
+    { 0x060, 8, 1, 1, LBR_OF_OTHERS },
     { 0x0c1, 8, 1, 1, COUNTER_LEGACY },
     { 0x186, 8, 1, 1, EVTSEL },
+    { 0x1c8, 1, 1, 1, LBR_SELECT },
+    { 0x1c9, 1, 1, 1, LBR_TOS },
     { 0x1d9, 1, 1, 1, DEBUGCTL },
     { 0x309, 4, 1, 2, FIXED },
     { 0x345, 1, 1, 1, CAPABILITIES },
@@ -330,6 +464,9 @@ static const Range intel_ranges[] = {
     { 0x391, 1, 1, 4, STATUS_SET },
     { 0x392, 1, 1, 4, INUSE },
     { 0x4c1, 8, 1, 1, COUNTER },
+    { 0x680, 32, 1, 1, LBR_FROM },
+    { 0x6c0, 32, 1, 1, LBR_TO },
+    { 0xdc0, 32, 1, 1, LBR_INFO },
     { }
 };
 
@@ -343,8 +480,38 @@ static const Range amd_ranges[] = {
     { 0xc0000301, 1, 1, 2, GLOBAL_CTRL },
     { 0xc0000302, 1, 1, 2, STATUS_CLEAR },
     { 0xc0000303, 1, 1, 2, STATUS_SET },
+    { 0xc000010e, 1, 1, 1, LBR_SELECT },
+    { 0xc000010f, 1, 1, 1, LBR_CONFIG },
+    { 0xc0010300, 16, 2, 1, LBR_FROM },
+    { 0xc0010301, 16, 2, 1, LBR_TO },
     { }
 };
+
+/* How many of its registers this PMU has, if its version has them. */
+static unsigned count_of(const Range *r)
+{
+    switch (r->kind) {
+    case EVTSEL:
+    case COUNTER:
+    case COUNTER_LEGACY:
+        return r->step == 2 && pmu->nr_gp < 6 ? 0 : pmu->nr_gp;
+    case FIXED:
+        return pmu->nr_fixed;
+    case LBR_SELECT:
+    case LBR_TOS:
+    case LBR_CONFIG:
+        return pmu->lbrs ? 1 : 0;
+    case LBR_FROM:
+    case LBR_TO:
+        return pmu->lbrs;
+    case LBR_INFO:
+        return pmu->lbr_format == 5 ? pmu->lbrs : 0;
+    case LBR_OF_OTHERS:
+        return 0;
+    default:
+        return 1;
+    }
+}
 
 /* Returns: NONE if it is no register of a PMU. */
 static Kind kind_of(uint32_t msr, unsigned *i, bool *exists)
@@ -355,11 +522,7 @@ static Kind kind_of(uint32_t msr, unsigned *i, bool *exists)
         *i = (msr - r->first) / r->step;
         if (msr >= r->first && (msr - r->first) % r->step == 0
             && *i < r->numbers) {
-            *exists = pmu->version >= r->version
-                      && (r->numbers == 1
-                          || *i < (r->kind == FIXED ? pmu->nr_fixed
-                                                    : pmu->nr_gp))
-                      && !(r->step == 2 && pmu->nr_gp < 6);
+            *exists = pmu->version >= r->version && *i < count_of(r);
             return r->kind;
         }
     }
@@ -408,11 +571,23 @@ static uint64_t status_bits(bool clear)
     uint64_t v4 = BIT_ULL(58) | CTR_FRZ | BIT_ULL(61) | BIT_ULL(62);
 
     if (pmu->amd) {
-        return 0;
+        return pmu->lbrs ? LBR_FRZ | CTR_FRZ : 0;
     }
     return (pmu->version >= 4 ? v4 : 0)
            | (clear ? BIT_ULL(62) | BIT_ULL(63)
                       | (pmu->version >= 4 ? BIT_ULL(60) : 0) : 0);
+}
+
+/* Those of the CPU model's records can be written without any, and are lost. */
+static uint64_t debugctl_bits(void)
+{
+    uint64_t lbrs = pmu->lbrs ? FREEZE_LBRS : 0;
+
+    if (pmu->amd) {
+        return pmu->lbrs ? lbrs | FREEZE_ON_PMI : 0;
+    }
+    return LBR | BTF
+           | (pmu->version >= 2 ? FREEZE_ON_PMI | FREEZE_IN_SMM | lbrs : 0);
 }
 
 static uint64_t bits_of(Kind kind)
@@ -433,8 +608,19 @@ static uint64_t bits_of(Kind kind)
     case STATUS_SET:
         return counter_bits() | status_bits(kind == STATUS_CLEAR);
     case DEBUGCTL:
-        return pmu->amd ? 0
-               : pmu->version >= 2 ? 3 | FREEZE_ON_PMI | FREEZE_IN_SMM : 3;
+        return debugctl_bits();
+    case LBR_SELECT:
+        return MAKE_64BIT_MASK(0, 9)
+               | (!pmu->amd && pmu->lbr_format > 3 ? CALL_STACK : 0);
+    case LBR_TOS:
+        return pmu->lbrs - 1;
+    case LBR_CONFIG:
+        return CONFIG_LBRS;
+    case LBR_FROM:
+    case LBR_TO:
+        return UINT64_MAX;
+    case LBR_INFO:
+        return MAKE_64BIT_MASK(61, 3) | INFO_CYCLES;
     default:
         return 0;
     }
@@ -446,6 +632,17 @@ uint64_t ref_writable(uint32_t msr)
     bool exists;
 
     return pmu ? bits_of(kind_of(msr, &i, &exists)) : 0;
+}
+
+/* Instructions have no cycles here that translated code would tell records. */
+uint64_t ref_unknown(uint32_t msr)
+{
+    unsigned i;
+    bool exists;
+    Kind kind = pmu ? kind_of(msr, &i, &exists) : NONE;
+
+    return kind == LBR_INFO && exists && regs.records[i].timed ? INFO_CYCLES
+                                                                : 0;
 }
 
 static uint64_t inuse(void)
@@ -480,9 +677,22 @@ static uint64_t read_kind(Kind kind, unsigned i)
     case INUSE:
         return inuse();
     case CAPABILITIES:
-        return BIT_ULL(13) | (pmu->version >= 2 ? BIT_ULL(12) : 0);
+        return BIT_ULL(13) | (pmu->version >= 2 ? BIT_ULL(12) : 0)
+               | pmu->lbr_format;
     case DEBUGCTL:
         return regs.debugctl;
+    case LBR_SELECT:
+        return regs.lbr_select;
+    case LBR_TOS:
+        return regs.lbr_tos;
+    case LBR_CONFIG:
+        return regs.lbr_config;
+    case LBR_FROM:
+        return regs.records[i].from;
+    case LBR_TO:
+        return regs.records[i].to;
+    case LBR_INFO:
+        return regs.records[i].info;
     default:
         return 0;
     }
@@ -549,7 +759,26 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
         regs.status |= val;
         break;
     case DEBUGCTL:
-        regs.debugctl = val & ~3ull;
+        regs.debugctl = val & ~(BTF | (pmu->lbrs ? 0 : LBR));
+        break;
+    case LBR_SELECT:
+        regs.lbr_select = val;
+        break;
+    case LBR_TOS:
+        regs.lbr_tos = val;
+        break;
+    case LBR_CONFIG:
+        regs.lbr_config = val;
+        break;
+    case LBR_FROM:
+        regs.records[i].from = val;
+        break;
+    case LBR_TO:
+        regs.records[i].to = val;
+        break;
+    case LBR_INFO:
+        regs.records[i].info = val;
+        regs.records[i].timed = false;
         break;
     default:
         break;

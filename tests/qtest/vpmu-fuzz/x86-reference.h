@@ -2,7 +2,8 @@
  * Fuzzer of the virtual PMU: what x86's registers must hold
  *
  * The registers by the manuals' words, and counters that take one event at a
- * time.  Nothing is shared with the PMU but the numbers of tallies.
+ * time.  Nothing is shared with the PMU but the numbers of tallies and of kinds
+ * of branches.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,6 +12,7 @@
 #define VPMU_FUZZ_X86_REFERENCE_H
 
 #include "hw/pmu/pmu-engine.h"
+#include "hw/pmu/pmu-recorder.h"
 
 /**
  * struct RefEvent - what a code counts
@@ -35,6 +37,8 @@ typedef struct RefEvent {
  * @events: what codes count, ended by one that is 0
  * @denied: what is not counted, likewise; NULL if everything is
  * @fixed_denied: fixed counters that do not count
+ * @lbrs: branch records; 0 if there are none
+ * @lbr_format: of IA32_PERF_CAPABILITIES
  */
 typedef struct RefX86 {
     bool amd;
@@ -45,6 +49,7 @@ typedef struct RefX86 {
     const RefEvent *events;
     const uint16_t *denied;
     unsigned fixed_denied;
+    unsigned lbrs, lbr_format;
 } RefX86;
 
 /**
@@ -106,6 +111,11 @@ bool ref_rdpmc(uint32_t index, uint64_t *val);
 void ref_happen(PmuTallies events, unsigned mode);
 
 /**
+ * ref_branch - let a branch be taken that ends in a mode
+ */
+void ref_branch(const PmuBranch *branch, unsigned mode);
+
+/**
  * ref_is_used - whether there is more in it than values that were left behind
  */
 bool ref_is_used(void);
@@ -125,5 +135,10 @@ void ref_recall(void);
  * ref_writable - the bits that a register can hold
  */
 uint64_t ref_writable(uint32_t msr);
+
+/**
+ * ref_unknown - the bits of a register that the reference knows nothing of
+ */
+uint64_t ref_unknown(uint32_t msr);
 
 #endif /* VPMU_FUZZ_X86_REFERENCE_H */

@@ -50,6 +50,15 @@ static const RefEvent skylake_events[] = {
     { }
 };
 
+/* What all models of Intel's have. */
+static const RefEvent intel_events[] = {
+    { 0x003c, 0, T(CYCLES) },
+    { 0x013c, 0, T(REF_CYCLES) },
+    { 0x00c0, 0, T(INSNS) },
+    { 0x00c4, 0, BRANCHES },
+    { }
+};
+
 #define K7_EVENTS                             \
     { 0x0040, 0, T(LOADS) | T(STORES) },      \
     { 0x0076, 0, T(CYCLES) },                 \
@@ -112,12 +121,14 @@ static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
 #define TCG MACHINE "-accel tcg -cpu "
 #define INTEL(v) TCG "Skylake-Server,pmu=on,pmu-version=" #v
 
-#define INTEL_PMU(v, gp, ...)                                             \
+#define INTEL_PMU_OF(list, v, gp, ...)                                    \
     &(const RefX86) { .version = v, .nr_gp = gp, .nr_fixed = v > 1 ? 3 : 0, \
-                      .cpi = 1000, .events = skylake_events, __VA_ARGS__ }
-#define AMD_PMU(v, gp, ext, list)                                         \
+                      .cpi = 1000, .events = list, __VA_ARGS__ }
+#define INTEL_PMU(...) INTEL_PMU_OF(skylake_events, __VA_ARGS__)
+#define AMD_PMU(v, gp, ext, list, ...)                                    \
     &(const RefX86) { .amd = true, .version = v, .nr_gp = gp,               \
-                      .select_ext = ext, .cpi = 1000, .events = list }
+                      .select_ext = ext, .cpi = 1000, .events = list,       \
+                      __VA_ARGS__ }
 
 static const FuzzFace faces[] = {
     { "intel-1", INTEL(1), INTEL_PMU(1, 4) },
@@ -137,6 +148,14 @@ static const FuzzFace faces[] = {
     { "amd-zen4", TCG "EPYC-Genoa,pmu=on", AMD_PMU(2, 6, true, zen4_events) },
     { "hygon", TCG "Dhyana,pmu=on", AMD_PMU(1, 6, true, zen_events) },
     { "zhaoxin", TCG "YongFeng,pmu=on", NULL },
+    { "intel-lbr-1", TCG "Nehalem,pmu=on,pmu-version=1,lbr=on",
+      INTEL_PMU_OF(intel_events, 1, 4, .lbrs = 16, .lbr_format = 3) },
+    { "intel-lbr-3", TCG "Haswell,pmu=on,pmu-version=3,lbr=on",
+      INTEL_PMU_OF(intel_events, 3, 4, .lbrs = 16, .lbr_format = 4) },
+    { "intel-lbr-4", INTEL(4) ",lbr=on",
+      INTEL_PMU(4, 4, .lbrs = 32, .lbr_format = 5) },
+    { "amd-lbr", TCG "EPYC-Genoa,pmu=on,lbr=on",
+      AMD_PMU(2, 6, true, zen4_events, .lbrs = 16) },
     { "intel-off", TCG "Skylake-Server,pmu=off", NULL },
 };
 
@@ -198,19 +217,23 @@ static const struct {
 } registers[] = {
     { 0x0c1, 9 }, { 0x186, 9 }, { 0x1d9, 1 }, { 0x309, 5 }, { 0x345, 1 },
     { 0x38d, 6 }, { 0x4c1, 9 }, { 0xc0010000, 8 }, { 0xc0010200, 12 },
-    { 0xc0000300, 4 },
+    { 0xc0000300, 4 }, { 0x1c8, 2 }, { 0x040, 8 }, { 0x060, 8 },
+    { 0x680, 32 }, { 0x6c0, 32 }, { 0xdc0, 32 }, { 0xc000010e, 2 },
+    { 0xc0010300, 32 },
 };
 
-/* A register of this vendor, mostly. */
+/* A register that there is, mostly. */
 static uint32_t any_register(FuzzRandom *r)
 {
-    bool amd = pmu && pmu->amd;
-    unsigned n;
+    uint64_t val;
+    uint32_t msr;
 
     do {
-        n = fuzz_below(r, ARRAY_SIZE(registers));
-    } while (amd != (registers[n].first >> 31) && !fuzz_chance(r, 8));
-    return registers[n].first + fuzz_below(r, registers[n].nr);
+        unsigned n = fuzz_below(r, ARRAY_SIZE(registers));
+
+        msr = registers[n].first + fuzz_below(r, registers[n].nr);
+    } while (ref_read(msr, &val) != REF_DONE && !fuzz_chance(r, 8));
+    return msr;
 }
 
 static const char *name_of(const char *what, uint32_t msr)
@@ -248,7 +271,8 @@ static void read_register(uint32_t msr)
     RefAccess wanted = ref_read(msr, &ref);
 
     fuzz_expect(name_of("access to", msr), got, (X86VPmuAccess)wanted);
-    fuzz_expect(name_of("register", msr), val, ref);
+    fuzz_expect(name_of("register", msr), val & ~ref_unknown(msr),
+                ref & ~ref_unknown(msr));
 }
 
 static void make_rdmsr(FuzzRandom *r, uint64_t *arg)
@@ -347,6 +371,35 @@ static const PmuTally other[] = {
     PMU_TALLY_DTLB_STORE_MISSES, PMU_TALLY_ITLB_MISSES, PMU_TALLY_WAKEUPS,
 };
 
+static const PmuBranchKind kinds[] = {
+    PMU_BRANCH_JUMP, PMU_BRANCH_JUMP | PMU_BRANCH_CONDITIONAL,
+    PMU_BRANCH_INDIRECT_JUMP, PMU_BRANCH_CALL, PMU_BRANCH_INDIRECT_CALL,
+    PMU_BRANCH_RETURN, PMU_BRANCH_FAR, PMU_BRANCH_CALL_NEXT,
+};
+
+/* Bits of addresses where records have flags are set, too. */
+static void make_branch(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_below(r, ARRAY_SIZE(kinds) * NR_MODES);
+    arg[1] = fuzz_random(r);
+    arg[2] = fuzz_random(r);
+}
+
+/* As pmu_tcg_far_branch() does it, and translated code. */
+static void run_branch(const uint64_t *arg)
+{
+    const PmuBranch branch = {
+        .from = arg[1], .to = arg[2],
+        .kind = kinds[arg[0] / NR_MODES % ARRAY_SIZE(kinds)],
+    };
+    unsigned mode = arg[0] % NR_MODES;
+
+    if (fuzz_cpu->tcg_cflags & CF_PMU_RECORD) {
+        pmu_recorder_note(&fuzz_cpu->neg.pmu.recorder, mode, &branch);
+    }
+    ref_branch(&branch, mode);
+}
+
 static void make_svme(FuzzRandom *r, uint64_t *arg)
 {
     arg[0] = fuzz_below(r, 2);
@@ -398,6 +451,7 @@ static const FuzzVerb verbs[] = {
     { "insns", 2, 25, fuzz_make_insns, fuzz_run_insns },
     { "retire", 3, 25, fuzz_make_retire, fuzz_run_retire },
     { "other", 3, 20, fuzz_make_other, fuzz_run_other },
+    { "branch", 3, 15, make_branch, run_branch },
     { "svme", 1, 3, make_svme, run_svme },
     { "lvtpc", 1, 8, make_lvtpc, run_lvtpc },
     { "nmi", 0, 5, NULL, run_nmi },
@@ -491,7 +545,7 @@ const FuzzTarget fuzz_target = {
     .verbs = verbs,
     .vmsd = &vmstate_x86_cpu,
     .sections = (const char *const[]) {
-        "cpu/vpmu", "cpu/msr_architectural_pmu", NULL
+        "cpu/vpmu", "cpu/vpmu/lbr", "cpu/msr_architectural_pmu", NULL
     },
     .nr_modes = NR_MODES,
     .retired = retired,

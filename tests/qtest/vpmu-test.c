@@ -164,7 +164,7 @@ char *complaint(const char *args)
 {
     char *firmware = new_firmware();
     g_autofree char *command = g_strdup_printf(
-        "timeout 20 %s -accel qtest -display none -nodefaults -bios %s %s",
+        "timeout 300 %s -accel qtest -display none -nodefaults -bios %s %s",
         g_getenv("QTEST_QEMU_BINARY"), firmware, args);
     char *argv[] = { (char *)"/bin/sh", (char *)"-c", command, NULL };
     g_autofree char *out = NULL;

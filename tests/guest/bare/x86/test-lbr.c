@@ -12,6 +12,7 @@
 #define MSR_LBR_SELECT  pmu_register(0x1c8)
 #define MSR_LBR_FROM(i) (is_arch() ? 0x1500 + (i) : pmu_register(0x680 + (i)))
 #define MSR_LBR_TO(i)   (is_arch() ? 0x1600 + (i) : pmu_register(0x6c0 + (i)))
+#define MSR_GLOBAL_STATUS_SET pmu_register(0x391)
 /* Intel's alone, and AMD's. */
 #define MSR_LBR_TOS     0x1c9
 #define MSR_LBR_INFO(i) ((is_arch() ? 0x1200 : 0xdc0) + (i))
@@ -503,6 +504,23 @@ TEST(lbr, frozen)
     end_recording();
     wrmsr(MSR_GLOBAL_OVF_CTRL, by_status ? STATUS_LBR_FRZ : 0);
     expect(rdmsr(MSR_GLOBAL_STATUS) & STATUS_LBR_FRZ, 0, "LBR_FRZ, cleared");
+}
+
+/* What is frozen by the status goes on as soon as that is cleared. */
+TEST(lbr, thawed)
+{
+    if (pmu_is_intel() && pmu_version() < 4) {
+        return;
+    }
+    clear_records();
+    begin_recording(NO_RING_0 | NO_FAR, 0);
+    wrmsr(MSR_GLOBAL_STATUS_SET, STATUS_LBR_FRZ);
+    run_user(0, lbr_code, 0);
+    expect_records("frozen", NULL, 0);
+    wrmsr(MSR_GLOBAL_OVF_CTRL, STATUS_LBR_FRZ);
+    run_user(0, lbr_code, 0);
+    end_recording();
+    expect_code("thawed", 0);
 }
 
 static void end_steps(struct regs *regs)

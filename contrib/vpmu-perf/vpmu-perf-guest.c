@@ -1,0 +1,883 @@
+/*
+ * vpmu-perf-guest - the first process of the guest in which vpmu-perf runs perf
+ *
+ * It prepares all that does not depend on what is to be run, says "ready", and
+ * waits for a job: there vpmu-perf takes its snapshot, from which each run goes
+ * on.  Then it mounts the host's files, runs perf there, and carries data and
+ * signals between perf and four virtio-serial ports: control, and the three
+ * standard streams.  Where the host has closed control, the guest ends.
+ *
+ * A job is a sequence of KEY=VALUE, each of which ends with a NUL; the last is
+ * empty.  After it, the host sends lines (obey()), and the guest answers:
+ *
+ *   ready                        waits for the job
+ *   stopped N                    perf is stopped by signal N
+ *   exited N OUT ERR KILLED      perf has ended, with status N
+ *   signaled N OUT ERR KILLED    perf was ended by signal N
+ *   error TEXT                   perf cannot be run
+ *
+ * OUT and ERR are how many bytes were written to the streams, and KILLED is how
+ * many processes the kernel has ended for want of memory.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <grp.h>
+#include <limits.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Where the host's files are, until perf's root is there. */
+#define HOST "/host"
+/* The same, to be written to. */
+#define WRITABLE "/writable"
+/* Where perf is, in the host's tree: /dev is ours. */
+#define PERF "/dev/vpmu-perf"
+
+enum { CONTROL, IN, OUT, ERR, PORTS };
+
+static int ports[PORTS];
+
+/*
+ * The host
+ */
+
+static __attribute__((noreturn)) void power_off(void)
+{
+    sync();
+    reboot(RB_POWER_OFF);
+    _exit(1);
+}
+
+static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    vdprintf(ports[CONTROL], format, ap);
+    va_end(ap);
+}
+
+/* Say what is wrong, to the host or to the console, and end. */
+static __attribute__((noreturn, format(printf, 1, 2)))
+void die(const char *format, ...)
+{
+    char text[PATH_MAX + 256];
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    dprintf(ports[CONTROL] ? ports[CONTROL] : 2, "error %s\n", text);
+    /* The host ends the guest. */
+    sleep(5);
+    power_off();
+}
+
+/*
+ * The system
+ */
+
+static void must_mount(const char *source, const char *target,
+                       const char *type, unsigned long flags, const char *data)
+{
+    if (mount(source, target, type, flags, data) < 0) {
+        die("%s cannot be mounted: %s", target, strerror(errno));
+    }
+}
+
+static void write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0 || write(fd, text, strlen(text)) < 0) {
+        die("%s cannot be written: %s", path, strerror(errno));
+    }
+    close(fd);
+}
+
+/* Modules are named in the order of loading. */
+static void load_modules(void)
+{
+    struct dirent **names;
+    char path[PATH_MAX];
+    int i, fd, n = scandir("/modules", &names, NULL, alphasort);
+
+    for (i = 0; i < n; i++) {
+        if (names[i]->d_name[0] == '.') {
+            continue;
+        }
+        snprintf(path, sizeof(path), "/modules/%s", names[i]->d_name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST) {
+            die("%s cannot be loaded: %s", path, strerror(errno));
+        }
+        close(fd);
+    }
+}
+
+/* Programs may talk to themselves. */
+static void raise_loopback(void)
+{
+    struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    ioctl(fd, SIOCSIFFLAGS, &request);
+    close(fd);
+}
+
+/* They come some time after their device, whose number is Linux's choice. */
+static int open_port(int number)
+{
+    char pattern[32];
+    glob_t found;
+    int fd, tries;
+
+    snprintf(pattern, sizeof(pattern), "/dev/vport*p%d", number + 1);
+    for (tries = 0; tries < 3000; tries++) {
+        if (glob(pattern, 0, NULL, &found) == 0) {
+            fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+            globfree(&found);
+            if (fd >= 0) {
+                return fd;
+            }
+        }
+        usleep(10000);
+    }
+    die("there is no port %s", pattern);
+}
+
+/* What is perf's replaces the three that every process has. */
+static void keep_standard_fds(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/console", O_RDWR);
+    } while (fd >= 0 && fd < 2);
+}
+
+/* What of /dev, /proc and /sys is the guest's own. */
+static void prepare_system(void)
+{
+    int i;
+
+    must_mount("proc", "/proc", "proc", 0, NULL);
+    must_mount("sysfs", "/sys", "sysfs", 0, NULL);
+    must_mount("dev", "/dev", "devtmpfs", 0, NULL);
+    keep_standard_fds();
+    mkdir("/dev/pts", 0755);
+    mkdir("/dev/shm", 01777);
+    must_mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=666,mode=620");
+    must_mount("shm", "/dev/shm", "tmpfs", 0, "mode=1777");
+    mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, "mode=755");
+    symlink("/proc/self/fd", "/dev/fd");
+    symlink("/proc/self/fd/0", "/dev/stdin");
+    symlink("/proc/self/fd/1", "/dev/stdout");
+    symlink("/proc/self/fd/2", "/dev/stderr");
+    mkdir(PERF, 0755);
+    must_mount("/perf", PERF, NULL, MS_BIND, NULL);
+    /* Linux's first file system cannot have another root. */
+    must_mount("layers", "/layers", "tmpfs", 0, "mode=755");
+    load_modules();
+    raise_loopback();
+    write_file("/proc/sys/kernel/perf_event_paranoid", "-1");
+    write_file("/proc/sys/kernel/kptr_restrict", "0");
+    write_file("/proc/sys/kernel/perf_event_mlock_kb", "65536");
+    for (i = 0; i < PORTS; i++) {
+        ports[i] = open_port(i);
+    }
+}
+
+/*
+ * The job
+ */
+
+enum kind { PIPE, TTY, NOTHING, CLOSED, PATH };
+
+struct stream {
+    enum kind kind;
+    const char *path;
+    off_t offset;
+};
+
+static struct job {
+    const char *directory;
+    const char **argv, **envp, **directories, **files;
+    gid_t *groups;
+    size_t args, envs, n_directories, n_files, n_groups;
+    uid_t uid;
+    gid_t gid;
+    mode_t umask;
+    struct stream streams[3];
+    struct winsize window;
+    struct rlimit limits[RLIM_NLIMITS];
+    bool limited[RLIM_NLIMITS];
+} job;
+
+/* A list that ends with NULL. */
+static void append(const char ***list, size_t *n, const char *value)
+{
+    *list = realloc(*list, (*n + 2) * sizeof(**list));
+    (*list)[(*n)++] = value;
+    (*list)[*n] = NULL;
+}
+
+static void describe_stream(const char *text)
+{
+    static const char *const kinds[] = {
+        "pipe", "tty", "null", "closed", "path"
+    };
+    char kind[8];
+    long long offset;
+    int number, length = 0;
+    size_t i;
+
+    if (sscanf(text, "%d %7s %lld %n", &number, kind, &offset, &length) < 3 ||
+        number < 0 || number > 2) {
+        die("the stream '%s' is not understood", text);
+    }
+    for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (!strcmp(kind, kinds[i])) {
+            job.streams[number] = (struct stream) { i, text + length, offset };
+        }
+    }
+}
+
+static void set_clock(const char *text)
+{
+    struct timeval now = { };
+
+    sscanf(text, "%ld.%ld", &now.tv_sec, &now.tv_usec);
+    settimeofday(&now, NULL);
+}
+
+static void set_limit(const char *text)
+{
+    unsigned long long soft, hard;
+    unsigned int which;
+
+    if (sscanf(text, "%u %llu %llu", &which, &soft, &hard) == 3 &&
+        which < RLIM_NLIMITS) {
+        job.limits[which] = (struct rlimit) { soft, hard };
+        job.limited[which] = true;
+    }
+}
+
+static void understand(const char *key, const char *value)
+{
+    if (!strcmp(key, "argument")) {
+        append(&job.argv, &job.args, value);
+    } else if (!strcmp(key, "environment")) {
+        append(&job.envp, &job.envs, value);
+    } else if (!strcmp(key, "write")) {
+        append(&job.directories, &job.n_directories, value);
+    } else if (!strcmp(key, "file")) {
+        append(&job.files, &job.n_files, value);
+    } else if (!strcmp(key, "group")) {
+        job.groups = realloc(job.groups,
+                             (job.n_groups + 1) * sizeof(*job.groups));
+        job.groups[job.n_groups++] = strtoul(value, NULL, 10);
+    } else if (!strcmp(key, "directory")) {
+        job.directory = value;
+    } else if (!strcmp(key, "stream")) {
+        describe_stream(value);
+    } else if (!strcmp(key, "window")) {
+        sscanf(value, "%hu %hu", &job.window.ws_row, &job.window.ws_col);
+    } else if (!strcmp(key, "limit")) {
+        set_limit(value);
+    } else if (!strcmp(key, "uid")) {
+        job.uid = strtoul(value, NULL, 10);
+    } else if (!strcmp(key, "gid")) {
+        job.gid = strtoul(value, NULL, 10);
+    } else if (!strcmp(key, "umask")) {
+        job.umask = strtoul(value, NULL, 8);
+    } else if (!strcmp(key, "time")) {
+        set_clock(value);
+    } else if (!strcmp(key, "host")) {
+        sethostname(value, strlen(value));
+    } else if (!strcmp(key, "aslr")) {
+        write_file("/proc/sys/kernel/randomize_va_space", value);
+    } else {
+        die("the job's '%s' is not understood", key);
+    }
+}
+
+/* The job stays in memory: what it says is kept by address. */
+static void read_job(void)
+{
+    size_t size = 0, used = 0, start = 0, end;
+    char *text = NULL, *equals;
+    ssize_t n;
+
+    for (;;) {
+        /* Addresses are kept once all is there. */
+        if (used == size) {
+            size = size * 2 + 65536;
+            text = realloc(text, size);
+        }
+        n = read(ports[CONTROL], text + used, size - used);
+        if (n <= 0) {
+            power_off();
+        }
+        used += n;
+        if (text[used - 1] == '\0' && (used == 1 || text[used - 2] == '\0')) {
+            break;
+        }
+    }
+    while (text[start]) {
+        end = start + strlen(text + start);
+        equals = strchr(text + start, '=');
+        if (!equals) {
+            die("the job's '%s' is not understood", text + start);
+        }
+        *equals = '\0';
+        understand(text + start, equals + 1);
+        start = end + 1;
+    }
+}
+
+/*
+ * The host's files
+ */
+
+static void mount_host(const char *tag, const char *where, unsigned long flags)
+{
+    must_mount(tag, where, "9p", flags,
+               "trans=virtio,version=9p2000.L,msize=262144,access=any,"
+               "cache=loose");
+}
+
+/* What exists of the host's is seen; what is written is the guest's alone. */
+static void mount_layer(const char *target, const char *layer)
+{
+    static const char *const parts[] = { "", "/upper", "/work" };
+    char path[64], options[256];
+    size_t i;
+
+    if (access(target, F_OK) < 0) {
+        return;
+    }
+    for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        snprintf(path, sizeof(path), "%s%s", layer, parts[i]);
+        mkdir(path, 0755);
+        chmod(path, 01777);
+    }
+    snprintf(options, sizeof(options),
+             "lowerdir=%s,upperdir=%s/upper,workdir=%s/work",
+             target, layer, layer);
+    must_mount("vpmu-perf", target, "overlay", 0, options);
+}
+
+static void mount_writable(const char *path)
+{
+    char source[PATH_MAX], target[PATH_MAX];
+
+    snprintf(source, sizeof(source), WRITABLE "%s", path);
+    snprintf(target, sizeof(target), HOST "%s", path);
+    must_mount(source, target, NULL, MS_BIND, NULL);
+}
+
+static void mount_files(void)
+{
+    static const char *const own[] = { "/proc", "/sys", "/dev" };
+    size_t i;
+
+    mount_host("vpmu-perf-root", HOST, MS_RDONLY);
+    for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        char target[32];
+
+        snprintf(target, sizeof(target), HOST "%s", own[i]);
+        must_mount(own[i], target, NULL, MS_BIND | MS_REC, NULL);
+    }
+    mount_layer(HOST "/tmp", "/layers/tmp");
+    mount_layer(HOST "/var/tmp", "/layers/var-tmp");
+    if (job.n_directories || job.n_files) {
+        mount_host("vpmu-perf-writable", WRITABLE, 0);
+    }
+    for (i = 0; i < job.n_directories; i++) {
+        mount_writable(job.directories[i]);
+    }
+    for (i = 0; i < job.n_files; i++) {
+        mount_writable(job.files[i]);
+    }
+}
+
+/*
+ * Streams
+ */
+
+/* What has been read and is to be written.  Either end may be none, -1. */
+struct relay {
+    int from, to;
+    size_t start, end;
+    unsigned long long total;
+    bool is_port;
+    char data[65536];
+};
+
+static struct relay relays[3];
+static int terminal = -1;
+
+static void set_nonblocking(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+static void close_end(int *fd)
+{
+    if (*fd >= 0 && *fd != terminal) {
+        close(*fd);
+    }
+    *fd = -1;
+}
+
+static void fill(struct relay *r)
+{
+    ssize_t n = read(r->from, r->data, sizeof(r->data));
+
+    if (n > 0) {
+        r->start = 0;
+        r->end = n;
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        /* Whoever reads the other end is told, unless it is a port. */
+        close_end(&r->from);
+        if (!r->is_port) {
+            close_end(&r->to);
+        }
+    }
+}
+
+static void empty(struct relay *r)
+{
+    ssize_t n = write(r->to, r->data + r->start, r->end - r->start);
+
+    if (n >= 0) {
+        r->start += n;
+        r->total += n;
+    } else if (errno != EAGAIN && errno != EINTR) {
+        r->start = r->end;
+        close_end(&r->to);
+        close_end(&r->from);
+    }
+}
+
+static bool is_empty(const struct relay *r)
+{
+    return r->start == r->end;
+}
+
+static struct pollfd await(int fd, short events)
+{
+    return (struct pollfd) { .fd = fd, .events = events };
+}
+
+/* Of which end something is awaited. */
+static struct pollfd wish(const struct relay *r)
+{
+    return is_empty(r) ? await(r->from, POLLIN) : await(r->to, POLLOUT);
+}
+
+/* The ends that are perf's. */
+static int child_fds[3] = { -1, -1, -1 };
+
+static void open_terminal(void)
+{
+    char path[64];
+    int slave;
+
+    terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0 || unlockpt(terminal) < 0 ||
+        ptsname_r(terminal, path, sizeof(path))) {
+        die("there is no terminal: %s", strerror(errno));
+    }
+    ioctl(terminal, TIOCSWINSZ, &job.window);
+    slave = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    fchown(slave, job.uid, -1);
+    set_nonblocking(terminal);
+    for (int i = 0; i < 3; i++) {
+        if (job.streams[i].kind == TTY) {
+            child_fds[i] = fcntl(slave, F_DUPFD_CLOEXEC, 0);
+        }
+    }
+    close(slave);
+}
+
+static void open_pipe(int number)
+{
+    int ends[2], ours = number == 0 ? 1 : 0;
+
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        die("there is no pipe: %s", strerror(errno));
+    }
+    child_fds[number] = ends[!ours];
+    /* /dev/stdout is opened anew by name. */
+    fchown(ends[!ours], job.uid, job.gid);
+    set_nonblocking(ends[ours]);
+    if (number == 0) {
+        relays[0].to = ends[ours];
+    } else {
+        relays[number].from = ends[ours];
+    }
+}
+
+/* Terminals have one end for all that is written. */
+static void connect_terminal(void)
+{
+    if (job.streams[0].kind == TTY) {
+        relays[0].to = terminal;
+    }
+    if (job.streams[1].kind == TTY) {
+        relays[1].from = terminal;
+    } else if (job.streams[2].kind == TTY) {
+        relays[2].from = terminal;
+    }
+}
+
+static int open_input(struct stream *stream)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    snprintf(path, sizeof(path), HOST "%s", stream->path);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        die("%s cannot be read: %s", stream->path, strerror(errno));
+    }
+    lseek(fd, stream->offset, SEEK_SET);
+    return fd;
+}
+
+static void connect_streams(void)
+{
+    bool has_terminal = false;
+    int i;
+
+    for (i = 0; i < 3; i++) {
+        relays[i] = (struct relay) { .from = -1, .to = -1, .is_port = i > 0 };
+        set_nonblocking(ports[IN + i]);
+        has_terminal |= job.streams[i].kind == TTY;
+    }
+    relays[0].from = ports[IN];
+    relays[1].to = ports[OUT];
+    relays[2].to = ports[ERR];
+    if (has_terminal) {
+        open_terminal();
+        connect_terminal();
+    }
+    for (i = 0; i < 3; i++) {
+        switch (job.streams[i].kind) {
+        case PIPE:
+            open_pipe(i);
+            break;
+        case NOTHING:
+            child_fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+            break;
+        case PATH:
+            child_fds[i] = open_input(&job.streams[i]);
+            break;
+        case TTY:
+        case CLOSED:
+            break;
+        }
+    }
+    if (relays[0].to < 0) {
+        relays[0].from = -1;
+    }
+}
+
+/*
+ * perf
+ */
+
+static __attribute__((noreturn)) void fail_child(const char *what)
+{
+    die("%s: %s", what, strerror(errno));
+}
+
+static void become_user(void)
+{
+    size_t i;
+
+    for (i = 0; i < RLIM_NLIMITS; i++) {
+        if (job.limited[i]) {
+            /* The host may allow more than there is here. */
+            setrlimit(i, &job.limits[i]);
+        }
+    }
+    umask(job.umask);
+    if (chroot(HOST) < 0 || chdir("/") < 0) {
+        fail_child("/");
+    }
+    if (setgroups(job.n_groups, job.groups) < 0 ||
+        setresgid(job.gid, job.gid, job.gid) < 0 ||
+        setresuid(job.uid, job.uid, job.uid) < 0) {
+        fail_child("the user");
+    }
+    if (chdir(job.directory) < 0) {
+        fail_child(job.directory);
+    }
+}
+
+static void arrange_streams(void)
+{
+    int i;
+
+    /* None of ours is below 3, or it would be overwritten. */
+    for (i = 0; i < 3; i++) {
+        if (child_fds[i] < 0) {
+            close(i);
+        } else if (dup2(child_fds[i], i) < 0) {
+            fail_child("a stream");
+        }
+    }
+}
+
+static pid_t start_perf(void)
+{
+    const char **argv = NULL;
+    size_t i, n = 0;
+    sigset_t none;
+    pid_t pid = fork();
+
+    if (pid) {
+        return pid;
+    }
+    setsid();
+    for (i = 0; i < 3; i++) {
+        if (job.streams[i].kind == TTY) {
+            ioctl(child_fds[i], TIOCSCTTY, 0);
+            break;
+        }
+    }
+    append(&argv, &n, PERF "/ld.so");
+    append(&argv, &n, "--argv0");
+    append(&argv, &n, "perf");
+    append(&argv, &n, "--library-path");
+    append(&argv, &n, PERF "/lib");
+    append(&argv, &n, PERF "/perf");
+    for (i = 0; i < job.args; i++) {
+        append(&argv, &n, job.argv[i]);
+    }
+    become_user();
+    arrange_streams();
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (!job.envp) {
+        append(&job.envp, &job.envs, NULL);
+    }
+    execve(argv[0], (char **)argv, (char **)job.envp);
+    _exit(127);
+}
+
+/*
+ * While it runs
+ */
+
+/* A terminal's signals are for all that runs there, others are for perf. */
+static void send_signal(pid_t pid, int number)
+{
+    bool for_all = number == SIGINT || number == SIGQUIT ||
+                   number == SIGTSTP || number == SIGCONT;
+
+    kill(for_all ? -pid : pid, number);
+}
+
+static void obey_line(pid_t pid, const char *line)
+{
+    struct winsize window = { };
+    int number;
+
+    if (sscanf(line, "signal %d", &number) == 1) {
+        send_signal(pid, number);
+    } else if (sscanf(line, "closed %d", &number) == 1 &&
+               (number == 1 || number == 2)) {
+        close_end(&relays[number].from);
+        relays[number].start = relays[number].end;
+    } else if (sscanf(line, "window %hu %hu", &window.ws_row,
+                      &window.ws_col) == 2) {
+        ioctl(terminal, TIOCSWINSZ, &window);
+    }
+}
+
+/* Obey the host's lines. */
+static void obey(pid_t pid)
+{
+    static char text[4096];
+    static size_t used;
+    char *line = text, *end;
+    ssize_t n = read(ports[CONTROL], text + used, sizeof(text) - 1 - used);
+
+    if (n <= 0) {
+        power_off();
+    }
+    used += n;
+    text[used] = '\0';
+    while ((end = strchr(line, '\n'))) {
+        *end = '\0';
+        obey_line(pid, line);
+        line = end + 1;
+    }
+    used -= line - text;
+    memmove(text, line, used);
+}
+
+/* Processes without a parent are ours, too. */
+static bool reap(pid_t perf, int *status)
+{
+    bool is_over = false;
+    pid_t pid;
+    int s;
+
+    while ((pid = waitpid(-1, &s, WNOHANG | WUNTRACED)) > 0) {
+        if (pid != perf) {
+            continue;
+        }
+        if (WIFSTOPPED(s)) {
+            say("stopped %d\n", WSTOPSIG(s));
+        } else {
+            *status = s;
+            is_over = true;
+        }
+    }
+    return is_over;
+}
+
+/* Carry what is there on. */
+static void carry(struct relay *r, short events)
+{
+    if (events && is_empty(r)) {
+        fill(r);
+    } else if (events) {
+        empty(r);
+    }
+}
+
+static int follow(pid_t perf)
+{
+    sigset_t child;
+    struct signalfd_siginfo info;
+    int i, signals, status = 0;
+
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    for (;;) {
+        struct pollfd fds[5];
+
+        for (i = 0; i < 3; i++) {
+            fds[i] = wish(&relays[i]);
+        }
+        fds[3] = await(ports[CONTROL], POLLIN);
+        fds[4] = await(signals, POLLIN);
+        poll(fds, 5, -1);
+        for (i = 0; i < 3; i++) {
+            carry(&relays[i], fds[i].revents);
+        }
+        if (fds[3].revents) {
+            obey(perf);
+        }
+        if (fds[4].revents) {
+            while (read(signals, &info, sizeof(info)) > 0) {
+                /* One may stand for several. */
+            }
+            if (reap(perf, &status)) {
+                return status;
+            }
+        }
+    }
+}
+
+/* What perf has left in its pipes. */
+static void drain(struct relay *r)
+{
+    struct pollfd fd;
+
+    while (r->from >= 0 || !is_empty(r)) {
+        fd = wish(r);
+        if (fd.fd < 0) {
+            return;
+        }
+        /* The host takes its time; what others may still write is lost. */
+        if (poll(&fd, 1, is_empty(r) ? 0 : -1) <= 0) {
+            return;
+        }
+        carry(r, fd.revents);
+    }
+}
+
+static unsigned long killed_processes(void)
+{
+    char line[128];
+    unsigned long n = 0;
+    FILE *f = fopen("/proc/vmstat", "r");
+
+    while (f && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, "oom_kill %lu", &n) == 1) {
+            break;
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+    return n;
+}
+
+int main(void)
+{
+    sigset_t child;
+    pid_t perf;
+    int status;
+
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    prepare_system();
+    say("ready\n");
+    read_job();
+    mount_files();
+    connect_streams();
+    signal(SIGPIPE, SIG_DFL);
+    perf = start_perf();
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < 3; i++) {
+        if (child_fds[i] >= 0) {
+            close(child_fds[i]);
+        }
+    }
+    status = follow(perf);
+    drain(&relays[1]);
+    drain(&relays[2]);
+    if (job.n_directories || job.n_files) {
+        sync();
+    }
+    say("%s %d %llu %llu %lu\n", WIFSIGNALED(status) ? "signaled" : "exited",
+        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+        relays[1].total, relays[2].total, killed_processes());
+    /* The host ends the guest. */
+    pause();
+    power_off();
+}

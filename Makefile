@@ -22,11 +22,16 @@ help:
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make mutants      look whether the tests notice faults; takes hours'
 	@echo 'make build        only build QEMU and the guest'
+	@echo 'make vpmu-perf    build what contrib/vpmu-perf/vpmu-perf needs'
+	@echo 'make install      put QEMU and vpmu-perf below DESTDIR/PREFIX'
+	@echo 'make uninstall    remove them from there'
 	@echo 'make clean        remove what was built; keep what was downloaded'
 	@echo 'make distclean    remove all that was made and downloaded'
 	@echo
 	@echo 'ARCH=ppc64          run a Power guest, not one of x86_64'
 	@echo 'SECONDS=60          make fuzz: for how long'
+	@echo 'PREFIX=DIR          make install: there, not in /usr/local; see DESTDIR'
+	@echo "ARCHES=x86_64       make install: only this guest's, not both"
 	@echo "QEMU_SRC=DIR        use this QEMU 10.0.x source tree, not Debian's"
 	@echo "QEMU_OPTIONS=...    more options for QEMU's configure"
 	@echo 'DEBIAN_MIRROR=URL   use this mirror of Debian'
@@ -46,6 +51,21 @@ guest: packages
 	@scripts/build-guest
 
 build: qemu guest
+
+vpmu-perf: qemu
+	@scripts/build-vpmu-perf
+
+ARCHES ?= x86_64 ppc64
+export ARCHES PREFIX DESTDIR
+
+install:
+	@for arch in $(ARCHES); do \
+	    $(MAKE) --no-print-directory vpmu-perf ARCH=$$arch || exit; \
+	done
+	@scripts/install
+
+uninstall:
+	@scripts/install --uninstall
 
 run: build
 	@scripts/demo/run
@@ -100,13 +120,13 @@ mutants:
 clean:
 	@mkdir -p $(BUILD)
 	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
-	    tests unit* guest-* nested-* mutants patches logs *.part download/*.part
+	    tests unit* guest-* nested-* vpmu-perf mutants patches logs *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
 	cd $(BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine*
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
-.PHONY: help packages source qemu guest build run shell check check-hosts \
+.PHONY: help packages source qemu guest build vpmu-perf install uninstall run shell check check-hosts \
         check-builds check-sanitized fuzz soak bench experiment conformance \
         mutants clean distclean

@@ -51,6 +51,8 @@
 
 /* Where the host's files are, until perf's root is there. */
 #define HOST "/host"
+/* The same, without what is mounted over it. */
+#define PLAIN "/plain"
 /* The same, to be written to. */
 #define WRITABLE "/writable"
 /* Where perf is, in the host's tree: /dev is ours. */
@@ -206,6 +208,9 @@ static void prepare_system(void)
     write_file("/proc/sys/kernel/perf_event_paranoid", "-1");
     write_file("/proc/sys/kernel/kptr_restrict", "0");
     write_file("/proc/sys/kernel/perf_event_mlock_kb", "65536");
+    /* No sample is left out because the guest's time is slow. */
+    write_file("/proc/sys/kernel/perf_event_max_sample_rate", "10000000");
+    write_file("/proc/sys/kernel/perf_cpu_time_max_percent", "0");
     for (i = 0; i < PORTS; i++) {
         ports[i] = open_port(i);
     }
@@ -400,6 +405,20 @@ static void mount_writable(const char *path)
     must_mount(source, target, NULL, MS_BIND, NULL);
 }
 
+/* In /tmp, too, what a program writes here is not to vanish. */
+static void mount_directory(void)
+{
+    char source[PATH_MAX], target[PATH_MAX];
+
+    if (strncmp(job.directory, "/tmp/", 5) &&
+        strncmp(job.directory, "/var/tmp/", 9)) {
+        return;
+    }
+    snprintf(source, sizeof(source), PLAIN "%s", job.directory);
+    snprintf(target, sizeof(target), HOST "%s", job.directory);
+    must_mount(source, target, NULL, MS_BIND, NULL);
+}
+
 static void mount_files(void)
 {
     static const char *const own[] = { "/proc", "/sys", "/dev" };
@@ -412,8 +431,10 @@ static void mount_files(void)
         snprintf(target, sizeof(target), HOST "%s", own[i]);
         must_mount(own[i], target, NULL, MS_BIND | MS_REC, NULL);
     }
+    must_mount(HOST, PLAIN, NULL, MS_BIND, NULL);
     mount_layer(HOST "/tmp", "/layers/tmp");
     mount_layer(HOST "/var/tmp", "/layers/var-tmp");
+    mount_directory();
     if (job.n_directories || job.n_files) {
         mount_host("vpmu-perf-writable", WRITABLE, 0);
     }

@@ -7,8 +7,8 @@
  * signals between perf and four virtio-serial ports: control, and the three
  * standard streams.  Where the host has closed control, the guest ends.
  *
- * A job is a sequence of KEY=VALUE, each of which ends with a NUL; the last is
- * empty.  After it, the host sends lines (obey()), and the guest answers:
+ * A job is a line with its length, and a sequence of KEY=VALUE, each of which
+ * ends with a NUL.  After it, the host sends lines (obey()), and the guest says:
  *
  *   ready                        waits for the job
  *   stopped N                    perf is stopped by signal N
@@ -330,37 +330,53 @@ static void understand(const char *key, const char *value)
     }
 }
 
-/* The job stays in memory: what it says is kept by address. */
-static void read_job(void)
+/* Read all of that; the host leaves before only if it is ended. */
+static void read_exactly(char *text, size_t size)
 {
-    size_t size = 0, used = 0, start = 0, end;
-    char *text = NULL, *equals;
     ssize_t n;
 
-    for (;;) {
-        /* Addresses are kept once all is there. */
-        if (used == size) {
-            size = size * 2 + 65536;
-            text = realloc(text, size);
-        }
-        n = read(ports[CONTROL], text + used, size - used);
+    for (; size; text += n, size -= n) {
+        n = read(ports[CONTROL], text, size);
         if (n <= 0) {
             power_off();
         }
-        used += n;
-        if (text[used - 1] == '\0' && (used == 1 || text[used - 2] == '\0')) {
-            break;
+    }
+}
+
+/* Behind the length, there may be lines already, which are for later. */
+static size_t read_length(void)
+{
+    char line[16] = "";
+    size_t i;
+
+    for (i = 0; i < sizeof(line) - 1; i++) {
+        read_exactly(line + i, 1);
+        if (line[i] == '\n') {
+            return strtoul(line, NULL, 10);
         }
     }
-    while (text[start]) {
-        end = start + strlen(text + start);
-        equals = strchr(text + start, '=');
+    die("the job has no length");
+}
+
+/* The job stays in memory: what it says is kept by address. */
+static void read_job(void)
+{
+    size_t size = read_length();
+    char *text = malloc(size + 1), *equals, *next, *field;
+
+    if (!text) {
+        die("the job is too long");
+    }
+    read_exactly(text, size);
+    text[size] = '\0';
+    for (field = text; *field; field = next) {
+        next = field + strlen(field) + 1;
+        equals = strchr(field, '=');
         if (!equals) {
-            die("the job's '%s' is not understood", text + start);
+            die("the job's '%s' is not understood", field);
         }
         *equals = '\0';
-        understand(text + start, equals + 1);
-        start = end + 1;
+        understand(field, equals + 1);
     }
 }
 
@@ -723,7 +739,10 @@ static void send_signal(pid_t pid, int number)
     bool for_all = number == SIGINT || number == SIGQUIT ||
                    number == SIGTSTP || number == SIGCONT;
 
-    kill(for_all ? -pid : pid, number);
+    /* It may not have become a group yet. */
+    if (!for_all || kill(-pid, number) < 0) {
+        kill(pid, number);
+    }
 }
 
 static void obey_line(pid_t pid, const char *line)

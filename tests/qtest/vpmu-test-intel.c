@@ -1133,6 +1133,471 @@ static void test_arch_absent(void)
     stop(&m);
 }
 
+/*
+ * Event based sampling
+ */
+
+#define PEBS INTEL ",pebs=on"
+
+enum { MSR_PEBS_ENABLE = 0x3f1, MSR_PEBS_DATA_CFG, MSR_PEBS_LD_LAT = 0x3f6,
+       MSR_DS_AREA = 0x600 };
+
+#define PERF_CAP_PEBS(format) ((format) << 8 | 0xc0)
+#define PERF_CAP_BASELINE BIT64(14)
+#define PEBS_LOAD_LATENCY (LOW_BITS(4) << 32)
+
+/**
+ * struct Pebs - the PEBS of some CPU models
+ * @cpu: for -cpu
+ * @cap: what IA32_PERF_CAPABILITIES says of it
+ * @enable: the bits of IA32_PEBS_ENABLE
+ * @config: those of MSR_PEBS_DATA_CFG; 0 if there is none
+ * @size: of a record, in words
+ */
+static const struct Pebs {
+    const char *cpu;
+    uint64_t cap, enable, config;
+    unsigned size;
+} pebs_models[] = {
+    { "Nehalem-v1", PERF_CAP_PEBS(1), 0xf | PEBS_LOAD_LATENCY, 0, 22 },
+    { "SandyBridge-v1", PERF_CAP_PEBS(1), 0xf | PEBS_LOAD_LATENCY | BIT64(63),
+      0, 22 },
+    { "IvyBridge-v1", PERF_CAP_PEBS(1), 0xf | PEBS_LOAD_LATENCY | BIT64(63), 0,
+      22 },
+    { "Haswell-v1", PERF_CAP_PEBS(2), 0xf | PEBS_LOAD_LATENCY, 0, 24 },
+    { "Broadwell-v1", PERF_CAP_PEBS(2), 0xf | PEBS_LOAD_LATENCY, 0, 24 },
+    { MODEL, PERF_CAP_PEBS(3), 0xf | PEBS_LOAD_LATENCY, 0, 25 },
+    { "Icelake-Server-v1", PERF_CAP_PEBS(4) | PERF_CAP_BASELINE,
+      0xff | LOW_BITS(3) << 32, 0xff00000f, 4 },
+    { "SapphireRapids-v1", PERF_CAP_PEBS(4) | PERF_CAP_BASELINE,
+      0xff | LOW_BITS(3) << 32, 0xff00000f, 4 },
+};
+
+static Machine pebs_start(const struct Pebs *pebs)
+{
+    g_autofree char *cpu = g_strdup_printf("%s,pmu=on,pebs=on", pebs->cpu);
+
+    return x86_start(cpu);
+}
+
+static void test_pebs_features(const void *data)
+{
+    const struct Pebs *pebs = data;
+    Machine m = pebs_start(pebs);
+    uint32_t regs[4];
+
+    cpuid(&m, 1, regs);
+    g_assert_cmphex(regs[2] & (PDCM | DTES64), ==, PDCM | DTES64);
+    g_assert_cmphex(regs[3] & DS, ==, DS);
+    cpuid(&m, 0xa, regs);
+    g_assert_cmpint(regs[0] & 0xff, ==, pebs->config ? 5 : 2);
+    assert_msr(&m, MSR_PERF_CAP,
+               pebs->cap | PERF_CAP_FULL_WIDTH | PERF_CAP_FREEZE_IN_SMM);
+    /* There is PEBS, but no BTS; both bits are read-only. */
+    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE) & 0x1800, ==, 0x800);
+    wrmsr(&m, MSR_MISC_ENABLE, 0x1001);
+    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE) & 0x1801, ==, 0x801);
+    stop(&m);
+}
+
+static void check_bits(Machine *m, uint32_t msr, uint64_t keeps)
+{
+    const struct Register r = { msr, 1, 5, keeps };
+
+    for (unsigned bit = 0; bit < 64; bit++) {
+        check_bit(m, &r, BIT64(bit));
+    }
+    wrmsr(m, msr, 0);
+}
+
+static void test_pebs_bits(const void *data)
+{
+    const struct Pebs *pebs = data;
+    Machine m = pebs_start(pebs);
+    uint64_t adaptive = pebs->config ? BIT64(34) : 0;
+    uint64_t val;
+
+    check_bits(&m, MSR_PEBS_ENABLE, pebs->enable);
+    check_bits(&m, MSR_PEBS_LD_LAT, 0xffff);
+    check_bits(&m, MSR_EVTSEL0,
+               (LOW_BITS(32) & ~EVTSEL_ANY) | adaptive);
+    check_bits(&m, MSR_FIXED_CTR_CTRL,
+               0xbbb | (adaptive ? 0x111ull << 32 : 0));
+    if (pebs->config) {
+        check_bits(&m, MSR_PEBS_DATA_CFG, pebs->config);
+    } else {
+        g_assert_false(try_rdmsr(&m, MSR_PEBS_DATA_CFG, &val));
+        g_assert_false(try_wrmsr(&m, MSR_PEBS_DATA_CFG, 0));
+    }
+    stop(&m);
+}
+
+/* The address of the DS save area is canonical. */
+static void test_pebs_ds_area(void)
+{
+    static const uint64_t good[] = { 0, 0x7fffffffffff, -0x800000000000ull,
+                                     UINT64_MAX };
+    static const uint64_t bad[] = { 0x800000000000, BIT64(63),
+                                    -0x800000000001ull };
+    Machine m = x86_start(PEBS);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(good); i++) {
+        wrmsr(&m, MSR_DS_AREA, good[i]);
+        assert_msr(&m, MSR_DS_AREA, good[i]);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_assert_false(try_wrmsr(&m, MSR_DS_AREA, bad[i]));
+        assert_msr(&m, MSR_DS_AREA, UINT64_MAX);
+    }
+    stop(&m);
+}
+
+static const Kept pebs_registers[] = {
+    { MSR_DS_AREA, 0x7ffffffff000 },
+    { MSR_PEBS_ENABLE, 3 },
+    { MSR_PEBS_LD_LAT, 0x11 },
+};
+
+static void write_pebs(Machine *m)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(pebs_registers); i++) {
+        wrmsr(m, pebs_registers[i].reg, pebs_registers[i].reset);
+    }
+}
+
+static void assert_pebs(Machine *m, bool written)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(pebs_registers); i++) {
+        assert_msr(m, pebs_registers[i].reg,
+                   written ? pebs_registers[i].reset : 0);
+    }
+}
+
+static void test_pebs_absent(void)
+{
+    Machine m = x86_start(INTEL);
+    uint64_t val;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(pebs_registers); i++) {
+        g_assert_false(try_rdmsr(&m, pebs_registers[i].reg, &val));
+        g_assert_false(try_wrmsr(&m, pebs_registers[i].reg, 0));
+    }
+    g_assert_false(try_wrmsr(&m, MSR_PEBS_DATA_CFG, 0));
+    stop(&m);
+}
+
+static void test_pebs_reset(void)
+{
+    Machine m = x86_start(PEBS);
+
+    write_pebs(&m);
+    assert_pebs(&m, true);
+    qtest_system_reset(m.qts);
+    assert_pebs(&m, false);
+    stop(&m);
+}
+
+static void test_pebs_migration(void)
+{
+    g_autofree char *args = x86_args(PEBS);
+    Machine m = x86_start(PEBS);
+
+    write_pebs(&m);
+    migrate_machine(&m, args);
+    assert_pebs(&m, true);
+    stop(&m);
+}
+
+static void test_pebs_refused(void)
+{
+    g_autofree char *args = x86_args(INTEL);
+    g_autofree char *message = NULL;
+    Machine m = x86_start(PEBS);
+
+    write_pebs(&m);
+    message = refuse_prepared(&m, args, NULL);
+    g_assert_nonnull(strstr(message, "add pebs=on"));
+}
+
+/* What means one thing here must not become another there. */
+static void test_pebs_refused_by_other(void)
+{
+    g_autofree char *args = x86_args("Haswell-v1,pmu=on,pebs=on");
+    g_autofree char *message = NULL;
+    Machine m = x86_start("SandyBridge-v1,pmu=on,pebs=on");
+
+    wrmsr(&m, MSR_PEBS_ENABLE, BIT64(63));
+    message = refuse_prepared(&m, args, NULL);
+    g_assert_nonnull(strstr(message, "the source's CPU model"));
+}
+
+/*
+ * Where tests have the DS save area and the buffer; the CPU is as after a
+ * reset, and linear addresses are physical ones
+ */
+#define DS_AREA   0x100ff0ull
+#define BUFFER    0x102f90ull
+#define NR_WORDS  128
+#define RESET_RIP 0xfffffff0u
+
+static uint64_t read_word(Machine *m, uint64_t addr)
+{
+    return qtest_readq(m->qts, addr);
+}
+
+static void write_word(Machine *m, uint64_t addr, uint64_t val)
+{
+    qtest_writeq(m->qts, addr, val);
+}
+
+static uint64_t pebs_index(Machine *m)
+{
+    return read_word(m, DS_AREA + 0x28);
+}
+
+/* A buffer for @records, of which the guest wants to know behind @threshold. */
+static void prepare_buffer(Machine *m, unsigned size, unsigned records,
+                           unsigned threshold)
+{
+    write_word(m, DS_AREA + 0x20, BUFFER);
+    write_word(m, DS_AREA + 0x28, BUFFER);
+    write_word(m, DS_AREA + 0x30, BUFFER + records * size * 8);
+    write_word(m, DS_AREA + 0x38, BUFFER + threshold * size * 8);
+    for (unsigned slot = 0; slot < 12; slot++) {
+        write_word(m, DS_AREA + 0x40 + slot * 8, -(uint64_t)(10 + slot));
+    }
+    for (unsigned i = 0; i < NR_WORDS; i++) {
+        write_word(m, BUFFER + i * 8, 0x5555);
+    }
+    wrmsr(m, MSR_DS_AREA, DS_AREA);
+}
+
+static void assert_nothing_written(Machine *m, unsigned from)
+{
+    for (unsigned i = from; i < NR_WORDS; i++) {
+        g_assert_cmphex(read_word(m, BUFFER + i * 8), ==, 0x5555);
+    }
+}
+
+/* Where a record names its counters */
+static unsigned word_of_names(const struct Pebs *pebs)
+{
+    return pebs->config ? 2 : 18;
+}
+
+/* Each field that a CPU that executes nothing can have */
+static void test_pebs_record(const void *data)
+{
+    const struct Pebs *pebs = data;
+    Machine m = pebs_start(pebs);
+
+    set_lvt(&m, LVT_NMI);
+    prepare_buffer(&m, pebs->size, 2, 2);
+    wrmsr(&m, MSR_PEBS_ENABLE, BIT64(1));
+    arm_gp(&m, 1, 5, 0);
+
+    count(&m, PMU_TALLY_INSNS, KERNEL, 4);
+    g_assert_cmphex(pebs_index(&m), ==, BUFFER);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    g_assert_cmphex(pebs_index(&m), ==, BUFFER + pebs->size * 8);
+    assert_msr(&m, MSR_PERFCTR0 + 1, -11ull & LOW_BITS(48));
+    assert_msr(&m, MSR_STATUS, 0);
+    g_assert_false(take_nmi(&m));
+    g_assert_cmphex(read_word(&m, BUFFER + 8), ==, RESET_RIP);
+    g_assert_cmphex(read_word(&m, BUFFER + word_of_names(pebs) * 8), ==,
+                    BIT64(1));
+    if (pebs->config) {
+        g_assert_cmphex(read_word(&m, BUFFER), ==, 0x20ull << 48);
+    } else {
+        g_assert_cmphex(read_word(&m, BUFFER), ==, 2);
+    }
+    if (pebs->size >= 24) {
+        g_assert_cmphex(read_word(&m, BUFFER + 22 * 8), ==, RESET_RIP);
+    }
+    assert_nothing_written(&m, pebs->size);
+
+    /* The second one reaches the threshold. */
+    count(&m, PMU_TALLY_INSNS, KERNEL, 11);
+    g_assert_cmphex(pebs_index(&m), ==, BUFFER + 2 * pebs->size * 8);
+    assert_msr(&m, MSR_STATUS, STATUS_OVF_BUF);
+    g_assert_true(take_nmi(&m));
+    wrmsr(&m, MSR_STATUS_RESET, STATUS_OVF_BUF);
+    assert_msr(&m, MSR_STATUS, 0);
+
+    /* For a third there is no room, but counting goes on. */
+    count(&m, PMU_TALLY_INSNS, KERNEL, 11);
+    g_assert_cmphex(pebs_index(&m), ==, BUFFER + 2 * pebs->size * 8);
+    assert_msr(&m, MSR_PERFCTR0 + 1, -11ull & LOW_BITS(48));
+    assert_nothing_written(&m, 2 * pebs->size);
+    stop(&m);
+}
+
+/* Groups, and what they add to a record */
+static const struct {
+    uint64_t config;
+    unsigned size, rip;
+} pebs_groups[] = {
+    { 0, 4 },
+    { 1, 8 },
+    { 2, 22, 5 },
+    { 4, 36 },
+    { 8, 7 },
+    { 8 | 0x1f000000, 4 + 32 * 3 },
+    { 0x1f000000, 4 },
+    { 0xf, 61, 9 },
+};
+
+static void check_groups(Machine *m, uint64_t config, unsigned size,
+                         unsigned rip)
+{
+    const uint64_t told = config & 8 ? config : config & 7;
+
+    prepare_buffer(m, size, 1, 1);
+    wrmsr(m, MSR_PEBS_DATA_CFG, config);
+    arm_fixed(m, 0, 1, BIT64(32));
+    count(m, PMU_TALLY_INSNS, KERNEL, 1);
+    g_assert_cmphex(pebs_index(m), ==, BUFFER + size * 8);
+    g_assert_cmphex(read_word(m, BUFFER), ==,
+                    told | (uint64_t)size * 8 << 48);
+    g_assert_cmphex(read_word(m, BUFFER + 8), ==, RESET_RIP);
+    g_assert_cmphex(read_word(m, BUFFER + 16), ==, GLOBAL_FIXED(0));
+    if (rip) {
+        g_assert_cmphex(read_word(m, BUFFER + rip * 8), ==, RESET_RIP);
+    }
+    assert_nothing_written(m, size);
+}
+
+static void test_pebs_groups(void)
+{
+    Machine m = x86_start("Icelake-Server-v1,pmu=on,pebs=on");
+
+    wrmsr(&m, MSR_PEBS_ENABLE, GLOBAL_FIXED(0));
+    for (unsigned i = 0; i < G_N_ELEMENTS(pebs_groups); i++) {
+        check_groups(&m, pebs_groups[i].config, pebs_groups[i].size,
+                     pebs_groups[i].rip);
+    }
+    /* A counter that does not ask for them gets none. */
+    wrmsr(&m, MSR_PEBS_DATA_CFG, 0xf);
+    prepare_buffer(&m, 4, 1, 1);
+    arm_fixed(&m, 0, 1, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    g_assert_cmphex(read_word(&m, BUFFER), ==, 0x20ull << 48);
+    assert_msr(&m, MSR_FIXED_CTR0, -18ull & LOW_BITS(48));
+    stop(&m);
+}
+
+/* Two at once make one record from format 3 on, and before that two. */
+static void test_pebs_together(const void *data)
+{
+    const struct Pebs *pebs = data;
+    const bool one = (pebs->cap >> 8 & 0xf) >= 3;
+    const unsigned names = word_of_names(pebs);
+    Machine m = pebs_start(pebs);
+
+    prepare_buffer(&m, pebs->size, 4, 4);
+    wrmsr(&m, MSR_PEBS_ENABLE, 5);
+    arm_gp(&m, 0, 7, 0);
+    arm_gp(&m, 2, 7, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 7);
+    g_assert_cmphex(pebs_index(&m), ==,
+                    BUFFER + (one ? 1 : 2) * pebs->size * 8);
+    g_assert_cmphex(read_word(&m, BUFFER + names * 8), ==, one ? 5 : 1);
+    if (!one) {
+        g_assert_cmphex(read_word(&m, BUFFER + (pebs->size + names) * 8), ==,
+                        4);
+    }
+    assert_msr(&m, MSR_PERFCTR0, -10ull & LOW_BITS(48));
+    assert_msr(&m, MSR_PERFCTR0 + 2, -12ull & LOW_BITS(48));
+    stop(&m);
+}
+
+/* Where there is no memory, nothing moves, and nothing ends. */
+static void test_pebs_nowhere(void)
+{
+    const uint64_t nowhere = 0x7fffffff0000;
+    Machine m = x86_start(PEBS);
+
+    prepare_buffer(&m, 25, 2, 1);
+    wrmsr(&m, MSR_PEBS_ENABLE, 1);
+    write_word(&m, DS_AREA + 0x28, nowhere);
+    write_word(&m, DS_AREA + 0x30, nowhere + 0x1000);
+    write_word(&m, DS_AREA + 0x38, UINT64_MAX);
+    arm_gp(&m, 0, 1, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    g_assert_cmphex(pebs_index(&m), ==, nowhere);
+    assert_msr(&m, MSR_PERFCTR0, -10ull & LOW_BITS(48));
+    assert_msr(&m, MSR_STATUS, 0);
+
+    /* Nor is there a value to go on with. */
+    wrmsr(&m, MSR_DS_AREA, nowhere);
+    arm_gp(&m, 0, 1, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    assert_msr(&m, MSR_PERFCTR0, 0);
+    assert_msr(&m, MSR_STATUS, 0);
+    assert_nothing_written(&m, 0);
+    stop(&m);
+}
+
+/* An index that is nowhere in the buffer, and one that wraps */
+static void test_pebs_bad_index(void)
+{
+    static const uint64_t bad[] = { UINT64_MAX, UINT64_MAX - 100, BUFFER + 1 };
+    Machine m = x86_start(PEBS);
+
+    prepare_buffer(&m, 25, 1, 2);
+    wrmsr(&m, MSR_PEBS_ENABLE, 1);
+    for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
+        write_word(&m, DS_AREA + 0x28, bad[i]);
+        arm_gp(&m, 0, 1, 0);
+        count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+        g_assert_cmphex(pebs_index(&m), ==, bad[i]);
+    }
+    assert_nothing_written(&m, 0);
+    stop(&m);
+}
+
+/* The interrupt of a full buffer freezes as that of a counter does. */
+static void test_pebs_freeze(const void *data)
+{
+    const unsigned version = GPOINTER_TO_UINT(data);
+    g_autofree char *cpu = g_strdup_printf(PEBS ",pmu-version=%u", version);
+    Machine m = x86_start(cpu);
+
+    prepare_buffer(&m, 25, 2, 1);
+    wrmsr(&m, MSR_PEBS_ENABLE, 1);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+    arm_gp(&m, 0, 3, 0);
+    arm_gp(&m, 1, 1000, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 100);
+    assert_msr(&m, MSR_STATUS,
+               STATUS_OVF_BUF | (version < 4 ? 0 : STATUS_CTR_FRZ));
+    assert_msr(&m, MSR_GLOBAL_CTRL, version < 4 ? 0 : LOW_BITS(NR_GP));
+    assert_msr(&m, MSR_PERFCTR0, -10ull & LOW_BITS(48));
+    assert_msr(&m, MSR_PERFCTR0 + 1, -997ull & LOW_BITS(48));
+    stop(&m);
+}
+
+/* All loads take 32 cycles: more than that, none does. */
+static void test_pebs_load_latency(void)
+{
+    const uint64_t load_latency = 0x01cd;
+    Machine m = x86_start(PEBS);
+
+    wrmsr(&m, MSR_PEBS_LD_LAT, 31);
+    start_gp(&m, 0, load_latency | EVTSEL_ALL);
+    count(&m, PMU_TALLY_LOADS, KERNEL, 3);
+    wrmsr(&m, MSR_PEBS_LD_LAT, 32);
+    count(&m, PMU_TALLY_LOADS, KERNEL, 3);
+    assert_msr(&m, MSR_PERFCTR0, 3);
+    stop(&m);
+    /* Without PEBS there is no such event. */
+    m = x86_start(INTEL);
+    start_gp(&m, 0, load_latency | EVTSEL_ALL);
+    count(&m, PMU_TALLY_LOADS, KERNEL, 3);
+    assert_msr(&m, MSR_PERFCTR0, 0);
+    stop(&m);
+}
+
 static void test_inuse(void)
 {
     Machine m = x86_start_version(4);
@@ -1355,6 +1820,15 @@ static const Refusal refusals[] = {
     { INTEL ",lbr=on,pdcm=off", "pdcm=on", "Leave out" },
     { ARCH ",pmu-version=3", "pmu-version=4", "Leave out pmu-version" },
     { ARCH ",arch-lbr=off", "arch-lbr=on", "Leave out arch-lbr" },
+    { PEBS ",ds=off", "needs ds=on", "Leave out" },
+    { PEBS ",dtes64=off", "dtes64=on", "Leave out" },
+    { PEBS ",pdcm=off", "pdcm=on", "Leave out" },
+    { PEBS ",pmu-version=1", "pmu-version=1", "2 to 5" },
+    { "Icelake-Server-v1,pmu=on,pebs=on,pmu-version=4", "pmu-version=4",
+      "5 to 5" },
+    { "Denverton-v1,pmu=on,pebs=on", "pebs=on", "Choose a model" },
+    { "EPYC-v1,pmu=on,pebs=on", "pebs=on", "Choose a model" },
+    { MODEL ",pebs=on", "pebs=on", "pmu=on" },
     { MODEL ",pmu=off,pmu-version=2", "pmu-version", "pmu=on" },
     { MODEL ",pmu-gp-counters=4", "pmu-gp-counters", "pmu=on" },
 };
@@ -1578,11 +2052,36 @@ static void add_lbr(void)
     add("lbr/arch/absent", test_arch_absent);
 }
 
+static void add_pebs(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(pebs_models); i++) {
+        const struct Pebs *pebs = &pebs_models[i];
+
+        add_data("pebs/features", pebs->cpu, pebs, test_pebs_features);
+        add_data("pebs/bits", pebs->cpu, pebs, test_pebs_bits);
+        add_data("pebs/record", pebs->cpu, pebs, test_pebs_record);
+        add_data("pebs/together", pebs->cpu, pebs, test_pebs_together);
+    }
+    add("pebs/ds-area", test_pebs_ds_area);
+    add("pebs/absent", test_pebs_absent);
+    add("pebs/reset", test_pebs_reset);
+    add("pebs/migration", test_pebs_migration);
+    add("pebs/refused", test_pebs_refused);
+    add("pebs/refused-by-other", test_pebs_refused_by_other);
+    add("pebs/groups", test_pebs_groups);
+    add("pebs/nowhere", test_pebs_nowhere);
+    add("pebs/bad-index", test_pebs_bad_index);
+    add_number("pebs/freeze", 3, test_pebs_freeze);
+    add_number("pebs/freeze", 4, test_pebs_freeze);
+    add("pebs/load-latency", test_pebs_load_latency);
+}
+
 static void add_cases(void)
 {
     add_x86_cases();
     add_registers();
     add_lbr();
+    add_pebs();
     add_counting();
     add_overflow();
     add("monitor/stopped-gp", test_stopped_gp);

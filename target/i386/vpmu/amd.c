@@ -519,6 +519,9 @@ static bool amd_configure(X86CPU *cpu, Error **errp)
     if (props->lbr && !can_tell_of_lbr(cpu)) {
         return x86_vpmu_refuse_lbr(errp);
     }
+    if (props->pebs) {
+        return x86_vpmu_refuse_pebs(errp);
+    }
     if (props->host_counters && !has_global_registers(cpu)) {
         return refuse_host_counters(cpu, errp);
     }

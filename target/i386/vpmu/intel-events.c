@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "intel-events.h"
 #include "lbr.h"
+#include "pebs.h"
 
 #define CODE X86_VPMU_CODE
 
@@ -240,6 +241,7 @@ static const IntelModel models[] = {
         EVENTS(nhm_events, core_accesses),
         .gp_counters = 4,
         .lbr = &lbr_of_nehalem,
+        .pebs = &pebs_of_nehalem,
     }, {
         .vpmu.name = "Sandy Bridge",
         NUMBERS(0x2a),
@@ -247,36 +249,42 @@ static const IntelModel models[] = {
                snb_walks),
         .gp_counters = 4,
         .lbr = &lbr_of_nehalem,
+        .pebs = &pebs_of_sandy_bridge,
     }, {
         .vpmu.name = "Ivy Bridge",
         NUMBERS(0x3a),
         EVENTS(snb_branches, snb_accesses, snb_accesses_any, ivb_walks),
         .gp_counters = 4,
         .lbr = &lbr_of_nehalem,
+        .pebs = &pebs_of_sandy_bridge,
     }, {
         .vpmu.name = "Haswell",
         NUMBERS(0x3c, 0x3d),
         EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks),
         .gp_counters = 4,
         .lbr = &lbr_of_haswell,
+        .pebs = &pebs_of_haswell,
     }, {
         .vpmu.name = "Skylake",
         NUMBERS(0x55, 0x5e, 0xa5),
         EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks, interrupts),
         .gp_counters = 4,
         .lbr = &lbr_of_skylake,
+        .pebs = &pebs_of_skylake,
     }, {
         .vpmu.name = "Ice Lake",
         NUMBERS(0x6a, 0x7d),
         EVENTS(icl_branches, snb_accesses, hsw_walks),
         .gp_counters = 8,
         .lbr = &lbr_of_skylake,
+        .pebs = &pebs_of_ice_lake,
     }, {
         .vpmu.name = "Golden Cove",
         NUMBERS(0x8f, 0xad, 0xcf),
         EVENTS(icl_branches, snb_accesses, glc_walks),
         .gp_counters = 8,
         .lbr = &lbr_of_sapphire_rapids,
+        .pebs = &pebs_of_golden_cove,
     }, {
         .vpmu.name = "Knights",
         NUMBERS(0x57, 0x85),
@@ -297,6 +305,7 @@ static const IntelModel models[] = {
         EVENTS(slm_branches, icl_branches, snb_accesses, hsw_walks, glm_itlb,
                interrupts),
         .gp_counters = 8,
+        .pebs = &pebs_of_ice_lake,
     }, {
         .vpmu.name = "Crestmont",
         NUMBERS(0xaf),

@@ -15,12 +15,14 @@
  * @numbers: their display models in family 6, ended by 0
  * @gp_counters: how many general-purpose counters they have by default
  * @lbr: their last branch records; NULL if they have none, or others
+ * @pebs: their event based sampling; NULL if they have none, or another
  */
 typedef struct IntelModel {
     X86VPmuModel vpmu;
     const uint8_t *numbers;
     unsigned gp_counters;
     const struct X86VPmuLbr *lbr;
+    const struct X86VPmuPebs *pebs;
 } IntelModel;
 
 /**

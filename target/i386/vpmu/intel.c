@@ -15,6 +15,7 @@
 #include "intel-events.h"
 #include "internal.h"
 #include "lbr.h"
+#include "pebs.h"
 
 /* Register numbers that cpu.h does not have. */
 #define MSR_IA32_DEBUGCTL                 0x1d9
@@ -29,7 +30,11 @@
 #define MSR_IA32_LER_INFO                 0x1e0
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
 #define MSR_IA32_PERF_GLOBAL_INUSE        0x392
+#define MSR_IA32_PEBS_ENABLE              0x3f1
+#define MSR_PEBS_DATA_CFG                 0x3f2
+#define MSR_PEBS_LD_LAT                   0x3f6
 #define MSR_IA32_PMC0                     0x4c1
+#define MSR_IA32_DS_AREA                  0x600
 
 /* IA32_PERFEVTSELx, besides what X86_EVTSEL_* names */
 #define EVTSEL_EVENT     MAKE_64BIT_MASK(0, 8)
@@ -64,6 +69,7 @@
 /* IA32_PERF_CAPABILITIES */
 #define PERF_CAP_FREEZE_IN_SMM (1ull << 12)
 #define PERF_CAP_FULL_WIDTH    (1ull << 13)
+#define PERF_CAP_PEBS          (MAKE_64BIT_MASK(6, 6) | 1ull << 14)
 
 /* IA32_MISC_ENABLE */
 #define MISC_ENABLE_PERFMON       (1ull << 7)
@@ -201,6 +207,7 @@ static bool interrupts(const X86VPmu *v, unsigned counter)
     return fixed_field(v, counter - v->nr_gp) & FIXED_PMI;
 }
 
+/* Those that PEBS samples interrupt when the buffer is full. */
 static uint64_t interrupting_counters(const X86VPmu *v)
 {
     uint64_t counters = 0;
@@ -208,7 +215,7 @@ static uint64_t interrupting_counters(const X86VPmu *v)
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         counters |= (uint64_t)interrupts(v, i) << i;
     }
-    return counters;
+    return counters & ~pebs_counters(v);
 }
 
 /* The modes in which any counter may count. */
@@ -226,7 +233,13 @@ static uint32_t event_code(const X86VPmu *v, unsigned i)
 
 static PmuSelect decode_gp(const X86VPmu *v, unsigned i)
 {
-    return x86_vpmu_gp_select(v, i, event_code(v, i), all_modes(v));
+    const uint32_t code = event_code(v, i);
+    PmuSelect select = x86_vpmu_gp_select(v, i, code, all_modes(v));
+
+    if (!select.event && x86_vpmu_filter_allows(v->filter, code)) {
+        select.event = pebs_event(v, code);
+    }
+    return select;
 }
 
 static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
@@ -252,7 +265,8 @@ static void update_select(X86VPmu *v, unsigned counter)
                        : decode_fixed(v, counter - v->nr_gp);
 
     pmu_select(v->pmu, counter, &select);
-    pmu_set_alert(v->pmu, counter, interrupts(v, counter));
+    pmu_set_alert(v->pmu, counter, interrupts(v, counter)
+                                   || pebs_counters(v) >> counter & 1);
 }
 
 static void update_running(X86VPmu *v)
@@ -286,6 +300,7 @@ static void update_all(X86VPmu *v)
     update_running(v);
     update_freeze(v);
     update_lbr(v);
+    pebs_update(v);
 }
 
 /* Branches on the way to the handler are not recorded any more. */
@@ -308,20 +323,47 @@ static void freeze_on_pmi(X86VPmu *v)
     }
 }
 
-/* The model has stopped the counters already, if they freeze. */
+/* Returns: whether the buffer's being full interrupts */
+static bool sample_counters(X86VPmu *v, uint64_t counters)
+{
+    bool full;
+
+    pmu_begin(v->pmu);
+    full = counters && pebs_sample(v, counters);
+    pmu_commit(v->pmu);
+    v->global_status |= full ? STATUS_OVF_BUF : 0;
+    return full;
+}
+
+/*
+ * The model has stopped the counters already, if they freeze; but not for a
+ * buffer that is full.
+ */
+static void freeze_counters_on_pmi(X86VPmu *v)
+{
+    freeze_on_pmi(v);
+    pmu_begin(v->pmu);
+    update_running(v);
+    pmu_commit(v->pmu);
+}
+
 static void intel_overflow(void *opaque, uint64_t counters)
 {
     X86VPmu *v = opaque;
     uint64_t interrupting = counters & interrupting_counters(v);
+    uint64_t sampled = counters & pebs_counters(v);
 
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
-        if (version_of(v)->fixed && (counters >> i & 1)) {
+        if (version_of(v)->fixed && ((counters & ~sampled) >> i & 1)) {
             v->global_status |= global_bit(v, i);
         }
     }
+    if (sample_counters(v, sampled)) {
+        interrupting |= sampled;
+    }
     if (interrupting) {
         if (v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI) {
-            freeze_on_pmi(v);
+            freeze_counters_on_pmi(v);
         }
         if (v->debugctl & DEBUGCTL_FREEZE_LBRS_ON_PMI) {
             freeze_lbrs_on_pmi(v);
@@ -346,18 +388,19 @@ static void report_any_thread(const X86VPmu *v, uint64_t any)
 static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->evtsel[i] = val;
-    if (val & X86_EVTSEL_EN) {
+    if (val & X86_EVTSEL_EN && !pebs_event(v, event_code(v, i))) {
         x86_vpmu_report_uncounted(v->model, event_code(v, i));
     }
     report_any_thread(v, val & EVTSEL_ANY);
     update_select(v, i);
     update_running(v);
     update_freeze(v);
+    pebs_update(v);
 }
 
 static uint64_t evtsel_bits(const X86VPmu *v)
 {
-    return version_of(v)->evtsel;
+    return version_of(v)->evtsel | pebs_evtsel_bits(v);
 }
 
 static void write_gp_legacy(X86VPmu *v, unsigned i, uint64_t val)
@@ -400,7 +443,7 @@ static void write_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 
 static uint64_t fixed_ctrl_bits(const X86VPmu *v)
 {
-    return all_fixed_fields(v, version_of(v)->fixed);
+    return all_fixed_fields(v, version_of(v)->fixed) | pebs_fixed_ctrl_bits(v);
 }
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
@@ -435,7 +478,7 @@ static uint64_t status_set_bits(const X86VPmu *v)
 
 static uint64_t read_inuse(X86VPmu *v, unsigned i)
 {
-    uint64_t inuse = interrupting_counters(v) ? INUSE_PMI : 0;
+    uint64_t inuse = interrupting_counters(v) | v->pebs_enable ? INUSE_PMI : 0;
 
     for (unsigned c = 0; c < pmu_nr_counters(v->pmu); c++) {
         bool used = c < v->nr_gp ? v->evtsel[c] & EVTSEL_EVENT
@@ -542,6 +585,23 @@ static void write_arch_lbr_ctl(X86VPmu *v, unsigned i, uint64_t val)
     update_lbr(v);
 }
 
+static void write_pebs_enable(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_enable = val;
+    update_all(v);
+}
+
+static void write_pebs_ld_lat(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_ld_lat = val;
+    update_all(v);
+}
+
+static void write_pebs_data_cfg(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_data_cfg = val;
+}
+
 static const X86VPmuMsr msrs[] = {
     { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
       x86_vpmu_any_bits, x86_vpmu_read_gp, write_gp_legacy },
@@ -593,6 +653,15 @@ static const X86VPmuMsr msrs[] = {
       x86_vpmu_any_bits, arch_lbr_read_ler, arch_lbr_write_ler },
     { MSR_IA32_LER_INFO, 1, 1, x86_vpmu_one,
       x86_vpmu_any_bits, arch_lbr_read_ler_info, arch_lbr_write_ler_info },
+    { MSR_IA32_DS_AREA, 1, 1, pebs_count_one,
+      pebs_ds_area_bits, pebs_read_ds_area, pebs_write_ds_area,
+      pebs_is_ds_area },
+    { MSR_IA32_PEBS_ENABLE, 1, 1, pebs_count_one,
+      pebs_enable_bits, pebs_read_enable, write_pebs_enable },
+    { MSR_PEBS_LD_LAT, 1, 1, pebs_count_ld_lat,
+      pebs_ld_lat_bits, pebs_read_ld_lat, write_pebs_ld_lat },
+    { MSR_PEBS_DATA_CFG, 1, 1, pebs_count_data_cfg,
+      pebs_data_cfg_bits, pebs_read_data_cfg, write_pebs_data_cfg },
     /* Older CPUs have theirs here; software that looks for them is to fault. */
     { MSR_CORE_LBR_FROM, 8, 1, lbr_count_none },
     { MSR_CORE_LBR_TO, 8, 1, lbr_count_none },
@@ -661,8 +730,9 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
 
 static uint64_t intel_misc_enable(X86VPmu *v, uint64_t val)
 {
-    return val | MISC_ENABLE_PERFMON | MISC_ENABLE_BTS_UNAVAIL
-           | MISC_ENABLE_PEBS_UNAVAIL;
+    return (val & ~MISC_ENABLE_PEBS_UNAVAIL)
+           | MISC_ENABLE_PERFMON | MISC_ENABLE_BTS_UNAVAIL
+           | (v->pebs ? 0 : MISC_ENABLE_PEBS_UNAVAIL);
 }
 
 static X86VPmuBits intel_bits(const X86VPmu *v)
@@ -686,6 +756,7 @@ static void intel_reset(X86VPmu *v)
     v->global_status = 0;
     v->debugctl = 0;
     lbr_reset(v);
+    pebs_reset(v);
 }
 
 /*
@@ -747,11 +818,27 @@ static bool wants_arch_lbr(const X86CPU *cpu)
     return lbr && lbr->architectural;
 }
 
+/* The PEBS that a CPU is to have; NULL if none */
+static const X86VPmuPebs *pebs_of(const X86CPU *cpu)
+{
+    return cpu->vpmu_props.pebs ? intel_model(cpu->env.cpuid_version)->pebs
+                                : NULL;
+}
+
+/* By its version, Linux tells what the bits of IA32_PEBS_ENABLE are. */
+static uint32_t least_version(const X86CPU *cpu)
+{
+    const X86VPmuPebs *pebs = pebs_of(cpu);
+
+    return !pebs ? 1 : pebs->baseline ? 5 : 2;
+}
+
 static uint32_t version_or_default(const X86CPU *cpu)
 {
-    return cpu->vpmu_props.version
-           ?: (wants_arch_lbr(cpu) ? DEFAULT_VERSION_ARCH_LBR
-                                   : DEFAULT_VERSION);
+    uint32_t usual = wants_arch_lbr(cpu) ? DEFAULT_VERSION_ARCH_LBR
+                                         : DEFAULT_VERSION;
+
+    return cpu->vpmu_props.version ?: MAX(usual, least_version(cpu));
 }
 
 static uint64_t lbr_format(const X86CPU *cpu)
@@ -764,12 +851,15 @@ static uint64_t lbr_format(const X86CPU *cpu)
 static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
 {
     switch (w) {
+    case FEAT_1_EDX:
+        return pebs_of(cpu) ? CPUID_DTS : 0;
     case FEAT_1_ECX:
-        return CPUID_EXT_PDCM;
+        return CPUID_EXT_PDCM | (pebs_of(cpu) ? CPUID_EXT_DTES64 : 0);
     case FEAT_7_0_EDX:
         return wants_arch_lbr(cpu) ? CPUID_7_0_EDX_ARCH_LBR : 0;
     case FEAT_PERF_CAPABILITIES:
         return PERF_CAP_FULL_WIDTH | lbr_format(cpu)
+               | (pebs_of(cpu) ? pebs_capabilities(pebs_of(cpu)) : 0)
                | (version_or_default(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM : 0);
     default:
         return 0;
@@ -818,12 +908,50 @@ static bool check_lbr(const X86CPU *cpu, Error **errp)
     return !wants_arch_lbr(cpu) || check_arch_lbr(cpu, errp);
 }
 
+/* Likewise of what PEBS is like. */
+static bool is_pebs_told(const X86CPU *cpu)
+{
+    const uint64_t told = pebs_capabilities(pebs_of(cpu));
+    const uint64_t *features = cpu->env.features;
+
+    return features[FEAT_1_EDX] & CPUID_DTS
+           && features[FEAT_1_ECX] & CPUID_EXT_DTES64
+           && features[FEAT_1_ECX] & CPUID_EXT_PDCM
+           && (features[FEAT_PERF_CAPABILITIES] & PERF_CAP_PEBS) == told;
+}
+
+static bool check_pebs(const X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!cpu->vpmu_props.pebs) {
+        return true;
+    }
+    if (!pebs_of(cpu)) {
+        return x86_vpmu_refuse_pebs(errp);
+    }
+    if (!is_pebs_told(cpu)) {
+        error_setg(errp, "pebs=on needs ds=on, dtes64=on and pdcm=on, and what "
+                   "IA32_PERF_CAPABILITIES has of PEBS");
+        error_append_hint(errp, "Leave out these features.\n");
+        return false;
+    }
+    if (version_or_default(cpu) < least_version(cpu)) {
+        error_setg(errp, "pebs=on is not possible with pmu-version=%u",
+                   version_or_default(cpu));
+        error_append_hint(errp, "With this CPU model, allowed: %u to %u.\n",
+                          least_version(cpu), MAX_VERSION);
+        return false;
+    }
+    return true;
+}
+
 static bool intel_configure(X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
     X86VPmuProps *props = &cpu->vpmu_props;
 
-    if (!check_lbr(cpu, errp)) {
+    if (!check_lbr(cpu, errp) || !check_pebs(cpu, errp)) {
         return false;
     }
     props->version = version_or_default(cpu);
@@ -853,6 +981,8 @@ static void intel_init(X86VPmu *v)
                       ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
     v->lbr = wanted_lbr(v->cpu);
+    v->pebs = pebs_of(v->cpu);
+    pebs_init(v);
 }
 
 const X86VPmuOps intel_vpmu_ops = {

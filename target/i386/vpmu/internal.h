@@ -210,6 +210,9 @@ typedef struct X86VPmuArchLbr {
     uint64_t ler[X86_VPMU_LER__MAX];
 } X86VPmuArchLbr;
 
+/* pebs.h */
+typedef struct X86VPmuPebs X86VPmuPebs;
+
 /**
  * struct X86VPmu - the PMU of one CPU
  * @cpu: the CPU
@@ -237,6 +240,11 @@ typedef struct X86VPmuArchLbr {
  * @lbr_select: MSR_LBR_SELECT, LBR_SELECT
  * @lbr_info: MSR_LBR_INFO_x, IA32_LBR_x_INFO that have been written
  * @lbr_arch: of architectural branch records
+ * @pebs: its event based sampling; NULL if it has none
+ * @ds_area: IA32_DS_AREA
+ * @pebs_enable: IA32_PEBS_ENABLE
+ * @pebs_ld_lat: MSR_PEBS_LD_LAT
+ * @pebs_data_cfg: MSR_PEBS_DATA_CFG
  * @pmis: how many interrupts it has raised; not migrated
  */
 struct X86VPmu {
@@ -263,6 +271,11 @@ struct X86VPmu {
     uint64_t lbr_select;
     uint64_t lbr_info[X86_VPMU_MAX_LBR];
     X86VPmuArchLbr lbr_arch;
+    const X86VPmuPebs *pebs;
+    uint64_t ds_area;
+    uint64_t pebs_enable;
+    uint64_t pebs_ld_lat;
+    uint64_t pebs_data_cfg;
     uint64_t pmis;
 };
 
@@ -372,6 +385,14 @@ bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
  * Returns: false.
  */
 bool x86_vpmu_refuse_lbr(Error **errp);
+
+/**
+ * x86_vpmu_refuse_pebs - there is no PEBS that pebs=on could offer
+ * @errp: set to that
+ *
+ * Returns: false.
+ */
+bool x86_vpmu_refuse_pebs(Error **errp);
 
 /**
  * x86_vpmu_read, x86_vpmu_write - access a register of the table

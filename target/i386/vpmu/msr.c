@@ -66,6 +66,16 @@ bool x86_vpmu_refuse_lbr(Error **errp)
     return false;
 }
 
+bool x86_vpmu_refuse_pebs(Error **errp)
+{
+    ERRP_GUARD();
+
+    error_setg(errp, "pebs=on is not possible with this CPU");
+    error_append_hint(errp, "Choose a model of Intel's from Nehalem to "
+                      "Sapphire Rapids that is no Atom.\n");
+    return false;
+}
+
 unsigned x86_vpmu_one(const X86VPmu *v)
 {
     return 1;
@@ -131,6 +141,14 @@ void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val)
     v->global_status = val;
 }
 
+/* Whether a register can be written so; what faults there otherwise */
+static bool is_valid(const X86VPmu *v, const X86VPmuMsr *m, uint64_t val)
+{
+    uint64_t writable = m->writable ? m->writable(v) : 0;
+
+    return m->write && !(val & ~writable) && (!m->valid || m->valid(v, val));
+}
+
 static const X86VPmuMsr *find_msr(const X86VPmu *v, uint32_t msr,
                                   unsigned *index)
 {
@@ -167,7 +185,6 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
 {
     unsigned i;
     const X86VPmuMsr *m = find_msr(v, msr, &i);
-    uint64_t writable;
 
     if (!m) {
         return X86_VPMU_NOT_MINE;
@@ -175,14 +192,15 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
     if (i >= m->count(v)) {
         return X86_VPMU_FAULT;
     }
-    writable = m->writable ? m->writable(v) : 0;
-    if ((!m->write || (val & ~writable)) && !v->ops->ignores_invalid) {
+    if (!is_valid(v, m, val) && !v->ops->ignores_invalid) {
         return X86_VPMU_FAULT;
     }
     if (m->valid && !m->valid(v, val)) {
         return X86_VPMU_FAULT;
     }
     if (m->write) {
+        uint64_t writable = m->writable ? m->writable(v) : 0;
+
         pmu_begin(v->pmu);
         m->write(v, i, val & writable);
         pmu_commit(v->pmu);

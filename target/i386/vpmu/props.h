@@ -23,6 +23,7 @@ typedef struct X86VPmu X86VPmu;
  * @fixed_counters: fixed-function counters
  * @cycles: what a cycle is, under TCG
  * @lbr: last branch records, where the CPU has some, under TCG
+ * @pebs: processor event based sampling, where the CPU has it, under TCG
  * @host_perf: keep the host's accounts of the vCPU, under KVM
  * @priority: "guest" or "host", who goes first where both want the host's
  *            counters, under KVM; NULL if not given, which is "guest"
@@ -38,6 +39,7 @@ typedef struct X86VPmuProps {
     uint32_t fixed_counters;
     PmuCycleProps cycles;
     bool lbr;
+    bool pebs;
     bool host_perf;
     char *priority;
     uint32_t host_counters;
@@ -53,6 +55,7 @@ typedef struct X86VPmuProps {
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \
                        0),                                                 \
     DEFINE_PROP_BOOL("lbr", _state, _field.lbr, false),                    \
+    DEFINE_PROP_BOOL("pebs", _state, _field.pebs, false),                  \
     DEFINE_PROP_BOOL("pmu-host-perf", _state, _field.host_perf, false),    \
     DEFINE_PROP_STRING("pmu-priority", _state, _field.priority),           \
     DEFINE_PROP_UINT32("pmu-host-counters", _state, _field.host_counters,  \

@@ -12,6 +12,7 @@
 #include "hw/pmu/pmu-vmstate.h"
 #include "internal.h"
 #include "lbr.h"
+#include "pebs.h"
 
 #define SAME(property) \
     "Source and destination must have the same " property "."
@@ -119,7 +120,7 @@ static bool vpmu_needed(void *opaque)
     X86VPmu *v = cpu->vpmu;
 
     return v && !uses_stock_state(v)
-           && (is_used(v) || lbr_is_used(v)
+           && (is_used(v) || lbr_is_used(v) || pebs_is_used(v)
                || replay_mode != REPLAY_MODE_NONE);
 }
 
@@ -142,6 +143,7 @@ const VMStateDescription vmstate_x86_vpmu = {
     },
     .subsections = (const VMStateDescription *const []) {
         &vmstate_x86_vpmu_lbr,
+        &vmstate_x86_vpmu_pebs,
         NULL
     }
 };

@@ -75,6 +75,7 @@ static const char *given_property(const X86VPmuProps *props)
            : props->fixed_counters ? "pmu-fixed-counters"
            : props->host_counters ? "pmu-host-counters"
            : props->lbr ? "lbr=on"
+           : props->pebs ? "pebs=on"
            : pmu_cycles_given(&props->cycles);
 }
 
@@ -186,7 +187,7 @@ static bool check_host_properties(const X86CPU *cpu, Error **errp)
     return check_priority(cpu, errp);
 }
 
-static bool check_lbr(const X86CPU *cpu, Error **errp)
+static bool check_emulated_only(const X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
 
@@ -194,6 +195,12 @@ static bool check_lbr(const X86CPU *cpu, Error **errp)
         error_setg(errp, "lbr=on is only for the PMU that TCG emulates");
         error_append_hint(errp, "Under KVM, lbr-fmt offers the host's "
                           "records.\n");
+        return false;
+    }
+    if (cpu->vpmu_props.pebs && kvm_enabled()) {
+        error_setg(errp, "pebs=on is only for the PMU that TCG emulates");
+        error_append_hint(errp, "Use -accel tcg, or leave the property "
+                          "out.\n");
         return false;
     }
     return true;
@@ -205,7 +212,7 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
     const PmuFilter *filter;
     const char *given = given_property(&cpu->vpmu_props);
 
-    if (!check_host_properties(cpu, errp) || !check_lbr(cpu, errp)
+    if (!check_host_properties(cpu, errp) || !check_emulated_only(cpu, errp)
         || !x86_vpmu_take_filter(&filter, errp)) {
         return false;
     }

@@ -1,0 +1,730 @@
+/*
+ * x86 virtual PMU: processor event based sampling (PEBS)
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "qemu/bswap.h"
+#include "qemu/error-report.h"
+#include "qemu/rcu.h"
+#include "exec/exec-all.h"
+#include "exec/translation-block.h"
+#include "migration/vmstate.h"
+#include "system/cpu-timers.h"
+#include "system/tcg.h"
+#include "lbr.h"
+#include "pebs.h"
+
+#define CODE X86_VPMU_CODE
+
+/* IA32_PERF_CAPABILITIES */
+#define PERF_CAP_PEBS_TRAP     (1ull << 6)
+#define PERF_CAP_PEBS_ARCH_REG (1ull << 7)
+#define PERF_CAP_PEBS_FORMAT   8
+#define PERF_CAP_PEBS_BASELINE (1ull << 14)
+
+/* IA32_PEBS_ENABLE, besides general-purpose counters from bit 0 */
+#define ENABLE_FIXED           32
+#define ENABLE_LOAD_LATENCY    MAKE_64BIT_MASK(32, 4)
+#define ENABLE_PRECISE_STORE   (1ull << 63)
+
+/* A counter's records are not only the basic group. */
+#define EVTSEL_ADAPTIVE        (1ull << 34)
+#define FIXED_ADAPTIVE(i)      (1ull << (32 + 4 * (i)))
+
+/* MSR_PEBS_DATA_CFG: groups of a record */
+#define CFG_MEMORY             (1ull << 0)
+#define CFG_GPRS               (1ull << 1)
+#define CFG_XMMS               (1ull << 2)
+#define CFG_LBRS               (1ull << 3)
+#define CFG_NR_LBRS            24
+#define CFG_BITS               (MAKE_64BIT_MASK(0, 4) \
+                                | MAKE_64BIT_MASK(CFG_NR_LBRS, 8))
+
+/* IA32_DEBUGCTL */
+#define DEBUGCTL_LBR           (1ull << 0)
+
+/* The DS save area: what it says of PEBS */
+#define DS_INDEX               0x28
+#define DS_MAXIMUM             0x30
+#define DS_THRESHOLD           0x38
+#define DS_RESET               0x40
+#define DS_RESET_FIXED         8
+
+/* A record's size, in the first word of its basic group */
+#define BASIC_SIZE             48
+
+/* What is said of any access: it hits the first level, and takes so long. */
+#define SOURCE_L1              1
+#define LATENCY                32
+
+#define NR_XMMS                16
+#define MAX_WORDS (4 + 4 + 2 + CPU_NB_REGS64 + 2 * NR_XMMS + 3 * 256)
+
+const X86VPmuPebs pebs_of_nehalem = {
+    .format = 1, .counters = 0xf, .other_enables = ENABLE_LOAD_LATENCY,
+    .load_latency = CODE(0x0b, 0x10),
+};
+const X86VPmuPebs pebs_of_sandy_bridge = {
+    .format = 1, .counters = 0xf,
+    .other_enables = ENABLE_LOAD_LATENCY | ENABLE_PRECISE_STORE,
+    .load_latency = CODE(0xcd, 0x01), .store_sample = CODE(0xcd, 0x02),
+    .uops = CODE(0xc2, 0x01),
+};
+const X86VPmuPebs pebs_of_haswell = {
+    .format = 2, .counters = 0xf, .other_enables = ENABLE_LOAD_LATENCY,
+    .load_latency = CODE(0xcd, 0x01), .uops = CODE(0xc2, 0x01),
+};
+const X86VPmuPebs pebs_of_skylake = {
+    .format = 3, .counters = 0xf, .other_enables = ENABLE_LOAD_LATENCY,
+    .load_latency = CODE(0xcd, 0x01),
+};
+const X86VPmuPebs pebs_of_ice_lake = {
+    .format = 4, .baseline = true, .counters = 0xff,
+    .load_latency = CODE(0xcd, 0x01),
+};
+const X86VPmuPebs pebs_of_golden_cove = {
+    .format = 4, .baseline = true, .counters = 0xff,
+    .load_latency = CODE(0xcd, 0x01), .store_sample = CODE(0xcd, 0x02),
+};
+
+/*
+ * Code that is compiled relative to the program counter does not know where
+ * it has overflowed.
+ */
+void pebs_init(X86VPmu *v)
+{
+    if (v->pebs && tcg_enabled()) {
+        CPU(v->cpu)->tcg_cflags &= ~CF_PCREL;
+    }
+}
+
+void pebs_reset(X86VPmu *v)
+{
+    v->ds_area = 0;
+    v->pebs_enable = 0;
+    v->pebs_ld_lat = 0;
+    v->pebs_data_cfg = 0;
+}
+
+uint64_t pebs_capabilities(const X86VPmuPebs *pebs)
+{
+    return PERF_CAP_PEBS_TRAP | PERF_CAP_PEBS_ARCH_REG
+           | pebs->format << PERF_CAP_PEBS_FORMAT
+           | (pebs->baseline ? PERF_CAP_PEBS_BASELINE : 0);
+}
+
+/* A counter's bit in IA32_PEBS_ENABLE, and where a record names it. */
+static uint64_t enable_bit(const X86VPmu *v, unsigned counter)
+{
+    return 1ull << (counter < v->nr_gp ? counter
+                    : ENABLE_FIXED + counter - v->nr_gp);
+}
+
+/* Those of fixed counters mean something else where these have no PEBS. */
+uint64_t pebs_counters(const X86VPmu *v)
+{
+    unsigned nr = !v->pebs ? 0
+                  : v->pebs->baseline ? v->nr_gp + v->nr_fixed : v->nr_gp;
+    uint64_t counters = 0;
+
+    for (unsigned i = 0; i < nr; i++) {
+        counters |= (uint64_t)!!(v->pebs_enable & enable_bit(v, i)) << i;
+    }
+    return counters;
+}
+
+/*
+ * Events
+ */
+
+/*
+ * All loads take the same time, so that MSR_PEBS_LD_LAT asks for all of them or
+ * for none.  An instruction is one micro-operation.
+ */
+PmuEvent pebs_event(const X86VPmu *v, uint32_t code)
+{
+    if (!v->pebs || !code) {
+        return PMU_EVENT_NONE;
+    }
+    return code == v->pebs->load_latency
+           ? (v->pebs_ld_lat < LATENCY ? PMU_EVENT_LOADS : PMU_EVENT_NONE)
+           : code == v->pebs->store_sample ? PMU_EVENT_STORES
+           : code == v->pebs->uops ? PMU_EVENT_INSNS : PMU_EVENT_NONE;
+}
+
+static bool is_of_memory(const X86VPmu *v, unsigned counter)
+{
+    switch (pmu_selected(v->pmu, counter)->event) {
+    case PMU_EVENT_LOADS:
+    case PMU_EVENT_STORES:
+    case PMU_EVENT_ACCESSES:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool any_of_memory(const X86VPmu *v, uint64_t counters)
+{
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
+        if (counters >> i & 1 && is_of_memory(v, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_load_latency(const X86VPmu *v, unsigned counter)
+{
+    return v->pebs->load_latency && counter < v->nr_gp
+           && v->ops->event_code(v, counter) == v->pebs->load_latency;
+}
+
+static bool any_load_latency(const X86VPmu *v, uint64_t counters)
+{
+    for (unsigned i = 0; i < v->nr_gp; i++) {
+        if (counters >> i & 1 && is_load_latency(v, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void pebs_update(X86VPmu *v)
+{
+    if (v->pebs && tcg_enabled()) {
+        pmu_tcg_note_addresses(v->unit->tcg,
+                               any_of_memory(v, pebs_counters(v)));
+    }
+}
+
+/*
+ * The guest's memory, with the rights of the kernel, whatever is executed.  It
+ * is RAM, or there is none.
+ */
+
+#ifdef CONFIG_TCG
+/* In long mode, addresses have 64 bits for a program of 32 bits, too. */
+static int supervisor_index(const CPUX86State *env)
+{
+    int index = env->hflags & HF_SMAP_MASK ? MMU_KSMAP64_IDX
+                                           : MMU_KNOSMAP64_IDX;
+
+    return env->hflags & HF_LMA_MASK ? index
+           : index + MMU_KSMAP32_IDX - MMU_KSMAP64_IDX;
+}
+
+/* Returns: where it is; NULL if there would be a page fault */
+static void *find_ram(X86VPmu *v, uint64_t addr, int len, bool write)
+{
+    CPUX86State *env = &v->cpu->env;
+    const int error_code = env->error_code;
+    void *host;
+    int flags = probe_access_flags(env, addr, len,
+                                   write ? MMU_DATA_STORE : MMU_DATA_LOAD,
+                                   supervisor_index(env), true, &host, 0);
+
+    /* That is the guest's, and the walk of the tables has used it. */
+    env->error_code = error_code;
+    return flags & (TLB_INVALID_MASK | TLB_MMIO) ? NULL : host;
+}
+
+static bool access_page(X86VPmu *v, uint64_t addr, void *buf, int len,
+                        bool write)
+{
+    void *host = find_ram(v, addr, len, write);
+
+    if (host && buf && write) {
+        memcpy(host, buf, len);
+    } else if (host && buf) {
+        memcpy(buf, host, len);
+    }
+    return host;
+}
+#else
+static bool access_page(X86VPmu *v, uint64_t addr, void *buf, int len,
+                        bool write)
+{
+    return false;
+}
+#endif
+
+/* For tests, which have no TLB. */
+static bool access_page_of_test(X86VPmu *v, uint64_t addr, void *buf, int len,
+                                bool write)
+{
+    uint8_t dummy[8];
+
+    return !cpu_memory_rw_debug(CPU(v->cpu), addr, buf ?: dummy,
+                                buf ? len : 1, buf && write);
+}
+
+/* @buf may be NULL: could it be accessed? */
+static bool access_memory(X86VPmu *v, uint64_t addr, void *buf, int len,
+                          bool write)
+{
+    while (len) {
+        int part = MIN((uint64_t)len, -(addr | TARGET_PAGE_MASK));
+
+        if (!(tcg_enabled() ? access_page(v, addr, buf, part, write)
+              : access_page_of_test(v, addr, buf, part, write))) {
+            return false;
+        }
+        addr += part;
+        buf = buf ? (uint8_t *)buf + part : NULL;
+        len -= part;
+    }
+    return true;
+}
+
+static bool read_word(X86VPmu *v, uint64_t addr, uint64_t *word)
+{
+    bool read = access_memory(v, addr, word, sizeof(*word), false);
+
+    *word = read ? le64_to_cpu(*word) : 0;
+    return read;
+}
+
+/*
+ * Records
+ */
+
+/**
+ * struct Sample - what there is to be recorded
+ * @counters: that have overflowed
+ * @names: the same, as records name them
+ * @at: the address of the instruction that overflowed
+ * @next: of the one that comes behind it
+ * @address: of the data that it accessed; 0 if the counters are about others
+ * @source, @latency: of that access
+ */
+typedef struct Sample {
+    uint64_t counters;
+    uint64_t names;
+    uint64_t at;
+    uint64_t next;
+    uint64_t address;
+    uint64_t source;
+    uint64_t latency;
+} Sample;
+
+typedef struct Record {
+    uint64_t words[MAX_WORDS];
+    unsigned nr_words;
+} Record;
+
+static void put(Record *r, uint64_t word)
+{
+    r->words[r->nr_words++] = cpu_to_le64(word);
+}
+
+static unsigned size_of(const Record *r)
+{
+    return r->nr_words * sizeof(uint64_t);
+}
+
+static void find_access(const X86VPmu *v, Sample *s)
+{
+    if (tcg_enabled() && any_of_memory(v, s->counters)
+        && pmu_tcg_data_address(CPU(v->cpu), s->at, &s->address)) {
+        s->source = SOURCE_L1;
+        s->latency = any_load_latency(v, s->counters) ? LATENCY : 0;
+    } else {
+        s->address = 0;
+    }
+}
+
+/* Where nobody knows which it was, it is said to be the one that follows. */
+static Sample take_sample(const X86VPmu *v, uint64_t counters)
+{
+    const CPUX86State *env = &v->cpu->env;
+    Sample s = {
+        .counters = counters,
+        .next = env->hflags & HF_CS64_MASK
+                ? env->eip : (uint32_t)(env->segs[R_CS].base + env->eip),
+    };
+    unsigned mode;
+
+    if (!tcg_enabled() || !pmu_tcg_site(CPU(v->cpu), &s.at, &mode)) {
+        s.at = s.next;
+    }
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
+        s.names |= counters >> i & 1 ? enable_bit(v, i) : 0;
+    }
+    find_access(v, &s);
+    return s;
+}
+
+static void put_flags_and_ip(Record *r, const X86VPmu *v, const Sample *s)
+{
+    put(r, cpu_compute_eflags(&v->cpu->env));
+    put(r, s->next);
+}
+
+static void put_regs(Record *r, const X86VPmu *v, const uint8_t *order,
+                     unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        unsigned reg = order ? order[i] : i;
+
+        put(r, reg < CPU_NB_REGS ? v->cpu->env.regs[reg] : 0);
+    }
+}
+
+static uint64_t now(const X86VPmu *v)
+{
+    return cpus_get_elapsed_ticks() + v->cpu->env.tsc_offset;
+}
+
+/* A record as it was before it could be chosen what is in it. */
+static void make_fixed(Record *r, const X86VPmu *v, const Sample *s)
+{
+    static const uint8_t order[CPU_NB_REGS64] = {
+        R_EAX, R_EBX, R_ECX, R_EDX, R_ESI, R_EDI, R_EBP, R_ESP,
+        8, 9, 10, 11, 12, 13, 14, 15,
+    };
+
+    put_flags_and_ip(r, v, s);
+    put_regs(r, v, order, ARRAY_SIZE(order));
+    put(r, s->names);
+    put(r, s->address);
+    put(r, s->source);
+    put(r, s->latency);
+    if (v->pebs->format >= 2) {
+        put(r, s->at);
+        put(r, 0);
+    }
+    if (v->pebs->format >= 3) {
+        put(r, now(v));
+    }
+}
+
+static void put_xmms(Record *r, const X86VPmu *v)
+{
+    for (unsigned i = 0; i < NR_XMMS; i++) {
+        const ZMMReg *reg = &v->cpu->env.xmm_regs[i % CPU_NB_REGS];
+
+        for (unsigned half = 0; half < 2; half++) {
+            put(r, i < CPU_NB_REGS ? reg->ZMM_Q(half) : 0);
+        }
+    }
+}
+
+/* While branches are not recorded, there are none in a record either. */
+static void put_lbrs(Record *r, X86VPmu *v, unsigned n)
+{
+    const unsigned depth = lbr_count(v), nr_info = lbr_count_info(v);
+    const bool on = v->debugctl & DEBUGCTL_LBR;
+
+    for (unsigned age = 0; age < n; age++) {
+        unsigned i = !depth || v->lbr->newest_is_first
+                     ? age : (lbr_read_tos(v, 0) - age) & (depth - 1);
+        bool there = on && age < depth;
+
+        put(r, there ? lbr_read_from(v, i) : 0);
+        put(r, there ? lbr_read_to(v, i) : 0);
+        put(r, there && i < nr_info ? lbr_read_info(v, i) : 0);
+    }
+}
+
+static bool is_adaptive(const X86VPmu *v, uint64_t counters)
+{
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
+        bool adaptive = i < v->nr_gp
+                        ? v->evtsel[i] & EVTSEL_ADAPTIVE
+                        : v->fixed_ctrl & FIXED_ADAPTIVE(i - v->nr_gp);
+
+        if (counters >> i & 1 && adaptive) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A record with the groups that the guest has chosen. */
+static void make_chosen(Record *r, X86VPmu *v, const Sample *s)
+{
+    uint64_t groups = is_adaptive(v, s->counters) ? v->pebs_data_cfg : 0;
+
+    if (!(groups & CFG_LBRS)) {
+        groups = extract64(groups, 0, CFG_NR_LBRS);
+    }
+    put(r, 0);
+    put(r, s->at);
+    put(r, s->names);
+    put(r, now(v));
+    if (groups & CFG_MEMORY) {
+        put(r, s->address);
+        put(r, s->source);
+        put(r, s->latency);
+        put(r, 0);
+    }
+    if (groups & CFG_GPRS) {
+        put_flags_and_ip(r, v, s);
+        put_regs(r, v, NULL, CPU_NB_REGS64);
+    }
+    if (groups & CFG_XMMS) {
+        put_xmms(r, v);
+    }
+    if (groups & CFG_LBRS) {
+        put_lbrs(r, v, extract64(groups, CFG_NR_LBRS, 8) + 1);
+    }
+    r->words[0] = cpu_to_le64(groups | (uint64_t)size_of(r) << BASIC_SIZE);
+}
+
+/* The record first: when the guest sees the index, it is there. */
+static void append(X86VPmu *v, const Sample *s)
+{
+    uint64_t index, maximum, next;
+    Record r = { };
+
+    if (!read_word(v, v->ds_area + DS_INDEX, &index)
+        || !read_word(v, v->ds_area + DS_MAXIMUM, &maximum)) {
+        return;
+    }
+    if (v->pebs->baseline) {
+        make_chosen(&r, v, s);
+    } else {
+        make_fixed(&r, v, s);
+    }
+    if (index > maximum || maximum - index < size_of(&r)
+        || !access_memory(v, index, NULL, size_of(&r), true)
+        || !access_memory(v, v->ds_area + DS_INDEX, NULL, sizeof(next), true)) {
+        return;
+    }
+    access_memory(v, index, r.words, size_of(&r), true);
+    next = cpu_to_le64(index + size_of(&r));
+    smp_wmb(); /* other CPUs' software polls the index, too */
+    access_memory(v, v->ds_area + DS_INDEX, &next, sizeof(next), true);
+}
+
+static bool is_over_threshold(X86VPmu *v)
+{
+    uint64_t index, threshold;
+
+    return read_word(v, v->ds_area + DS_INDEX, &index)
+           && read_word(v, v->ds_area + DS_THRESHOLD, &threshold)
+           && index >= threshold;
+}
+
+/*
+ * Counting goes on where the guest has said.
+ */
+static void load_counter(X86VPmu *v, unsigned counter)
+{
+    unsigned slot = counter < v->nr_gp
+                    ? counter : DS_RESET_FIXED + counter - v->nr_gp;
+    uint64_t val;
+
+    if (read_word(v, v->ds_area + DS_RESET + slot * sizeof(val), &val)) {
+        pmu_write(v->pmu, counter, val);
+    }
+}
+
+/* Software of the time takes no record that is of several counters. */
+static void append_each(X86VPmu *v, uint64_t counters)
+{
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
+        if (counters >> i & 1) {
+            Sample s = take_sample(v, 1ull << i);
+
+            append(v, &s);
+        }
+    }
+}
+
+bool pebs_sample(X86VPmu *v, uint64_t counters)
+{
+    RCU_READ_LOCK_GUARD();
+
+    if (v->cpu->env.hflags & HF_SMM_MASK) {
+        return false;
+    }
+    if (v->pebs->format < 3) {
+        append_each(v, counters);
+    } else {
+        Sample s = take_sample(v, counters);
+
+        append(v, &s);
+    }
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
+        if (counters >> i & 1) {
+            load_counter(v, i);
+        }
+    }
+    return is_over_threshold(v);
+}
+
+/*
+ * Registers
+ */
+
+uint64_t pebs_evtsel_bits(const X86VPmu *v)
+{
+    return v->pebs && v->pebs->baseline ? EVTSEL_ADAPTIVE : 0;
+}
+
+uint64_t pebs_fixed_ctrl_bits(const X86VPmu *v)
+{
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; pebs_count_data_cfg(v) && i < v->nr_fixed; i++) {
+        bits |= FIXED_ADAPTIVE(i);
+    }
+    return bits;
+}
+
+unsigned pebs_count_one(const X86VPmu *v)
+{
+    return v->pebs ? 1 : 0;
+}
+
+unsigned pebs_count_ld_lat(const X86VPmu *v)
+{
+    return v->pebs && v->pebs->load_latency ? 1 : 0;
+}
+
+unsigned pebs_count_data_cfg(const X86VPmu *v)
+{
+    return v->pebs && v->pebs->baseline ? 1 : 0;
+}
+
+/* Only canonical addresses are there, see pebs_is_ds_area(). */
+uint64_t pebs_ds_area_bits(const X86VPmu *v)
+{
+    return UINT64_MAX;
+}
+
+bool pebs_is_ds_area(const X86VPmu *v, uint64_t val)
+{
+    bool five_levels = v->cpu->env.features[FEAT_7_0_ECX] & CPUID_7_0_ECX_LA57;
+
+    return sextract64(val, 0, five_levels ? 57 : 48) == val;
+}
+
+uint64_t pebs_read_ds_area(X86VPmu *v, unsigned i)
+{
+    return v->ds_area;
+}
+
+void pebs_write_ds_area(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->ds_area = val;
+}
+
+uint64_t pebs_enable_bits(const X86VPmu *v)
+{
+    uint64_t bits = (v->pebs->counters & x86_vpmu_low_bits(v->nr_gp))
+                    | v->pebs->other_enables;
+
+    return bits | (v->pebs->baseline
+                   ? x86_vpmu_low_bits(v->nr_fixed) << ENABLE_FIXED : 0);
+}
+
+uint64_t pebs_read_enable(X86VPmu *v, unsigned i)
+{
+    return v->pebs_enable;
+}
+
+uint64_t pebs_ld_lat_bits(const X86VPmu *v)
+{
+    return MAKE_64BIT_MASK(0, 16);
+}
+
+uint64_t pebs_read_ld_lat(X86VPmu *v, unsigned i)
+{
+    return v->pebs_ld_lat;
+}
+
+uint64_t pebs_data_cfg_bits(const X86VPmu *v)
+{
+    return CFG_BITS;
+}
+
+uint64_t pebs_read_data_cfg(X86VPmu *v, unsigned i)
+{
+    return v->pebs_data_cfg;
+}
+
+/*
+ * Migration
+ */
+
+bool pebs_is_used(const X86VPmu *v)
+{
+    return v->ds_area | v->pebs_enable | v->pebs_ld_lat | v->pebs_data_cfg;
+}
+
+static bool pebs_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    return cpu->vpmu && pebs_is_used(cpu->vpmu);
+}
+
+static int pebs_pre_load(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    if (!cpu->vpmu || !cpu->vpmu->pebs) {
+        error_report("The source's CPU has PEBS and this one has none; add "
+                     "pebs=on.");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static bool is_beyond_registers(const X86VPmu *v)
+{
+    return (v->pebs_enable & ~pebs_enable_bits(v))
+           || (v->pebs_ld_lat & ~pebs_ld_lat_bits(v))
+           || (v->pebs_data_cfg
+               & ~(pebs_count_data_cfg(v) ? pebs_data_cfg_bits(v) : 0))
+           || !pebs_is_ds_area(v, v->ds_area);
+}
+
+static int pebs_post_load(void *opaque, int version_id)
+{
+    X86CPU *cpu = opaque;
+    X86VPmu *v = cpu->vpmu;
+
+    if (is_beyond_registers(v)) {
+        pebs_reset(v);
+        error_report("The source's PEBS has bits in its registers that this "
+                     "CPU does not have; use the source's CPU model.");
+        return -EINVAL;
+    }
+    pmu_begin(v->pmu);
+    v->ops->update(v);
+    pmu_commit(v->pmu);
+    return 0;
+}
+
+static const VMStateDescription vmstate_written = {
+    .name = "cpu/vpmu/pebs/written",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(ds_area, X86VPmu),
+        VMSTATE_UINT64(pebs_enable, X86VPmu),
+        VMSTATE_UINT64(pebs_ld_lat, X86VPmu),
+        VMSTATE_UINT64(pebs_data_cfg, X86VPmu),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+const VMStateDescription vmstate_x86_vpmu_pebs = {
+    .name = "cpu/vpmu/pebs",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = pebs_needed,
+    .pre_load = pebs_pre_load,
+    .post_load = pebs_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_written, X86VPmu),
+        VMSTATE_END_OF_LIST()
+    }
+};

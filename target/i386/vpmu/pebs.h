@@ -1,0 +1,131 @@
+/*
+ * x86 virtual PMU: processor event based sampling (PEBS)
+ *
+ * As in the SDM, volume 3B, "Processor Event Based Sampling": a counter that
+ * overflows has a record of the CPU's state written to a buffer in the guest's
+ * memory, and is loaded anew, both without an interrupt.  Records are of the
+ * very instruction that overflowed.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef I386_VPMU_PEBS_H
+#define I386_VPMU_PEBS_H
+
+#include "internal.h"
+
+/**
+ * struct X86VPmuPebs - the PEBS of some CPU models
+ * @format: of records, as IA32_PERF_CAPABILITIES tells it
+ * @baseline: fixed counters have it, too, and MSR_PEBS_DATA_CFG says what is in
+ *            a record
+ * @counters: general-purpose counters that have it, as in IA32_PEBS_ENABLE
+ * @other_enables: what else can be set there, other than fixed counters
+ * @load_latency: the code of the event that samples loads; 0 if there is none
+ * @store_sample: likewise of stores
+ * @uops: the code of the event by which Linux has cycles sampled; 0 if it does
+ *        so by instructions
+ */
+struct X86VPmuPebs {
+    unsigned format;
+    bool baseline;
+    uint64_t counters;
+    uint64_t other_enables;
+    uint32_t load_latency;
+    uint32_t store_sample;
+    uint32_t uops;
+};
+
+/**
+ * Generations: Nehalem, Sandy Bridge and Ivy Bridge, Haswell and Broadwell,
+ * Skylake, Ice Lake, Golden Cove.
+ */
+extern const X86VPmuPebs pebs_of_nehalem, pebs_of_sandy_bridge,
+                         pebs_of_haswell, pebs_of_skylake, pebs_of_ice_lake,
+                         pebs_of_golden_cove;
+
+/**
+ * pebs_init - prepare a CPU for telling which instruction has overflowed
+ * @v: the PMU, of a CPU that does not run yet
+ */
+void pebs_init(X86VPmu *v);
+
+/**
+ * pebs_reset - what RESET does
+ * @v: the PMU
+ */
+void pebs_reset(X86VPmu *v);
+
+/**
+ * pebs_capabilities - what IA32_PERF_CAPABILITIES says of it
+ * @pebs: of the CPU model
+ */
+uint64_t pebs_capabilities(const X86VPmuPebs *pebs);
+
+/**
+ * pebs_counters - the counters that are sampled, a set
+ * @v: the PMU
+ *
+ * Their overflow neither interrupts by itself nor is it in the global status.
+ */
+uint64_t pebs_counters(const X86VPmu *v);
+
+/**
+ * pebs_event - what a code counts that is there for PEBS alone
+ * @v: the PMU
+ * @code: X86_VPMU_CODE()
+ *
+ * Returns: the event, or PMU_EVENT_NONE.
+ */
+PmuEvent pebs_event(const X86VPmu *v, uint32_t code);
+
+/**
+ * pebs_update - note what data is accessed, if records are to have it
+ * @v: the PMU, in a transaction
+ */
+void pebs_update(X86VPmu *v);
+
+/**
+ * pebs_sample - counters have overflowed that are sampled
+ * @v: the PMU, in its handler of overflow, and in a transaction
+ * @counters: a part of pebs_counters()
+ *
+ * Writes records and loads the counters anew.  What would be a page fault, or
+ * is no RAM, loses the record, and the buffer's index stays where it is.  There
+ * are no records in SMM.
+ *
+ * Returns: whether the buffer is as full as the guest wants to know.
+ */
+bool pebs_sample(X86VPmu *v, uint64_t counters);
+
+/**
+ * pebs_is_used - whether there is something that a stream should have
+ * @v: the PMU
+ */
+bool pebs_is_used(const X86VPmu *v);
+
+/*
+ * For the table of registers.
+ */
+uint64_t pebs_evtsel_bits(const X86VPmu *v);
+uint64_t pebs_fixed_ctrl_bits(const X86VPmu *v);
+unsigned pebs_count_one(const X86VPmu *v);
+unsigned pebs_count_ld_lat(const X86VPmu *v);
+unsigned pebs_count_data_cfg(const X86VPmu *v);
+uint64_t pebs_ds_area_bits(const X86VPmu *v);
+bool pebs_is_ds_area(const X86VPmu *v, uint64_t val);
+uint64_t pebs_read_ds_area(X86VPmu *v, unsigned i);
+void pebs_write_ds_area(X86VPmu *v, unsigned i, uint64_t val);
+uint64_t pebs_enable_bits(const X86VPmu *v);
+uint64_t pebs_read_enable(X86VPmu *v, unsigned i);
+uint64_t pebs_ld_lat_bits(const X86VPmu *v);
+uint64_t pebs_read_ld_lat(X86VPmu *v, unsigned i);
+uint64_t pebs_data_cfg_bits(const X86VPmu *v);
+uint64_t pebs_read_data_cfg(X86VPmu *v, unsigned i);
+
+/**
+ * vmstate_x86_vpmu_pebs - a subsection of the PMU's state
+ */
+extern const VMStateDescription vmstate_x86_vpmu_pebs;
+
+#endif /* I386_VPMU_PEBS_H */

@@ -69,6 +69,10 @@ def lbr(name, number, thousandths=1000):
               f'pmu-cpi={thousandths}', {'cpi': thousandths})
 
 
+def pebs(name):
+    return Pc(f'{name} PEBS', f'{name},pmu=on,pebs=on')
+
+
 def cpus(number):
     return Pc(f'{number} CPUs', cpus=number)
 
@@ -113,6 +117,8 @@ MACHINES = {
     ],
     'overflow': [DEFAULT, version(3), version(5, 8)],
     'random': [DEFAULT, version(5, 8)],
+    'pebs': [pebs('Skylake-Client-v1'), pebs('IvyBridge'),
+             pebs('Haswell-noTSX'), pebs('Icelake-Server-v5')],
     'smp': [DEFAULT, cpus(4)],
     'svm': [Pc('', DEFAULT_CPU + ',+svm')],
     'version': [version(1), version(2), version(3), version(4),

@@ -1,0 +1,385 @@
+/*
+ * Suite pebs: event based sampling, record by record
+ *
+ * With a period of 1 there is a record of each instruction of a program.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+#define MSR_PEBS_ENABLE   0x3f1
+#define MSR_PEBS_DATA_CFG 0x3f2
+#define MSR_PEBS_LD_LAT   0x3f6
+#define MSR_DS_AREA       0x600
+
+#define SEL_ADAPTIVE      BIT(34)
+#define DATA_CFG_MEMORY_AND_GPRS 3
+#define STATUS_OVF_BUF    BIT(62)
+#define EV_LOAD_LATENCY   0x01cd
+#define LATENCY           32
+#define SOURCE_L1         1
+
+/* The DS save area, in words */
+#define DS_BASE           4
+#define DS_INDEX          5
+#define DS_MAXIMUM        6
+#define DS_THRESHOLD      7
+#define DS_RESET          8
+#define DS_WORDS          20
+
+#define MAX_RECORDS       64
+
+/* Where the window has the area and the buffer; each has a page behind it. */
+#define DS_PAGE           2
+#define BUFFER_PAGE       4
+
+static unsigned format(void)
+{
+    return rdmsr(MSR_PERF_CAP) >> 8 & 0xf;
+}
+
+/**
+ * struct layout - where fields are in a record, in words
+ * @at: the instruction that overflowed; 0 if that is not told
+ */
+struct layout {
+    unsigned size, flags, ip, ax, bx, cx, dx, si, di, bp, sp, r8;
+    unsigned counters, address, source, latency, at, tsc;
+};
+
+static struct layout layout(void)
+{
+    struct layout fixed = {
+        .flags = 0, .ip = 1, .ax = 2, .bx = 3, .cx = 4, .dx = 5, .si = 6,
+        .di = 7, .bp = 8, .sp = 9, .r8 = 10, .counters = 18, .address = 19,
+        .source = 20, .latency = 21,
+        .at = format() >= 2 ? 22 : 0, .tsc = format() >= 3 ? 24 : 0,
+        .size = format() >= 3 ? 25 : format() == 2 ? 24 : 22,
+    };
+    const struct layout chosen = {
+        .at = 1, .counters = 2, .tsc = 3, .address = 4, .source = 5,
+        .latency = 6, .flags = 8, .ip = 9, .ax = 10, .cx = 11, .dx = 12,
+        .bx = 13, .sp = 14, .bp = 15, .si = 16, .di = 17, .r8 = 18, .size = 26,
+    };
+
+    return format() >= 4 ? chosen : fixed;
+}
+
+static uint64_t *area(void)
+{
+    return (uint64_t *)WINDOW(DS_PAGE);
+}
+
+static uint64_t *buffer(void)
+{
+    return (uint64_t *)WINDOW(BUFFER_PAGE);
+}
+
+static const uint64_t *record(unsigned n)
+{
+    return buffer() + n * layout().size;
+}
+
+static unsigned nr_records(void)
+{
+    return (area()[DS_INDEX] - (uint64_t)buffer()) / (layout().size * 8);
+}
+
+/* Nobody but the kernel has access to the area and the buffer. */
+static void prepare_area(unsigned threshold)
+{
+    const unsigned size = layout().size * 8;
+
+    for (unsigned i = 0; i < 6; i++) {
+        map(DS_PAGE + i, spare[i], PTE_P | PTE_W);
+    }
+    memset(area(), 0, DS_WORDS * 8);
+    memset(buffer(), 0x55, MAX_RECORDS * size);
+    area()[DS_BASE] = area()[DS_INDEX] = (uint64_t)buffer();
+    area()[DS_MAXIMUM] = (uint64_t)buffer() + MAX_RECORDS * size;
+    area()[DS_THRESHOLD] = (uint64_t)buffer() + threshold * size;
+    wrmsr(MSR_DS_AREA, (uint64_t)area());
+}
+
+/* Each event of counter @i overflows. */
+static void sample(unsigned i, uint64_t select)
+{
+    area()[DS_RESET + i] = -1;
+    pmu_gp(i, select | (format() >= 4 ? SEL_ADAPTIVE : 0), COUNTER_MASK);
+    wrmsr(MSR_PEBS_ENABLE, rdmsr(MSR_PEBS_ENABLE) | GP(i));
+    if (format() >= 4) {
+        wrmsr(MSR_PEBS_DATA_CFG, DATA_CFG_MEMORY_AND_GPRS);
+    }
+}
+
+static void end_sampling(void)
+{
+    wrmsr(MSR_PEBS_ENABLE, 0);
+    wrmsr(MSR_DS_AREA, 0);
+    wrmsr(MSR_PEBS_LD_LAT, 0);
+    if (format() >= 4) {
+        wrmsr(MSR_PEBS_DATA_CFG, 0);
+    }
+}
+
+CODE("pebs_code:\n"
+     "    mov $0x11, %eax\n"
+     "    mov $0x12, %ebx\n"
+     "    mov $0x13, %ecx\n"
+     "    mov $0x14, %edx\n"
+     "    mov $0x15, %esi\n"
+     "    mov $0x16, %ebp\n"
+     "    mov $0x17, %r8d\n"
+     "    mov $0x18, %r15d\n"
+     "    jmp 1f\n"
+     "    ud2\n"
+     "1:  call 2f\n"
+     "    push %rax\n"
+     "    pop %rcx\n"
+     "    xor %edx, %edx\n"
+     "    mov $3, %ecx\n"
+     "3:  dec %ecx\n"
+     "    jnz 3b\n"
+     "    ret\n"
+     "2:  cpuid\n"
+     "    mov $0x11, %eax\n"
+     "    mov $0x12, %ebx\n"
+     "    stc\n"
+     "    ret\n");
+code_fn pebs_code;
+
+/* Returns: how many instructions there are; step_trace says where. */
+static unsigned trace_code(code_fn *fn, uint64_t arg)
+{
+    unsigned steps = count_steps(fn, arg);
+
+    step_trace[steps - 1] = (uint64_t)user_exit;
+    return steps;
+}
+
+static uint64_t before(code_fn *fn, unsigned i)
+{
+    return i ? step_trace[i - 1] : (uint64_t)fn;
+}
+
+static void expect_place(code_fn *fn, unsigned i)
+{
+    const struct layout l = layout();
+
+    expect(record(i)[l.ip], step_trace[i], "record %u: IP", i);
+    expect(record(i)[l.counters], GP(0), "record %u: counters", i);
+    if (l.at) {
+        expect(record(i)[l.at], before(fn, i), "record %u: EventingIP", i);
+    }
+    if (l.tsc && i) {
+        expect(record(i)[l.tsc] >= record(i - 1)[l.tsc], 1, "record %u: TSC",
+               i);
+    }
+    if (format() >= 4) {
+        expect(record(i)[0], l.size * 8ull << 48 | DATA_CFG_MEMORY_AND_GPRS,
+               "record %u: format and size", i);
+    }
+}
+
+TEST(pebs, each_instruction)
+{
+    const unsigned steps = trace_code(pebs_code, 0);
+
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    run_user(GP(0), pebs_code, 0);
+    end_sampling();
+    /* With the INT that ends it, behind which is the kernel. */
+    expect(nr_records(), steps + 1, "records");
+    for (unsigned i = 0; i < steps; i++) {
+        expect_place(pebs_code, i);
+    }
+    expect(rdmsr(MSR_PERFCTR(0)), COUNTER_MASK, "the counter");
+    expect(rdmsr(MSR_GLOBAL_STATUS), 0, "the status");
+}
+
+TEST(pebs, registers)
+{
+    const struct layout l = layout();
+    const uint64_t *r = record(8);      /* behind the JMP */
+
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    run_user(GP(0), pebs_code, 0x1234);
+    end_sampling();
+    expect(r[l.ax], 0x11, "RAX");
+    expect(r[l.bx], 0x12, "RBX");
+    expect(r[l.cx], 0x13, "RCX");
+    expect(r[l.dx], 0x14, "RDX");
+    expect(r[l.si], 0x15, "RSI");
+    expect(r[l.di], 0x1234, "RDI");
+    expect(r[l.bp], 0x16, "RBP");
+    expect(r[l.r8], 0x17, "R8");
+    expect(r[l.r8 + 7], 0x18, "R15");
+    /* The call pushes, STC sets a flag. */
+    expect(r[l.sp] - record(9)[l.sp], 8, "RSP");
+    expect(record(12)[l.flags] & 1, 0, "carry before STC");
+    expect(record(13)[l.flags] & 1, 1, "carry behind STC");
+}
+
+/* Kernels are sampled as well. */
+TEST(pebs, kernel)
+{
+    const unsigned steps = count_kernel_steps(pebs_code, 0);
+
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_OS);
+    run_kernel(GP(0), pebs_code, 0);
+    end_sampling();
+    expect(nr_records() >= steps, 1, "%u records", nr_records());
+}
+
+/* What is loaded and stored */
+CODE("pebs_access:\n"
+     "    mov (%rdi), %rax\n"
+     "    nop\n"
+     "    add 8(%rdi), %rax\n"
+     "    mov %rax, 16(%rdi)\n"
+     "    incl 24(%rdi)\n"
+     "    ret\n");
+code_fn pebs_access;
+
+static void sample_accesses(uint64_t event)
+{
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, event | SEL_USR);
+    run_user(GP(0), pebs_access, (uint64_t)spare[8]);
+    end_sampling();
+}
+
+static void expect_access(unsigned i, unsigned offset, unsigned latency)
+{
+    const struct layout l = layout();
+
+    expect(record(i)[l.address], (uint64_t)spare[8] + offset,
+           "record %u: address", i);
+    expect(record(i)[l.source], SOURCE_L1, "record %u: source", i);
+    expect(record(i)[l.latency], latency, "record %u: latency", i);
+}
+
+TEST(pebs, stores)
+{
+    sample_accesses(EV_STORES);
+    expect_access(0, 16, 0);
+    expect_access(1, 24, 0);
+    expect(rdmsr(MSR_GLOBAL_STATUS), 0, "the status");
+}
+
+TEST(pebs, loads)
+{
+    if (format() < 2) {
+        skip();
+    }
+    wrmsr(MSR_PEBS_LD_LAT, LATENCY - 1);
+    sample_accesses(EV_LOAD_LATENCY);
+    expect_access(0, 0, LATENCY);
+    expect_access(1, 8, LATENCY);
+    expect_access(2, 24, LATENCY);
+}
+
+/* Other events say nothing of memory. */
+TEST(pebs, no_access)
+{
+    const struct layout l = layout();
+
+    sample_accesses(EV_INSTRUCTIONS);
+    expect(nr_records(), 7, "records");
+    expect(record(0)[l.address], 0, "the address");
+    expect(record(0)[l.source], 0, "the source");
+}
+
+/* Whether there is anything in the buffer. */
+static bool is_untouched(void)
+{
+    for (unsigned i = 0; i < MAX_RECORDS * layout().size; i++) {
+        if (((uint64_t *)spare[2])[i] != 0x5555555555555555) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What would be a page fault loses records, and nothing is told of it. */
+static void lose_records(const char *what, unsigned page, uint64_t flags,
+                         bool goes_on)
+{
+    uint64_t cr2 = read_cr2(), index;
+
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    index = area()[DS_INDEX];
+    map(page, spare[page - DS_PAGE], flags);
+    run_user(GP(0), pebs_code, 0);
+    map(page, spare[page - DS_PAGE], PTE_P | PTE_W);
+    end_sampling();
+    expect(area()[DS_INDEX], index, "%s: the index", what);
+    expect(is_untouched(), 1, "%s: the buffer", what);
+    expect(read_cr2(), cr2, "%s: CR2", what);
+    expect(rdmsr(MSR_GLOBAL_STATUS), 0, "%s: the status", what);
+    expect(rdmsr(MSR_PERFCTR(0)) == COUNTER_MASK, goes_on, "%s: the counter",
+           what);
+}
+
+TEST(pebs, page_faults)
+{
+    lose_records("no buffer", BUFFER_PAGE, 0, true);
+    lose_records("read-only buffer", BUFFER_PAGE, PTE_P, true);
+    lose_records("no area", DS_PAGE, 0, false);
+    lose_records("read-only area", DS_PAGE, PTE_P, true);
+}
+
+/* Of a record across pages, all is written or nothing. */
+TEST(pebs, half_a_page)
+{
+    const uint64_t *start = (uint64_t *)(spare[3] - 64);
+
+    prepare_area(MAX_RECORDS + 1);
+    area()[DS_INDEX] = (uint64_t)WINDOW(BUFFER_PAGE + 1) - 64;
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    map(BUFFER_PAGE + 1, NULL, 0);
+    run_user(GP(0), pebs_code, 0);
+    expect(is_untouched(), 1, "the buffer without its second page");
+    map(BUFFER_PAGE + 1, spare[3], PTE_P | PTE_W);
+    run_user(GP(0), pebs_code, 0);
+    end_sampling();
+    expect(start[layout().ip], (uint64_t)pebs_code + 5, "IP");
+    expect(start[layout().counters], GP(0), "counters");
+}
+
+/* The interrupt of the threshold comes at the instruction of the record. */
+TEST(pebs, threshold)
+{
+    const unsigned steps = trace_code(pebs_code, 0);
+
+    prepare_area(3);
+    sample_with(VEC_PMI);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    run_user(GP(0), pebs_code, 0);
+    end_sampling();
+    expect(nr_records(), steps + 1, "records");
+    /* At the INT, interrupts are off. */
+    expect(sample_count, steps - 2, "interrupts");
+    for (unsigned i = 0; i < sample_count; i++) {
+        expect(samples[i].rip, step_trace[i + 2], "interrupt %u", i);
+        expect(samples[i].status, STATUS_OVF_BUF, "interrupt %u: status", i);
+    }
+}
+
+/* The area alone does nothing. */
+TEST(pebs, without_enable)
+{
+    prepare_area(1);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    wrmsr(MSR_PEBS_ENABLE, 0);
+    run_user(GP(0), pebs_code, 0);
+    end_sampling();
+    expect(nr_records(), 0, "records");
+    expect(is_untouched(), 1, "the buffer");
+    expect(rdmsr(MSR_GLOBAL_STATUS), GP(0), "the status");
+    expect(rdmsr(MSR_PERFCTR(0)) < COUNTER_MASK, 1, "the counter");
+}

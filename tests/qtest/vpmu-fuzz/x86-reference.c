@@ -28,6 +28,7 @@ static struct Registers {
     uint64_t fixed_ctrl, global_ctrl, status, debugctl;
     uint64_t lbr_select, lbr_config, lbr_tos;
     Record records[MAX_LBRS];
+    uint64_t ds_area, pebs_enable, ld_lat, data_cfg;
     uint64_t insns[8];
 } regs, remembered;
 
@@ -74,8 +75,22 @@ static uint64_t status_bit(unsigned i)
     return is_gp(i) ? BIT_ULL(i) : BIT_ULL(32 + i - pmu->nr_gp);
 }
 
+static bool has_baseline(void)
+{
+    return pmu->pebs >= 4;
+}
+
+/* Before the baseline, bits from 32 on are not of fixed counters. */
+static bool is_sampled(unsigned i)
+{
+    return regs.pebs_enable & status_bit(i) && (is_gp(i) || has_baseline());
+}
+
 static bool interrupts(unsigned i)
 {
+    if (is_sampled(i)) {
+        return false;
+    }
     return is_gp(i) ? regs.evtsel[i] & INT : fixed_field(i) & 8;
 }
 
@@ -112,6 +127,9 @@ static PmuTallies tallies_of(unsigned i)
                ? 0 : BIT(fixed[i - pmu->nr_gp]);
     }
     for (const RefEvent *e = pmu->events; e->tallies; e++) {
+        if (e->code == 0x01cd && regs.ld_lat >= 32) {
+            continue;
+        }
         if (e->code == code && e->ext == ext && !is_denied(code)) {
             return e->tallies;
         }
@@ -241,12 +259,36 @@ static void freeze_lbrs(void)
     }
 }
 
+/* A counter that is sampled is loaded anew.  Returns: whether it interrupts */
+static bool take_sample(unsigned i)
+{
+    unsigned slot = is_gp(i) ? i : 8 + i - pmu->nr_gp;
+
+    switch (regs.ds_area) {
+    case 0:                     /* there is memory, of zeros */
+        break;
+    case REF_DS_FULL:
+    case REF_DS_NEVER_FULL:
+        regs.value[i] = -(uint64_t)(slot + 2) & MAKE_64BIT_MASK(0, WIDTH);
+        break;
+    default:
+        return false;
+    }
+    if (regs.ds_area == REF_DS_NEVER_FULL) {
+        return false;
+    }
+    regs.status |= BIT_ULL(62);
+    return true;
+}
+
 static void overflow(uint64_t counters)
 {
     bool pmi = false;
 
     for (unsigned i = 0; i < nr_counters(); i++) {
-        if (counters >> i & 1) {
+        if (counters >> i & 1 && is_sampled(i)) {
+            pmi |= take_sample(i);
+        } else if (counters >> i & 1) {
             pmi |= interrupts(i);
             regs.status |= pmu->version >= 2 ? status_bit(i) : 0;
         }
@@ -417,7 +459,9 @@ void ref_branch(const PmuBranch *branch, unsigned mode)
 
 bool ref_is_used(void)
 {
-    uint64_t used = regs.fixed_ctrl | regs.status | regs.debugctl;
+    uint64_t used = regs.fixed_ctrl | regs.status | regs.debugctl
+                    | regs.ds_area | regs.pebs_enable | regs.ld_lat
+                    | regs.data_cfg;
 
     for (unsigned i = 0; pmu && i < pmu->nr_gp; i++) {
         used |= regs.evtsel[i];
@@ -437,7 +481,8 @@ void ref_begin_cycle(void)
 typedef enum Kind {
     NONE, EVTSEL, COUNTER, COUNTER_LEGACY, FIXED, FIXED_CTRL, GLOBAL_CTRL,
     STATUS, STATUS_CLEAR, STATUS_SET, INUSE, CAPABILITIES, DEBUGCTL,
-    LBR_SELECT, LBR_TOS, LBR_FROM, LBR_TO, LBR_INFO, LBR_OF_OTHERS, LBR_CONFIG,
+    LBR_SELECT, LBR_TOS, LBR_FROM, LBR_TO, LBR_INFO, LBR_CONFIG,
+    DS_AREA, PEBS_ENABLE, DATA_CFG, LD_LAT, ABSENT,
 } Kind;
 
 /* A range of numbers; @version is the first that has these registers. */
@@ -448,8 +493,8 @@ typedef struct Range {
 } Range;
 
 static const Range intel_ranges[] = {
-    { 0x040, 8, 1, 1, LBR_OF_OTHERS },
-    { 0x060, 8, 1, 1, LBR_OF_OTHERS },
+    { 0x040, 8, 1, 1, ABSENT },
+    { 0x060, 8, 1, 1, ABSENT },
     { 0x0c1, 8, 1, 1, COUNTER_LEGACY },
     { 0x186, 8, 1, 1, EVTSEL },
     { 0x1c8, 1, 1, 1, LBR_SELECT },
@@ -463,6 +508,10 @@ static const Range intel_ranges[] = {
     { 0x390, 1, 1, 2, STATUS_CLEAR },
     { 0x391, 1, 1, 4, STATUS_SET },
     { 0x392, 1, 1, 4, INUSE },
+    { 0x3f1, 1, 1, 1, PEBS_ENABLE },
+    { 0x3f2, 1, 1, 1, DATA_CFG },
+    { 0x3f6, 1, 1, 1, LD_LAT },
+    { 0x600, 1, 1, 1, DS_AREA },
     { 0x4c1, 8, 1, 1, COUNTER },
     { 0x680, 32, 1, 1, LBR_FROM },
     { 0x6c0, 32, 1, 1, LBR_TO },
@@ -506,7 +555,13 @@ static unsigned count_of(const Range *r)
         return pmu->lbrs;
     case LBR_INFO:
         return pmu->lbr_format == 5 ? pmu->lbrs : 0;
-    case LBR_OF_OTHERS:
+    case DATA_CFG:
+        return has_baseline() ? 1 : 0;
+    case DS_AREA:
+    case PEBS_ENABLE:
+    case LD_LAT:
+        return pmu->pebs ? 1 : 0;
+    case ABSENT:
         return 0;
     default:
         return 1;
@@ -562,7 +617,8 @@ static uint64_t evtsel_bits(void)
         return (bits & ~BIT_ULL(19))
                | (pmu->select_ext ? 0xfull << 32 | GUEST | HOST : 0);
     }
-    return bits | (has_any_thread() ? ANY : 0);
+    return bits | (has_any_thread() ? ANY : 0)
+           | (has_baseline() ? BIT_ULL(34) : 0);
 }
 
 /* The bits beside those of counters; those that can only be cleared, too. */
@@ -601,7 +657,8 @@ static uint64_t bits_of(Kind kind)
     case FIXED:
         return MAKE_64BIT_MASK(0, WIDTH);
     case FIXED_CTRL:
-        return all_fixed(has_any_thread() ? 0xf : 0xb);
+        return all_fixed(has_any_thread() ? 0xf : 0xb)
+               | (has_baseline() ? all_fixed(1) << 32 : 0);
     case GLOBAL_CTRL:
         return counter_bits();
     case STATUS_CLEAR:
@@ -621,6 +678,14 @@ static uint64_t bits_of(Kind kind)
         return UINT64_MAX;
     case LBR_INFO:
         return MAKE_64BIT_MASK(61, 3) | INFO_CYCLES;
+    case DS_AREA:
+        return UINT64_MAX;
+    case PEBS_ENABLE:
+        return has_baseline() ? counter_bits() : 0xf | 0xfull << 32;
+    case DATA_CFG:
+        return 0xff00000f;
+    case LD_LAT:
+        return 0xffff;
     default:
         return 0;
     }
@@ -647,7 +712,7 @@ uint64_t ref_unknown(uint32_t msr)
 
 static uint64_t inuse(void)
 {
-    uint64_t bits = 0;
+    uint64_t bits = regs.pebs_enable ? BIT_ULL(63) : 0;
 
     for (unsigned i = 0; i < nr_counters(); i++) {
         bool used = is_gp(i) ? regs.evtsel[i] & 0xff : fixed_field(i) & 3;
@@ -678,7 +743,9 @@ static uint64_t read_kind(Kind kind, unsigned i)
         return inuse();
     case CAPABILITIES:
         return BIT_ULL(13) | (pmu->version >= 2 ? BIT_ULL(12) : 0)
-               | pmu->lbr_format;
+               | pmu->lbr_format
+               | (pmu->pebs ? 0xc0 | pmu->pebs << 8 : 0)
+               | (has_baseline() ? BIT_ULL(14) : 0);
     case DEBUGCTL:
         return regs.debugctl;
     case LBR_SELECT:
@@ -693,6 +760,14 @@ static uint64_t read_kind(Kind kind, unsigned i)
         return regs.records[i].to;
     case LBR_INFO:
         return regs.records[i].info;
+    case DS_AREA:
+        return regs.ds_area;
+    case PEBS_ENABLE:
+        return regs.pebs_enable;
+    case DATA_CFG:
+        return regs.data_cfg;
+    case LD_LAT:
+        return regs.ld_lat;
     default:
         return 0;
     }
@@ -780,9 +855,29 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
         regs.records[i].info = val;
         regs.records[i].timed = false;
         break;
+    case DS_AREA:
+        regs.ds_area = val;
+        break;
+    case PEBS_ENABLE:
+        regs.pebs_enable = val;
+        break;
+    case DATA_CFG:
+        regs.data_cfg = val;
+        break;
+    case LD_LAT:
+        regs.ld_lat = val;
+        break;
     default:
         break;
     }
+}
+
+/* Addresses have 48 bits, 57 on Ice Lake, and are extended by their sign. */
+static bool is_canonical(uint64_t val)
+{
+    unsigned sign = has_baseline() ? 56 : 47;
+
+    return val >> sign == 0 || val >> sign == UINT64_MAX >> sign;
 }
 
 /* Intel's registers fault where AMD's ignore. */
@@ -797,7 +892,8 @@ RefAccess ref_write(uint32_t msr, uint64_t val)
         return REF_NOT_MINE;
     }
     if (!exists
-        || (!pmu->amd && (read_only || val & ~bits_of(kind)))) {
+        || (!pmu->amd && (read_only || val & ~bits_of(kind)))
+        || (kind == DS_AREA && !is_canonical(val))) {
         return REF_FAULT;
     }
     if (!read_only) {

@@ -39,6 +39,7 @@ typedef struct RefEvent {
  * @fixed_denied: fixed counters that do not count
  * @lbrs: branch records; 0 if there are none
  * @lbr_format: of IA32_PERF_CAPABILITIES
+ * @pebs: the format of its PEBS; 0 if it has none
  */
 typedef struct RefX86 {
     bool amd;
@@ -50,7 +51,17 @@ typedef struct RefX86 {
     const uint16_t *denied;
     unsigned fixed_denied;
     unsigned lbrs, lbr_format;
+    unsigned pebs;
 } RefX86;
+
+/*
+ * DS save areas in memory, whose buffers have no room.  One never says that its
+ * buffer is full, the other always.  Counters are loaded from them, the N-th
+ * slot has -(N + 2).
+ */
+#define REF_DS_NEVER_FULL 0x10000u
+#define REF_DS_FULL       0x11000u
+#define REF_DS_NR_SLOTS   12
 
 /**
  * enum RefAccess - what becomes of an access

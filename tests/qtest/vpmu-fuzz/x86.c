@@ -5,8 +5,10 @@
  */
 
 #include "qemu/osdep.h"
+#include <sys/mman.h>
 #include "qemu/bitops.h"
 #include "cpu.h"
+#include "exec/cpu-common.h"
 #include "hw/i386/apic.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "vpmu/vpmu.h"
@@ -56,6 +58,28 @@ static const RefEvent intel_events[] = {
     { 0x013c, 0, T(REF_CYCLES) },
     { 0x00c0, 0, T(INSNS) },
     { 0x00c4, 0, BRANCHES },
+    { }
+};
+
+static const RefEvent icelake_events[] = {
+    { 0x003c, 0, T(CYCLES) },
+    { 0x013c, 0, T(REF_CYCLES) },
+    { 0x00c0, 0, T(INSNS) },
+    { 0x00c4, 0, BRANCHES },
+    { 0x01c4, 0, T(COND_TAKEN) },
+    { 0x11c4, 0, COND },
+    { 0x81d0, 0, T(LOADS) },
+    { 0x82d0, 0, T(STORES) },
+    { 0x01cd, 0, T(LOADS) },
+    { }
+};
+
+static const RefEvent pebs_events[] = {
+    { 0x00c0, 0, T(INSNS) },
+    { 0x01c4, 0, COND },
+    { 0x82d0, 0, T(STORES) },
+    { 0x01cd, 0, T(LOADS) },
+    { 0x01cb, 0, T(INTERRUPTS) },
     { }
 };
 
@@ -143,6 +167,10 @@ static const FuzzFace faces[] = {
     { "intel-allow", ALLOW MACHINE "-accel tcg,pmu-filter=f -cpu "
       "Skylake-Server,pmu=on,pmu-version=4",
       INTEL_PMU(4, 4, .denied = denied, .fixed_denied = 2) },
+    { "intel-pebs-3", INTEL(4) ",pebs=on",
+      INTEL_PMU(4, 4, .pebs = 3, .events = pebs_events) },
+    { "intel-pebs-4", TCG "Icelake-Server-v6,pmu=on,pebs=on",
+      INTEL_PMU(5, 8, .pebs = 4, .events = icelake_events) },
     { "amd-k7", TCG "athlon,pmu=on", AMD_PMU(1, 4, false, k7_events) },
     { "amd-zen", TCG "EPYC,pmu=on", AMD_PMU(1, 6, true, zen_events) },
     { "amd-zen4", TCG "EPYC-Genoa,pmu=on", AMD_PMU(2, 6, true, zen4_events) },
@@ -216,10 +244,10 @@ static const struct {
     unsigned nr;
 } registers[] = {
     { 0x0c1, 9 }, { 0x186, 9 }, { 0x1d9, 1 }, { 0x309, 5 }, { 0x345, 1 },
-    { 0x38d, 6 }, { 0x4c1, 9 }, { 0xc0010000, 8 }, { 0xc0010200, 12 },
-    { 0xc0000300, 4 }, { 0x1c8, 2 }, { 0x040, 8 }, { 0x060, 8 },
-    { 0x680, 32 }, { 0x6c0, 32 }, { 0xdc0, 32 }, { 0xc000010e, 2 },
-    { 0xc0010300, 32 },
+    { 0x38d, 6 }, { 0x3f1, 6 }, { 0x4c1, 9 }, { 0x600, 1 }, { 0xc0010000, 8 },
+    { 0xc0010200, 12 }, { 0xc0000300, 4 }, { 0x1c8, 2 }, { 0x040, 8 },
+    { 0x060, 8 }, { 0x680, 32 }, { 0x6c0, 32 }, { 0xdc0, 32 },
+    { 0xc000010e, 2 }, { 0xc0010300, 32 },
 };
 
 /* A register that there is, mostly. */
@@ -314,6 +342,17 @@ static uint64_t any_count(FuzzRandom *r)
              & MAKE_64BIT_MASK(0, 48);
 }
 
+/* Of memory there is what it has to be, where there is any. */
+static uint64_t any_ds_area(FuzzRandom *r)
+{
+    static const uint64_t areas[] = {
+        REF_DS_FULL, REF_DS_NEVER_FULL, REF_DS_NEVER_FULL, 0xd0000000,
+        0xffff8000d0000000, 0x8000d0000000,
+    };
+
+    return fuzz_pick(r, areas);
+}
+
 /* Counters of 32 bits are extended by their sign: these overflow, too. */
 static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
 {
@@ -321,7 +360,9 @@ static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
 
     arg[0] = any_register(r);
     bits = ref_writable(arg[0]);
-    if (pmu && bits >> 22 & 1 && bits >> 16 & 1 && !(bits >> 47 & 1)) {
+    if (arg[0] == 0x600) {
+        arg[1] = any_ds_area(r);
+    } else if (pmu && bits >> 22 & 1 && bits >> 16 & 1 && !(bits >> 47 & 1)) {
         arg[1] = any_selector(r);
     } else if (bits >> 47 & 1) {
         arg[1] = any_count(r);
@@ -464,9 +505,29 @@ static const FuzzVerb verbs[] = {
  * The machine
  */
 
+/* QEMU keeps guests' memory from its children, and programs run in these. */
+static int share_block(RAMBlock *block, void *opaque)
+{
+    return madvise(qemu_ram_get_host_addr(block),
+                   qemu_ram_get_used_length(block), MADV_DOFORK);
+}
+
+static void write_ds_area(hwaddr addr, uint64_t threshold)
+{
+    uint64_t words[8 + REF_DS_NR_SLOTS] = { [7] = cpu_to_le64(threshold) };
+
+    for (unsigned slot = 0; slot < REF_DS_NR_SLOTS; slot++) {
+        words[8 + slot] = cpu_to_le64(-(uint64_t)(slot + 2));
+    }
+    cpu_physical_memory_write(addr, words, sizeof(words));
+}
+
 static void start(const FuzzFace *face)
 {
     pmu = face->data;
+    g_assert(qemu_ram_foreach_block(share_block, NULL) == 0);
+    write_ds_area(REF_DS_FULL, 0);
+    write_ds_area(REF_DS_NEVER_FULL, UINT64_MAX);
     ref_init(pmu);
     g_assert(!pmu == !cpu()->vpmu);
 }

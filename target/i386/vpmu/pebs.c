@@ -416,8 +416,11 @@ static void put_xmms(Record *r, const X86VPmu *v)
 /* While branches are not recorded, there are none in a record either. */
 static void put_lbrs(Record *r, X86VPmu *v, unsigned n)
 {
-    const unsigned depth = lbr_count(v), nr_info = lbr_count_info(v);
-    const bool on = v->debugctl & DEBUGCTL_LBR;
+    const bool arch = arch_lbr_count_one(v);
+    const unsigned depth = arch ? arch_lbr_count(v) : lbr_count(v);
+    const unsigned nr_info = arch ? depth : lbr_count_info(v);
+    const bool on = arch ? arch_lbr_is_enabled(v)
+                         : v->debugctl & DEBUGCTL_LBR;
 
     for (unsigned age = 0; age < n; age++) {
         unsigned i = !depth || v->lbr->newest_is_first

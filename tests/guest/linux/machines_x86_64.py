@@ -68,14 +68,9 @@ PEBS_NEHALEM = Machine('pebs-nehalem', cpu='Nehalem-v1,pmu=on,pebs=on')
 PEBS_HASWELL = Machine('pebs-haswell', cpu=(
     f'Haswell-v2,pmu=on,pebs=on,{LEFT_OUT}'))
 PEBS_SKYLAKE = Machine('pebs-skylake', cpu=f'{SKYLAKE},pebs=on')
-PEBS_ICELAKE = Machine('pebs-icelake', cpu=f'{ICELAKE.cpu},pebs=on')
-PEBS_SAPPHIRE = Machine('pebs-sapphire', cpu=(
-    f'SapphireRapids-v1,pmu=on,pebs=on,{LEFT_OUT},-avx512f,-avx512dq,'
-    '-avx512ifma,-avx512cd,-avx512bw,-avx512vl,-avx512vbmi,-avx512vbmi2,-gfni,'
-    '-vpclmulqdq,-avx512vnni,-avx512bitalg,-avx512-vpopcntdq,'
-    '-bus-lock-detect,-serialize,-tsx-ldtrk,-amx-bf16,-avx512-fp16,-amx-tile,'
-    '-amx-int8,-spec-ctrl,-arch-capabilities,-ssbd,-avx-vnni,-avx512-bf16,'
-    '-xsaves,-xfd'))
+# And with both.
+PEBS_ICELAKE = Machine('pebs-icelake', cpu=f'{ICELAKE.cpu},pebs=on,lbr=on')
+PEBS_SAPPHIRE = Machine('pebs-sapphire', cpu=f'{LBR_SAPPHIRE.cpu},pebs=on')
 
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')

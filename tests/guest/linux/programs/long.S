@@ -6,7 +6,7 @@
 
 #include "program.inc"
 
-#define N 200000000
+#define N 500000000
 
 _start:
         mov $N, %ecx

@@ -404,8 +404,8 @@ def profile_of_kernel(start, directory, machine):
         share = number / inside.total()
         other = (sum(outside[alias] for alias in aliases(known, name))
                  / outside.total())
-        # Both are estimates; ten times what such a difference is in the mean, as
-        # samples at equal distances from a loop are less than independent.
+        # Both are estimates; ten times what such a difference is in the mean,
+        # as samples of a loop at equal distances are not independent.
         allowed = 10 * math.sqrt(
             share * (1 - share) * (1 / inside.total() + 1 / outside.total()))
         agree = other if ARCH == 'ppc64' else abs(share - other) <= allowed

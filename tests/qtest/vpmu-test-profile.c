@@ -36,14 +36,21 @@ typedef struct Profiled {
  * Machines and profiles
  */
 
-static Profiled start_profiled(const char *cpu)
+/* With the options @more */
+static Profiled start_profiled_with(const char *cpu, const char *more)
 {
     g_autofree char *args = face->args(cpu);
-    Profiled p = { .m = start(args) };
+    g_autofree char *all = g_strdup_printf("%s %s", args, more);
+    Profiled p = { .m = start(all) };
 
     p.dir = g_dir_make_tmp("vpmu-profile-XXXXXX", NULL);
     g_assert_nonnull(p.dir);
     return p;
+}
+
+static Profiled start_profiled(const char *cpu)
+{
+    return start_profiled_with(cpu, "");
 }
 
 static char *file_of(const Profiled *p, const char *name)
@@ -267,9 +274,7 @@ static void test_reset(void)
 
 static void test_hotplug(void)
 {
-    g_autofree char *args = face->args(face->cpu);
-    g_autofree char *more = g_strdup_printf("%s -smp 1,maxcpus=2", args);
-    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+    Profiled p = start_profiled_with(face->cpu, "-smp 1,maxcpus=2");
 
     add_profile(&p, "all", "{'period': 1000}");
     add_profile(&p, "first", "{'period': 1000, 'vcpus': [0]}");
@@ -314,9 +319,7 @@ static void assert_time_shown(Profiled *p, const char *id, uint64_t period,
 /* What is not executed takes no time; here nothing is. */
 static void test_time(void)
 {
-    g_autofree char *args = face->args(face->cpu);
-    g_autofree char *more = g_strdup_printf("%s -smp 1,maxcpus=2", args);
-    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+    Profiled p = start_profiled_with(face->cpu, "-smp 1,maxcpus=2");
 
     add_profile(&p, "default", "{'accounting': 'vcpu'}");
     add_profile(&p, "often", "{'accounting': 'vcpu', 'event': 'cpu-clock',"
@@ -538,13 +541,12 @@ static void test_pipe(void)
 /* Whoever reads a chardev gets a stream from its beginning. */
 static void test_chardev(void)
 {
-    g_autofree char *args = face->args(face->cpu);
     g_autofree char *socket = g_strdup_printf("/tmp/vpmu-profile-%d.sock",
                                               getpid());
     g_autofree char *more = g_strdup_printf(
-        "%s -chardev socket,id=c,path=%s,server=on,wait=off"
-        " -object pmu-profile,id=p,chardev=c,period=10", args, socket);
-    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+        "-chardev socket,id=c,path=%s,server=on,wait=off"
+        " -object pmu-profile,id=p,chardev=c,period=10", socket);
+    Profiled p = start_profiled_with(face->cpu, more);
 
     for (int reader = 0; reader < 2; reader++) {
         char magic[8];
@@ -825,9 +827,7 @@ static bool file_has(const char *path, uint64_t number)
 /* Until the guest has told, it is asked, and for the last time at the end. */
 static void test_kernel_untold(void)
 {
-    g_autofree char *args = face->args(face->cpu);
-    g_autofree char *more = g_strdup_printf("%s -device vmcoreinfo", args);
-    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+    Profiled p = start_profiled_with(face->cpu, "-device vmcoreinfo");
     g_autofree char *file = file_of(&p, "p");
 
     add_profile(&p, "p", "{'period': 1000}");
@@ -853,9 +853,7 @@ static void test_kernel_untold_at_exit(void)
 /* What a machine would run that is reset before it runs is not in a profile. */
 static void test_kernel_before_reset(void)
 {
-    g_autofree char *args = face->args(face->cpu);
-    g_autofree char *more = g_strdup_printf("%s -device vmcoreinfo", args);
-    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+    Profiled p = start_profiled_with(face->cpu, "-device vmcoreinfo");
     g_autofree char *file = file_of(&p, "p");
 
     qtest_qmp_assert_success(p.m.qts, "{'execute': 'stop'}");
@@ -875,9 +873,7 @@ static void test_kernel_before_reset(void)
 /* It was not running when the profile began, and is what was sampled. */
 static void test_kernel_before_cont(void)
 {
-    g_autofree char *args = face->args(face->cpu);
-    g_autofree char *more = g_strdup_printf("%s -device vmcoreinfo", args);
-    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+    Profiled p = start_profiled_with(face->cpu, "-device vmcoreinfo");
     g_autofree char *file = file_of(&p, "p");
 
     qtest_qmp_assert_success(p.m.qts, "{'execute': 'stop'}");
@@ -940,13 +936,12 @@ static void check_given_kernel_ends(Profiled *p)
 /* Whoever reads it later would be told of a kernel that is no more. */
 static void test_given_kernel_unread(void)
 {
-    g_autofree char *args = face->args(face->cpu);
     g_autofree char *socket = g_strdup_printf("/tmp/vpmu-kernel-%d.sock",
                                               getpid());
     g_autofree char *more = g_strdup_printf(
-        "%s -chardev socket,id=c,path=%s,server=on,wait=off"
-        " -object pmu-profile,id=p,chardev=c,kernel-text=4096", args, socket);
-    Profiled p = { .m = start(more), .dir = g_dir_make_tmp(NULL, NULL) };
+        "-chardev socket,id=c,path=%s,server=on,wait=off"
+        " -object pmu-profile,id=p,chardev=c,kernel-text=4096", socket);
+    Profiled p = start_profiled_with(face->cpu, more);
 
     check_given_kernel_ends(&p);
     unlink(socket);

@@ -1,6 +1,7 @@
 /*
  * Loops at the end of chains of calls, with frame pointers as compilers have
- * them, and with some that lead nowhere.  Where calls return to has
+ * them, and with some that lead nowhere; and a function without a loop, `leaf`,
+ * whose frame is gone by the end of its only block.  Where calls return to has
  * symbols, with the loop's name and a number, the innermost first.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -36,6 +37,8 @@ _start:
 named behind_good_3
         call circle
 named behind_circle_1
+        call often
+named behind_leaf_2
         mov %rsp, %rbx
         mov $0x10000, %esp              /* nothing is there */
         mov %rsp, %rbp
@@ -65,6 +68,28 @@ named behind_good_1
 inner:
         enter
         spin good
+        leave
+        ret
+
+often:
+        enter
+        mov $N / 8, %ecx
+1:      call short
+named behind_leaf_1
+        dec %ecx
+        jnz 1b
+        leave
+        ret
+
+/* All but what makes the frame, and takes it away */
+short:
+        enter
+        .globl leaf, leaf_end
+leaf:   nop
+        nop
+        nop
+        nop
+leaf_end:
         leave
         ret
 

@@ -46,6 +46,22 @@ bool pmu_observers_can_wait(const PmuObservers *all, unsigned mode,
                             uint64_t events, const PmuObserver **due);
 
 /**
+ * pmu_observers_called - which observer is being called
+ * @all: the observers, in the vCPU's thread, or NULL
+ *
+ * Returns: NULL if none is.
+ */
+const PmuObserver *pmu_observers_called(const PmuObservers *all);
+
+/**
+ * pmu_observer_prepare - a block comes next that is executed to its end
+ * @observer: the observer whose period ends in it
+ *
+ * In the vCPU's thread.
+ */
+void pmu_observer_prepare(const PmuObserver *observer);
+
+/**
  * pmu_observer_distance - how many events are left of its period
  * @observer: the observer, which has one
  *

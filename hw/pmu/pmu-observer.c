@@ -36,11 +36,13 @@ struct PmuObserver {
  * @share: the engine, which they share with the guest
  * @pmu: their counters
  * @slots: by the index of the counter
+ * @called: the one that is being called, or NULL
  */
 struct PmuObservers {
     PmuShare *share;
     Pmu *pmu;
     PmuObserver *slots[PMU_MAX_OBSERVERS];
+    const PmuObserver *called;
 };
 
 static PmuObservers *observers_of(const PmuObserver *o)
@@ -77,7 +79,9 @@ static void end_period(PmuObserver *o)
 
     o->before += since_written(o, beyond);
     write_counter(o, period - beyond % period);
+    observers_of(o)->called = o;
     o->config.overflow(o->config.opaque, o, events);
+    observers_of(o)->called = NULL;
 }
 
 static void handle_overflow(void *opaque, uint64_t counters)
@@ -251,6 +255,24 @@ bool pmu_observers_can_wait(const PmuObservers *all, unsigned mode,
         }
     }
     return true;
+}
+
+const PmuObserver *pmu_observers_called(const PmuObservers *all)
+{
+    return all ? all->called : NULL;
+}
+
+void pmu_observer_prepare(const PmuObserver *o)
+{
+    if (o->config.prepare) {
+        o->config.prepare(o->config.opaque);
+    }
+}
+
+bool pmu_observer_is_late(const PmuObserver *o)
+{
+    return tcg_enabled() && observers_of(o)->called == o
+           && pmu_tcg_is_late(o->cpu);
 }
 
 uint64_t pmu_observer_distance(const PmuObserver *o)

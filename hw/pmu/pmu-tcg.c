@@ -71,6 +71,7 @@
  * @note_addresses: somebody asks what data instructions access
  * @record: what the guest wants to know of branches that are taken
  * @outside: somebody outside asks for them
+ * @due: whose period ends at PmuTcgCells.late_pc
  * @deadline: ends the budget of cycles, where they follow the clock
  * @linger: ends the use of blocks that count
  * @lingering: that will happen; the timer itself is the main loop's as well
@@ -88,6 +89,7 @@ struct PmuTcg {
     bool note_addresses;
     PmuTcgRecord record;
     bool outside;
+    const PmuObserver *due;
     QEMUTimer *deadline;
     QEMUTimer *linger;
     bool lingering;
@@ -498,16 +500,20 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
     return cpu->neg.pmu.site_known;
 }
 
-static bool is_late_site_known(const PmuTcgCells *cells)
+/* What else has happened in the block is not of that instruction. */
+bool pmu_tcg_is_late(const CPUState *cpu)
 {
-    return cells->late && cells->late_pc != PMU_TCG_NO_INSN;
+    const PmuTcgCells *cells = &cpu->neg.pmu;
+
+    return cells->late && cells->late_pc != PMU_TCG_NO_INSN
+           && pmu_observers_called(cpu->pmu->observers) == cpu->pmu->tcg->due;
 }
 
 void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
 {
     const PmuTcgCells *cells = &cpu->neg.pmu;
 
-    if (is_late_site_known(cells)) {
+    if (pmu_tcg_is_late(cpu)) {
         *pc = cells->late_pc;
         *mode = cells->late_mode;
     } else if (!pmu_tcg_site(cpu, pc, mode)) {
@@ -712,10 +718,12 @@ static void run_late(CPUState *cpu, const TranslationBlock *tb,
     cells->late_next = true;
     cells->late_mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
     cells->late_pc = PMU_TCG_NO_INSN;
+    e->due = due;
     if (due) {
         cells->late_pc = pc_in_block(cpu, tb,
                                      insns_to_period(e, due,
                                                      cells->late_mode));
+        pmu_observer_prepare(due);
     }
     for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
         load_cells(e, PMU_TALLY_INSNS, m,

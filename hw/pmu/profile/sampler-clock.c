@@ -45,8 +45,10 @@ static void take_sample(void *opaque, uint64_t ns)
 
     pmu_cpu_where(s->base.sampler.cpu, &pc, &mode);
     if (s->base.modes >> mode & 1) {
+        const PmuSampleOwner owner = pmu_ring_sampler_owner(&s->base);
+
         s->sampled_ns += ns;
-        pmu_ring_sampler_take(&s->base, ns);
+        pmu_ring_sampler_take(&s->base, &owner, ns);
     }
 }
 

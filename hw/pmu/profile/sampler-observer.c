@@ -23,12 +23,15 @@
  * @base: what it is made of
  * @event: what it counts
  * @observer: what counts; NULL while it is stopped
+ * @owner: who executes the block in which the period ends, where that is
+ *         executed to its end
  * @sampled_ns: when it took the last sample; 0 if it has taken none
  */
 typedef struct ObserverSampler {
     PmuRingSampler base;
     PmuEvent event;
     PmuObserver *observer;
+    PmuSampleOwner owner;
     int64_t sampled_ns;
 } ObserverSampler;
 
@@ -57,11 +60,23 @@ static void adapt_period(ObserverSampler *s, PmuObserver *observer,
     s->sampled_ns = now;
 }
 
+/* The block may end with a switch to another task. */
+static void note_owner(void *opaque)
+{
+    ObserverSampler *s = opaque;
+
+    s->owner = pmu_ring_sampler_owner(&s->base);
+}
+
 static void take_sample(void *opaque, PmuObserver *observer, uint64_t events)
 {
     ObserverSampler *s = opaque;
-    int64_t now = pmu_ring_sampler_take(&s->base, events);
+    int64_t now;
 
+    if (!pmu_observer_is_late(observer)) {
+        note_owner(s);
+    }
+    now = pmu_ring_sampler_take(&s->base, &s->owner, events);
     if (s->base.sampler.config->asked.frequency) {
         adapt_period(s, observer, events, now);
     }
@@ -91,6 +106,7 @@ static bool start(PmuSampler *sampler, Error **errp)
         .overflow = take_sample,
         /* Registers lead to the callers, and the block's branch comes later. */
         .in_place = asked->callchain || asked->branch_stack,
+        .prepare = note_owner,
         .gone = cpu_gone,
         .opaque = s,
     };

@@ -33,8 +33,17 @@ static unsigned find_branches(const PmuRingSampler *s, PmuBranch *branches)
            : 0;
 }
 
+PmuSampleOwner pmu_ring_sampler_owner(const PmuRingSampler *s)
+{
+    CPUState *cpu = s->sampler.cpu;
+    PmuSampleOwner owner = { .space = pmu_guest_ops(cpu)->space(cpu) };
+
+    owner.has_task = pmu_sampler_find_task(&s->sampler, &owner.task);
+    return owner;
+}
+
 static void fill_in(const PmuRingSampler *s, PmuSample *sample,
-                    uint64_t events)
+                    const PmuSampleOwner *owner, uint64_t events)
 {
     CPUState *cpu = s->sampler.cpu;
     const PmuGuestOps *ops = pmu_guest_ops(cpu);
@@ -44,17 +53,19 @@ static void fill_in(const PmuRingSampler *s, PmuSample *sample,
     sample->time_ns = pmu_profile_clock_now(&s->sampler.config->clock);
     sample->period = events;
     sample->user = ops->user_modes >> mode & 1;
-    sample->space = ops->space(cpu);
-    sample->has_task = pmu_sampler_find_task(&s->sampler, &sample->task);
+    sample->space = owner->space;
+    sample->has_task = owner->has_task;
+    sample->task = owner->task;
     sample->nr_callers = find_callers(s, mode, sample->callers);
     sample->nr_branches = find_branches(s, sample->branches);
 }
 
-int64_t pmu_ring_sampler_take(PmuRingSampler *s, uint64_t events)
+int64_t pmu_ring_sampler_take(PmuRingSampler *s, const PmuSampleOwner *owner,
+                              uint64_t events)
 {
     PmuSample sample;
 
-    fill_in(s, &sample, events);
+    fill_in(s, &sample, owner, events);
     if (pmu_ring_put(s->ring, &sample)) {
         qemu_bh_schedule(s->sampler.config->drain);
     }

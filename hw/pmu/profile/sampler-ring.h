@@ -47,13 +47,33 @@ bool pmu_ring_sampler_init(PmuRingSampler *s, const PmuSamplerOps *ops,
                            Error **errp);
 
 /**
+ * struct PmuSampleOwner - who executes something
+ * @space: in this address space
+ * @has_task: @task is known
+ * @task: the task that runs
+ */
+typedef struct PmuSampleOwner {
+    PmuGuestSpace space;
+    bool has_task;
+    PmuTask task;
+} PmuSampleOwner;
+
+/**
+ * pmu_ring_sampler_owner - who executes what comes next
+ * @s: the sampler, in the vCPU's thread between two instructions
+ */
+PmuSampleOwner pmu_ring_sampler_owner(const PmuRingSampler *s);
+
+/**
  * pmu_ring_sampler_take - take a sample
  * @s: the sampler, in the vCPU's thread between two instructions
+ * @owner: who has executed the instruction
  * @events: for how many events it stands
  *
  * Returns: its time, in ns.
  */
-int64_t pmu_ring_sampler_take(PmuRingSampler *s, uint64_t events);
+int64_t pmu_ring_sampler_take(PmuRingSampler *s, const PmuSampleOwner *owner,
+                              uint64_t events);
 
 /*
  * Operations of samplers

@@ -50,6 +50,17 @@ typedef void PmuObserverFn(void *opaque, PmuObserver *observer,
                            uint64_t events);
 
 /**
+ * typedef PmuObserverPrepareFn - a period ends in the block that comes next
+ * @opaque: as configured
+ *
+ * Called in the vCPU's thread between instructions, where a block is going to
+ * be executed to its end, which may be a switch to another address space: who
+ * executes it can be seen now.  PmuObserverFn follows behind the block
+ * (pmu_observer_is_late()), unless that is left before.
+ */
+typedef void PmuObserverPrepareFn(void *opaque);
+
+/**
  * typedef PmuObserverGoneFn - the vCPU is unplugged
  * @opaque: as configured
  *
@@ -69,6 +80,7 @@ typedef void PmuObserverGoneFn(void *opaque);
  * @in_place: @overflow has to see the vCPU as the instruction has left it.
  *            Otherwise up to a block more may have been executed: then no block
  *            is cut at the instruction, and none translated for it.
+ * @prepare: called ahead of such a block; may be NULL
  * @gone: called when the vCPU is unplugged
  * @opaque: the argument of both
  */
@@ -80,6 +92,7 @@ typedef struct PmuObserverConfig {
     bool branches;
     PmuObserverFn *overflow;
     bool in_place;
+    PmuObserverPrepareFn *prepare;
     PmuObserverGoneFn *gone;
     void *opaque;
 } PmuObserverConfig;
@@ -107,6 +120,14 @@ PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
  * vCPU is just being unplugged, this waits for that, and @gone is called.
  */
 void pmu_observer_free(PmuObserver *observer);
+
+/**
+ * pmu_observer_is_late - whether the block of a period's end has been executed
+ * @observer: the observer, in PmuObserverConfig.overflow
+ *
+ * Returns: whether PmuObserverConfig.prepare was called for this period.
+ */
+bool pmu_observer_is_late(const PmuObserver *observer);
 
 /**
  * pmu_observer_count - how many events there have been

@@ -116,6 +116,15 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode);
 void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
 
 /**
+ * pmu_tcg_is_late - whether a whole block was executed around an overflow
+ * @cpu: the vCPU
+ *
+ * Returns: whether pmu_tcg_where() tells an instruction of it; only to the
+ * observer that has been waited for, while it is called.
+ */
+bool pmu_tcg_is_late(const CPUState *cpu);
+
+/**
  * pmu_tcg_mode - the mode in which a vCPU goes on
  * @cpu: the vCPU, between instructions
  */

@@ -132,12 +132,15 @@ class Stepped(Debugged):
 
 
 class Profiled(Job):
-    """While a profile is taken: in what perf shows of it, the guest's guests
-    are told apart from itself."""
+    """While a profile is taken, in which blocks are executed whole."""
 
-    def __init__(self, *args, **more):
-        super().__init__(*args, **more)
-        self.shown = set()              # address spaces, and what runs there
+    def look(self, file):
+        """Take what perf shows of a profile."""
+        raise NotImplementedError
+
+    def verdict(self):
+        """None, or what is wrong with what was taken."""
+        raise NotImplementedError
 
     def boot(self, skip, timeout, args=(), meddle=None):
         with tempfile.TemporaryDirectory() as directory:
@@ -146,31 +149,70 @@ class Profiled(Job):
                 skip, timeout,
                 ['-object', f'pmu-profile,id=profile,period=11,file={file}',
                  *args], meddle)
-            self.shown |= rows_of_report(file)
+            self.look(file)
         return ended
 
     def run(self, timeout):
         super().run(timeout)
         suite = self.cases[0].split('/')[0]
-        nested = {space.startswith('guest ') for space, _ in self.shown}
-        apart = all(space.startswith('guest ') == (what == '[nested guest]')
-                    for space, what in self.shown)
-        self.outcomes.append((f'{suite}/profile',
-                              None if apart and nested == {False, True}
-                              else f'perf shows {sorted(self.shown)}'))
+        self.outcomes.append((f'{suite}/profile', self.verdict()))
 
     def planned(self):
         return super().planned() + 1
 
 
-def rows_of_report(file):
-    """Of a profile, the address spaces with what runs there."""
-    lines = subprocess.run(
-        ['perf', 'report', '-i', file, '--stdio', '-q', '-t', ';', '--sort',
-         'comm,dso'], check=True, text=True, capture_output=True,
-        env={**os.environ, 'PERF_CONFIG': '/dev/null'}).stdout.splitlines()
-    return {tuple(word.strip() for word in line.split(';')[1:])
-            for line in lines if line}
+def shown_by_perf(*words):
+    return subprocess.run(['perf', *words], check=True, text=True,
+                          capture_output=True,
+                          env={**os.environ, 'PERF_CONFIG': '/dev/null'}).stdout
+
+
+class NestedApart(Profiled):
+    """The guest's guests are told apart from itself."""
+
+    def __init__(self, *args, **more):
+        super().__init__(*args, **more)
+        self.shown = set()              # address spaces, and what runs there
+
+    def look(self, file):
+        lines = shown_by_perf('report', '-i', file, '--stdio', '-q', '-t', ';',
+                              '--sort', 'comm,dso').splitlines()
+        self.shown |= {tuple(word.strip() for word in line.split(';')[1:])
+                       for line in lines if line}
+
+    def verdict(self):
+        nested = {space.startswith('guest ') for space, _ in self.shown}
+        apart = all(space.startswith('guest ') == (what == '[nested guest]')
+                    for space, what in self.shown)
+        return None if apart and nested == {False, True} \
+            else f'perf shows {sorted(self.shown)}'
+
+
+class SpacesApart(Profiled):
+    """What runs in one address space is in no other: code between a label and
+    that with "_end"."""
+
+    def __init__(self, program, names, *args, **more):
+        super().__init__(*args, **more)
+        self.symbols = {
+            name: int(value, 16) for value, _, name in (
+                line.split() for line in subprocess.run(
+                    ['nm', program], check=True, text=True,
+                    capture_output=True).stdout.splitlines())}
+        self.shown = {name: set() for name in names}
+
+    def look(self, file):
+        for space, ip in re.findall(r'(\S+)\s+([0-9a-f]+)\s*$', shown_by_perf(
+                'script', '-i', file, '-F', 'comm,ip'), re.MULTILINE):
+            for name, spaces in self.shown.items():
+                if self.symbols[name] <= int(ip, 16) \
+                        < self.symbols[f'{name}_end']:
+                    spaces.add(space)
+
+    def verdict(self):
+        one_each = all(len(spaces) == 1 for spaces in self.shown.values())
+        return None if one_each and not set.intersection(*self.shown.values()) \
+            else f'perf shows {self.shown}'
 
 
 def split_by_case(lines):

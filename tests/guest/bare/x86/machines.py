@@ -5,7 +5,8 @@ import os
 from functools import partial
 
 import debugger
-from jobs import Debugged, Group, Job, Profiled, Replayed, Stepped
+from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
+                  Stepped)
 from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=0']
@@ -87,8 +88,8 @@ AMD = Pc('AMD', AMD_CPU)
 
 # Suites that also run on AMD's PMU: all but those about registers of Intel's.
 ON_AMD = ['branch', 'count', 'cycles', 'fault', 'interrupt', 'memory', 'mode',
-          'oracle', 'overflow', 'random', 'rep', 'smc', 'smm', 'smp', 'state',
-          'step', 'svm']
+          'oracle', 'overflow', 'random', 'rep', 'smc', 'smm', 'smp', 'space',
+          'state', 'step', 'svm']
 
 # Suites that need another machine than the default one, or several.
 MACHINES = {
@@ -172,7 +173,10 @@ def groups(suite, cases, modes, everything):
         found[0] += [job(DEBUGGED, mode, partial(Debugged, interfere))
                      for mode in DEBUGGED_MODES]
     if everything and suite == 'svm':
-        found[0].append(job(PROFILED, 'multi', Profiled))
+        found[0].append(job(PROFILED, 'multi', NestedApart))
+    if everything and suite == 'space':
+        found[0].append(job(Pc('profiled'), 'multi', partial(
+            SpacesApart, KERNEL, ['space_home', 'space_other'])))
     if everything and suite in REPLAYED:
         found.append([job(RECORDED, None, Replayed)])
     if everything and suite == 'step':

@@ -264,6 +264,9 @@ static void update_select(X86VPmu *v, unsigned counter)
                        ? decode_gp(v, counter)
                        : decode_fixed(v, counter - v->nr_gp);
 
+    if (pebs_is_armed(v, counter)) {
+        select.modes &= ~X86_VPMU_MODES_SMM;
+    }
     pmu_select(v->pmu, counter, &select);
     pmu_set_alert(v->pmu, counter, interrupts(v, counter)
                                    || pebs_counters(v) >> counter & 1);
@@ -330,6 +333,11 @@ static bool sample_counters(X86VPmu *v, uint64_t counters)
 
     pmu_begin(v->pmu);
     full = counters && pebs_sample(v, counters);
+    for (unsigned i = 0; counters >> i; i++) {
+        if (counters >> i & 1) {
+            update_select(v, i);
+        }
+    }
     pmu_commit(v->pmu);
     v->global_status |= full ? STATUS_OVF_BUF : 0;
     return full;

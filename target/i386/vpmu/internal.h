@@ -245,6 +245,8 @@ typedef struct X86VPmuPebs X86VPmuPebs;
  * @pebs_enable: IA32_PEBS_ENABLE
  * @pebs_ld_lat: MSR_PEBS_LD_LAT
  * @pebs_data_cfg: MSR_PEBS_DATA_CFG
+ * @pebs_armed: counters that wait for the end of SMM; not migrated, as they
+ *              overflow there again
  * @pmis: how many interrupts it has raised; not migrated
  */
 struct X86VPmu {
@@ -276,6 +278,7 @@ struct X86VPmu {
     uint64_t pebs_enable;
     uint64_t pebs_ld_lat;
     uint64_t pebs_data_cfg;
+    uint64_t pebs_armed;
     uint64_t pmis;
 };
 

@@ -107,6 +107,7 @@ void pebs_reset(X86VPmu *v)
     v->pebs_enable = 0;
     v->pebs_ld_lat = 0;
     v->pebs_data_cfg = 0;
+    v->pebs_armed = 0;
 }
 
 uint64_t pebs_capabilities(const X86VPmuPebs *pebs)
@@ -539,13 +540,42 @@ static void append_each(X86VPmu *v, uint64_t counters)
     }
 }
 
+/* RSM is an instruction of SMM, too. */
+static bool is_of_smm(const X86VPmu *v)
+{
+    uint64_t pc;
+    unsigned mode;
+
+    return v->cpu->env.hflags & HF_SMM_MASK
+           || (tcg_enabled() && pmu_tcg_site(CPU(v->cpu), &pc, &mode)
+               && X86_VPMU_MODES_SMM >> mode & 1);
+}
+
+/* They overflow again at the first event behind SMM. */
+static void arm(X86VPmu *v, uint64_t counters)
+{
+    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
+        if (counters >> i & 1) {
+            pmu_write(v->pmu, i, -1);
+        }
+    }
+    v->pebs_armed |= counters;
+}
+
+bool pebs_is_armed(const X86VPmu *v, unsigned counter)
+{
+    return v->pebs_armed & pebs_counters(v) & 1ull << counter;
+}
+
 bool pebs_sample(X86VPmu *v, uint64_t counters)
 {
     RCU_READ_LOCK_GUARD();
 
-    if (v->cpu->env.hflags & HF_SMM_MASK) {
+    if (is_of_smm(v)) {
+        arm(v, counters);
         return false;
     }
+    v->pebs_armed &= ~counters;
     if (v->pebs->format < 3) {
         append_each(v, counters);
     } else {

@@ -92,11 +92,21 @@ void pebs_update(X86VPmu *v);
  *
  * Writes records and loads the counters anew.  What would be a page fault, or
  * is no RAM, loses the record, and the buffer's index stays where it is.  There
- * are no records in SMM.
+ * are no records in SMM, where counters are armed instead.  To be followed by
+ * another selection of what they count.
  *
  * Returns: whether the buffer is as full as the guest wants to know.
  */
 bool pebs_sample(X86VPmu *v, uint64_t counters);
+
+/**
+ * pebs_is_armed - whether a counter waits for the end of SMM
+ * @v: the PMU
+ * @counter: which counter
+ *
+ * It has overflowed there, and does not count before.
+ */
+bool pebs_is_armed(const X86VPmu *v, unsigned counter);
 
 /**
  * pebs_is_used - whether there is something that a stream should have

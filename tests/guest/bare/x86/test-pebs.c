@@ -383,3 +383,49 @@ TEST(pebs, without_enable)
     expect(rdmsr(MSR_GLOBAL_STATUS), GP(0), "the status");
     expect(rdmsr(MSR_PERFCTR(0)) < COUNTER_MASK, 1, "the counter");
 }
+
+/* An SMI to itself a turn, and what comes behind it. */
+CODE("pebs_smis:\n"
+     "    mov $0xfee00000, %eax\n"
+     "1:  movl $0x44200, 0x300(%rax)\n"
+     "pebs_behind_smi:\n"
+     "    nop\n"
+     "    nop\n"
+     "    dec %rdi\n"
+     "    jnz 1b\n"
+     "    ret\n"
+     "    .code16\n"
+     "pebs_smm:\n"
+     "    .rept 15\n"
+     "    nop\n"
+     "    .endr\n"
+     "    rsm\n"
+     "pebs_smm_end:\n"
+     "    .code64\n");
+code_fn pebs_smis;
+LABEL(pebs_behind_smi);
+LABEL(pebs_smm);
+LABEL(pebs_smm_end);
+
+#define SMIS        20
+#define SMI_PERIOD  7
+
+/* What overflows in SMM is recorded at the first event behind it. */
+TEST(pebs, smm)
+{
+    const struct layout l = layout();
+    unsigned behind = 0;
+
+    memcpy((void *)SMI_ENTRY, pebs_smm, pebs_smm_end - pebs_smm);
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_OS);
+    area()[DS_RESET] = -SMI_PERIOD;
+    wrmsr(MSR_PERFCTR(0), -SMI_PERIOD & COUNTER_MASK);
+    run_kernel(GP(0), pebs_smis, SMIS);
+    end_sampling();
+    for (unsigned i = 0; i < nr_records(); i++) {
+        behind += record(i)[l.ip] == (uint64_t)pebs_behind_smi + 1;
+        expect(record(i)[l.ip] < KERNEL_BASE, 0, "record %u: in SMM", i);
+    }
+    expect(behind, SMIS, "records behind SMM");
+}

@@ -71,6 +71,7 @@
  * @note_addresses: somebody asks what data instructions access
  * @record: what the guest wants to know of branches that are taken
  * @outside: somebody outside asks for them
+ * @time_is_up: the budget of cycles has ended, and nobody has looked yet
  * @due: whose period ends at PmuTcgCells.late_pc
  * @deadline: ends the budget of cycles, where they follow the clock
  * @linger: ends the use of blocks that count
@@ -89,6 +90,7 @@ struct PmuTcg {
     bool note_addresses;
     PmuTcgRecord record;
     bool outside;
+    bool time_is_up;
     const PmuObserver *due;
     QEMUTimer *deadline;
     QEMUTimer *linger;
@@ -234,10 +236,22 @@ static void attribute_clock(PmuTcg *e)
     e->clock_ns += muldiv64(done, NS_PER_CYCLE_AT_1KHZ, e->model.khz);
 }
 
-static void fold_on_cpu(CPUState *cpu, run_on_cpu_data data)
+/* Leave translated code at the end of this block, and then fold. */
+static void request_fold(CPUState *cpu)
+{
+    cpu->neg.pmu.fold_pending = true;
+    qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
+}
+
+/*
+ * In the vCPU's loop, before its next instruction: only there a face can do all
+ * that an overflow may ask for, such as a walk of the guest's page tables.
+ */
+static void fold_in_loop(CPUState *cpu, run_on_cpu_data data)
 {
     if (cpu->pmu) {
-        fold_all(cpu, "time");
+        engine_of(cpu)->time_is_up = true;
+        request_fold(cpu);
     }
 }
 
@@ -245,7 +259,7 @@ static void clock_deadline(void *opaque)
 {
     PmuTcg *e = opaque;
 
-    async_run_on_cpu(e->cpu, fold_on_cpu, RUN_ON_CPU_NULL);
+    async_run_on_cpu(e->cpu, fold_in_loop, RUN_ON_CPU_NULL);
 }
 
 static void arm_clock(PmuTcg *e, PmuTallies wanted, const PmuBudgets budgets)
@@ -455,13 +469,6 @@ void pmu_tcg_before_insn(CPUState *cpu)
 void pmu_tcg_after_insn(CPUState *cpu)
 {
     take_back(cpu, PMU_TALLY_INSNS, -1);
-}
-
-/* Leave translated code at the end of this block, and then fold. */
-static void request_fold(CPUState *cpu)
-{
-    cpu->neg.pmu.fold_pending = true;
-    qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
 }
 
 /*
@@ -804,7 +811,10 @@ static void fold_pending(CPUState *cpu)
     PmuTcgCells *cells = &cpu->neg.pmu;
 
     cells->fold_pending = false;
-    if (cells->late) {
+    if (engine_of(cpu)->time_is_up) {
+        engine_of(cpu)->time_is_up = false;
+        fold_all(cpu, "time");
+    } else if (cells->late) {
         fold(cpu, TCG_MAX_INSNS, "late");
     } else {
         fold(cpu, 0, cells->site_known ? "deadline" : "event");

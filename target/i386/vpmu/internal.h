@@ -245,8 +245,8 @@ typedef struct X86VPmuPebs X86VPmuPebs;
  * @pebs_enable: IA32_PEBS_ENABLE
  * @pebs_ld_lat: MSR_PEBS_LD_LAT
  * @pebs_data_cfg: MSR_PEBS_DATA_CFG
- * @pebs_armed: counters that wait for the end of SMM; not migrated, as they
- *              overflow there again
+ * @pebs_armed: counters that have overflowed where there can be no record; not
+ *              migrated, as they do so again
  * @pmis: how many interrupts it has raised; not migrated
  */
 struct X86VPmu {

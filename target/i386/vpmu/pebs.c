@@ -551,7 +551,16 @@ static bool is_of_smm(const X86VPmu *v)
                && X86_VPMU_MODES_SMM >> mode & 1);
 }
 
-/* They overflow again at the first event behind SMM. */
+/*
+ * Walks of page tables may have to wait for all other CPUs, which is possible
+ * from the vCPU's loop alone.  Under qtest there are none.
+ */
+static bool can_walk(const X86VPmu *v)
+{
+    return !tcg_enabled() || CPU(v->cpu)->running;
+}
+
+/* They overflow again at the first event that can be recorded. */
 static void arm(X86VPmu *v, uint64_t counters)
 {
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
@@ -571,7 +580,7 @@ bool pebs_sample(X86VPmu *v, uint64_t counters)
 {
     RCU_READ_LOCK_GUARD();
 
-    if (is_of_smm(v)) {
+    if (is_of_smm(v) || !can_walk(v)) {
         arm(v, counters);
         return false;
     }

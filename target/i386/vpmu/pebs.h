@@ -92,19 +92,19 @@ void pebs_update(X86VPmu *v);
  *
  * Writes records and loads the counters anew.  What would be a page fault, or
  * is no RAM, loses the record, and the buffer's index stays where it is.  There
- * are no records in SMM, where counters are armed instead.  To be followed by
- * another selection of what they count.
+ * are no records in SMM, nor while the machine is being stopped, where counters
+ * are armed instead.  To be followed by another selection of what they count.
  *
  * Returns: whether the buffer is as full as the guest wants to know.
  */
 bool pebs_sample(X86VPmu *v, uint64_t counters);
 
 /**
- * pebs_is_armed - whether a counter waits for the end of SMM
+ * pebs_is_armed - whether a counter waits for an event that can be recorded
  * @v: the PMU
  * @counter: which counter
  *
- * It has overflowed there, and does not count before.
+ * It has overflowed already, and does not count in SMM.
  */
 bool pebs_is_armed(const X86VPmu *v, unsigned counter);
 

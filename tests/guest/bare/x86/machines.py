@@ -119,7 +119,9 @@ MACHINES = {
     'overflow': [DEFAULT, version(3), version(5, 8)],
     'random': [DEFAULT, version(5, 8)],
     'pebs': [pebs('Skylake-Client-v1'), pebs('IvyBridge'),
-             pebs('Haswell-noTSX'), pebs('Icelake-Server-v5')],
+             pebs('Haswell-noTSX'), pebs('Icelake-Server-v5'),
+             Pc('clock PEBS', f'{DEFAULT_CPU},pebs=on,pmu-cycles=time,'
+                'pmu-frequency=1000000000')],
     'smp': [DEFAULT, cpus(4)],
     'svm': [Pc('', DEFAULT_CPU + ',+svm')],
     'version': [version(1), version(2), version(3), version(4),

@@ -429,3 +429,58 @@ TEST(pebs, smm)
     }
     expect(behind, SMIS, "records behind SMM");
 }
+
+/*
+ * The area, mapped by an entry that is a register of a device, the comparator
+ * of the HPET's first timer: not marked as accessed, nor kept in any TLB.
+ */
+#define HPET            0xfed00000ull
+#define HPET_COMPARATOR 0x108
+#define DEVICE_REGION   (WINDOW_BASE + 0x200000)
+#define DEVICE_AREA     (DEVICE_REGION + HPET_COMPARATOR / 8 * PAGE_SIZE)
+
+static uint64_t *entry_of_region(void)
+{
+    uint64_t *tables = (uint64_t *)(read_cr3() & -PAGE_SIZE);
+
+    tables = (uint64_t *)(*tables & -PAGE_SIZE);
+    tables = (uint64_t *)(tables[DEVICE_REGION >> 30] & -PAGE_SIZE);
+    return &tables[DEVICE_REGION >> 21 & 511];
+}
+
+static void set_entry_of_region(uint64_t entry)
+{
+    *entry_of_region() = entry;
+    asm volatile("mov %0, %%cr3" : : "r"(read_cr3()) : "memory");
+}
+
+CODE("pebs_spin:\n"
+     "    mov %rdi, %rcx\n"
+     "1:  dec %rcx\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn pebs_spin;
+
+#define SPINS           2000000
+#define SPIN_PERIOD     100000
+
+TEST(pebs, tables_in_a_device)
+{
+    volatile uint32_t *comparator = (uint32_t *)(HPET + HPET_COMPARATOR);
+    const uint64_t entry = *entry_of_region();
+
+    prepare_area(MAX_RECORDS + 1);
+    set_entry_of_region(HPET | PTE_RW);
+    comparator[0] = (uint64_t)spare[0] | PTE_P | PTE_W;
+    comparator[1] = 0;
+    wrmsr(MSR_DS_AREA, DEVICE_AREA);
+    sample(0, EV_CYCLES | SEL_OS);
+    area()[DS_RESET] = -SPIN_PERIOD;
+    wrmsr(MSR_PERFCTR(0), -SPIN_PERIOD & COUNTER_MASK);
+    /* Nothing that is executed has been there before. */
+    comparator[0] = (uint64_t)spare[0] | PTE_P | PTE_W;
+    run_kernel(GP(0), pebs_spin, SPINS);
+    end_sampling();
+    set_entry_of_region(entry);
+    expect(nr_records() > 0, 1, "%u records", nr_records());
+}

@@ -186,6 +186,63 @@ def old_type_has_no_pmu(which, pmu):
 
 
 #
+# Branch records and precise samples, whose properties stock does not know
+#
+
+class Recording:
+    """What such a property offers, and what a guest writes to use it."""
+
+    def __init__(self, name, cpu, extra, msr, value, without=''):
+        self.name = name
+        self.stock = machine_of('pc', cpu)
+        self.plain = machine_of('pc', f'{cpu}{without}')
+        self.machine = machine_of('pc', f'{cpu},{extra}')
+        self.extra = extra
+        self.used = Bare(program.image([program.write(msr, value)]))
+
+    def __str__(self):
+        return self.name
+
+
+RECORDINGS = [
+    Recording('lbr', 'Skylake-Client-v1,pmu=on', 'lbr=on', 0x1c8, 0x101),
+    Recording('arch-lbr', 'SapphireRapids-v1,pmu=on', 'lbr=on', 0x14ce,
+              0x7f0006, ',pmu-version=5'),
+    Recording('amd-lbr', 'EPYC-Genoa-v1,pmu=on', 'lbr=on', 0xc000010e, 0x101),
+    Recording('pebs', 'Skylake-Client-v1,pmu=on', 'pebs=on', 0x600, 0x123450),
+]
+
+
+@test(each=RECORDINGS)
+def unused_records_move(recording):
+    """To stock and back."""
+    bare = Bare(program.image())
+    leave(bare, OURS, recording.machine)
+    pass_through(bare, STOCK, recording.stock)
+    pass_through(bare, OURS, recording.machine)
+
+
+@test(each=RECORDINGS)
+def used_records_are_refused(recording):
+    """By stock, and by who is told which property is missing."""
+    bare = recording.used
+    leave(bare, OURS, recording.machine)
+    require(refused(NOT_KNOWN,
+                    lambda: pass_through(bare, STOCK, recording.stock)))
+    require(refused(f'add {recording.extra}',
+                    lambda: pass_through(bare, OURS, recording.plain)))
+    pass_through(bare, OURS, recording.machine)
+
+
+@test(each=RECORDINGS)
+def stock_has_no_records(recording):
+    """Its user finds no such property."""
+    name = recording.extra.removesuffix('=on')
+    require(refused(f".{name}' not found",
+                    Qemu(STOCK, *recording.machine).__enter__))
+
+
+#
 # While somebody looks from outside
 #
 

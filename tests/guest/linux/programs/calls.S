@@ -8,7 +8,9 @@
 
 #include "program.inc"
 
+#ifndef N
 #define N 200000
+#endif
 #define DEPTH 1000
 
 _start:

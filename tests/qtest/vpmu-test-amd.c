@@ -492,6 +492,7 @@ static void test_status_set(void)
 #define LBR AMD ",lbr=on"
 #define LBR_DEPTH 16
 
+#define DEBUGCTL_BTF             BIT64(1)
 #define DEBUGCTL_FREEZE_LBRS     BIT64(11)
 #define DEBUGCTL_FREEZE_COUNTERS BIT64(12)
 #define STATUS_LBRS_FROZEN       BIT64(58)
@@ -541,7 +542,8 @@ static void test_lbr_registers(void)
     check_register(&m, true, MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
     check_register(&m, true, MSR_LBR_SELECT, LOW_BITS(9));
     check_register(&m, true, MSR_DEBUGCTL,
-                   DEBUGCTL_FREEZE_LBRS | DEBUGCTL_FREEZE_COUNTERS);
+                   DEBUGCTL_BTF | DEBUGCTL_FREEZE_LBRS
+                   | DEBUGCTL_FREEZE_COUNTERS);
     check_register(&m, true, MSR_LBR_FROM + 2 * 7, UINT64_MAX);
     check_register(&m, true, MSR_LBR_TO + 2 * 7, UINT64_MAX);
     stop(&m);
@@ -584,7 +586,7 @@ static void test_lbr_absent(void)
         check_register(&m, false, records[i].msr, 0);
     }
     check_register(&m, false, MSR_DBG_EXTN_CFG, 0);
-    check_register(&m, true, MSR_DEBUGCTL, 0);
+    check_register(&m, true, MSR_DEBUGCTL, DEBUGCTL_BTF);
     stop(&m);
 }
 

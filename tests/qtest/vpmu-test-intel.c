@@ -50,7 +50,8 @@ enum {
 #define STATUS_COND_CHGD BIT64(63)
 #define INUSE_PMI        BIT64(63)
 
-#define DEBUGCTL_LBR_BTF       3
+#define DEBUGCTL_LBR           BIT64(0)
+#define DEBUGCTL_BTF           BIT64(1)
 #define DEBUGCTL_FREEZE_ON_PMI BIT64(12)
 #define DEBUGCTL_FREEZE_IN_SMM BIT64(14)
 
@@ -206,9 +207,10 @@ static const struct Register {
     { MSR_STATUS_SET, 4, 5, 0, GLOBAL_ALL | 0x1bull << 58 },
     { MSR_INUSE, 4, 5 },
     { MSR_PERF_CAP, 1, 5 },
-    { MSR_DEBUGCTL, 1, 1, 0, DEBUGCTL_LBR_BTF },
-    { MSR_DEBUGCTL, 2, 5, DEBUGCTL_FREEZE_ON_PMI | DEBUGCTL_FREEZE_IN_SMM,
-      DEBUGCTL_LBR_BTF },
+    { MSR_DEBUGCTL, 1, 1, DEBUGCTL_BTF, DEBUGCTL_LBR },
+    { MSR_DEBUGCTL, 2, 5,
+      DEBUGCTL_BTF | DEBUGCTL_FREEZE_ON_PMI | DEBUGCTL_FREEZE_IN_SMM,
+      DEBUGCTL_LBR },
 };
 
 static bool has_register(unsigned version, uint32_t msr)
@@ -839,8 +841,6 @@ static void test_leftovers_of_version_1(void)
 
 enum { MSR_LBR_SELECT = 0x1c8, MSR_LBR_TOS, MSR_LBR_FROM = 0x680,
        MSR_LBR_TO = 0x6c0, MSR_LBR_INFO = 0xdc0 };
-
-#define DEBUGCTL_LBR 1
 
 static const struct {
     uint32_t msr;

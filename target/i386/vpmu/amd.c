@@ -306,11 +306,11 @@ static uint64_t read_debugctl(X86VPmu *v, unsigned i)
     return v->debugctl;
 }
 
-/* The last branch alone, and single-stepping on branches, are not there. */
+/* The last branch alone is not there. */
 static uint64_t debugctl_bits(const X86VPmu *v)
 {
-    return v->lbr ? DEBUGCTL_FREEZE_LBRS_ON_PMI
-                    | DEBUGCTL_FREEZE_COUNTERS_ON_PMI : 0;
+    return X86_DEBUGCTL_BTF | (v->lbr ? DEBUGCTL_FREEZE_LBRS_ON_PMI
+                                        | DEBUGCTL_FREEZE_COUNTERS_ON_PMI : 0);
 }
 
 static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
@@ -551,6 +551,7 @@ const X86VPmuOps amd_vpmu_ops = {
     .state = state,
     .nr_state = ARRAY_SIZE(state),
     .ignores_invalid = true,
+    .debug_clears = X86_DEBUGCTL_BTF,
     .rdpmc = amd_rdpmc,
     .overflow = amd_overflow,
     .bits = amd_bits,

@@ -102,9 +102,10 @@ bool arch_lbr_is_enabled(const X86VPmu *v)
     return v->lbr_arch.ctl & CTL_LBREN;
 }
 
-void arch_lbr_disable(X86VPmu *v)
+void arch_lbr_enable(X86VPmu *v, bool enable)
 {
     v->lbr_arch.ctl &= ~CTL_LBREN;
+    v->lbr_arch.ctl |= enable ? CTL_LBREN : 0;
 }
 
 void arch_lbr_note_event(X86VPmu *v)

@@ -61,7 +61,6 @@
 
 /* IA32_DEBUGCTL */
 #define DEBUGCTL_LBR     (1ull << 0)
-#define DEBUGCTL_BTF     (1ull << 1)
 #define DEBUGCTL_FREEZE_LBRS_ON_PMI    (1ull << 11)
 #define DEBUGCTL_FREEZE_PERFMON_ON_PMI (1ull << 12)
 #define DEBUGCTL_FREEZE_IN_SMM         (1ull << 14)
@@ -524,21 +523,20 @@ static uint64_t kept_debugctl_bits(const X86VPmu *v)
 {
     bool freezes_in_smm = perf_capabilities(v) & PERF_CAP_FREEZE_IN_SMM;
 
-    return version_of(v)->debugctl
+    return version_of(v)->debugctl | X86_DEBUGCTL_BTF
            | (freezes_in_smm ? DEBUGCTL_FREEZE_IN_SMM : 0)
            | (v->lbr ? lbr_debugctl(v) : 0);
 }
 
 /*
- * Single-stepping on branches is not emulated, nor are branch records unless
- * the user asks for them; software that wants either finds the bits clear
- * again.
+ * There are no branch records unless the user asks for them; software that
+ * wants some finds the bit clear again.
  */
 static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 {
-    if (val & (DEBUGCTL_LBR | DEBUGCTL_BTF) & ~kept_debugctl_bits(v)) {
-        qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR without lbr=on, and BTF, "
-                      "are ignored\n");
+    if (val & DEBUGCTL_LBR & ~kept_debugctl_bits(v)) {
+        qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR without lbr=on is "
+                      "ignored\n");
     }
     v->debugctl = val & kept_debugctl_bits(v);
     update_all(v);
@@ -546,7 +544,7 @@ static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 
 static uint64_t debugctl_bits(const X86VPmu *v)
 {
-    return kept_debugctl_bits(v) | DEBUGCTL_LBR | DEBUGCTL_BTF;
+    return kept_debugctl_bits(v) | DEBUGCTL_LBR;
 }
 
 /* How many registers of a kind there are. */
@@ -1005,7 +1003,8 @@ const X86VPmuOps intel_vpmu_ops = {
     .state = state,
     .nr_state = ARRAY_SIZE(state),
     .in_stock_stream = true,
-    .debug_clears = DEBUGCTL_LBR,
+    .debug_clears = DEBUGCTL_LBR | X86_DEBUGCTL_BTF,
+    .put_aside_in_smm = DEBUGCTL_FREEZE_IN_SMM,
     .rdpmc = intel_rdpmc,
     .overflow = intel_overflow,
     .bits = intel_bits,

@@ -44,6 +44,9 @@
 #define X86_EVTSEL_INV       (1ull << 23)
 #define X86_EVTSEL_CMASK     24
 
+/* IA32_DEBUGCTL, DebugCtl: single steps end at branches alone. */
+#define X86_DEBUGCTL_BTF     (1ull << 1)
+
 /**
  * struct X86VPmuMsr - a range of registers of the same kind
  *
@@ -139,6 +142,8 @@ typedef enum X86VPmuStop {
  * @ignores_invalid: writing to a read-only register or to reserved bits is
  *                   ignored; otherwise it faults
  * @debug_clears: bits of IA32_DEBUGCTL that a debug exception clears
+ * @put_aside_in_smm: the bit of it that has an SMI clear the same, until RSM;
+ *                    0 if there is none
  * @rdpmc: as x86_vpmu_rdpmc()
  * @overflow: as PmuOverflowFn
  * @bits: what its registers can hold
@@ -165,6 +170,7 @@ typedef struct X86VPmuOps {
     bool in_stock_stream;
     bool ignores_invalid;
     uint64_t debug_clears;
+    uint64_t put_aside_in_smm;
     bool (*rdpmc)(X86VPmu *v, uint32_t index, uint64_t *val);
     PmuOverflowFn *overflow;
     X86VPmuBits (*bits)(const X86VPmu *v);
@@ -210,6 +216,16 @@ typedef struct X86VPmuArchLbr {
     uint64_t ler[X86_VPMU_LER__MAX];
 } X86VPmuArchLbr;
 
+/**
+ * struct X86VPmuSmm - what an SMI has put aside, for RSM to take back
+ * @debugctl: IA32_DEBUGCTL; 0 if it stays in SMM as it was
+ * @lbr_enabled: IA32_LBR_CTL.LBREn
+ */
+typedef struct X86VPmuSmm {
+    uint64_t debugctl;
+    bool lbr_enabled;
+} X86VPmuSmm;
+
 /* pebs.h */
 typedef struct X86VPmuPebs X86VPmuPebs;
 
@@ -240,6 +256,7 @@ typedef struct X86VPmuPebs X86VPmuPebs;
  * @lbr_select: MSR_LBR_SELECT, LBR_SELECT
  * @lbr_info: MSR_LBR_INFO_x, IA32_LBR_x_INFO that have been written
  * @lbr_arch: of architectural branch records
+ * @smm: what is put aside in SMM
  * @pebs: its event based sampling; NULL if it has none
  * @ds_area: IA32_DS_AREA
  * @pebs_enable: IA32_PEBS_ENABLE
@@ -273,6 +290,7 @@ struct X86VPmu {
     uint64_t lbr_select;
     uint64_t lbr_info[X86_VPMU_MAX_LBR];
     X86VPmuArchLbr lbr_arch;
+    X86VPmuSmm smm;
     const X86VPmuPebs *pebs;
     uint64_t ds_area;
     uint64_t pebs_enable;

@@ -156,11 +156,12 @@ void arch_lbr_reset(X86VPmu *v);
 void arch_lbr_update(X86VPmu *v, bool frozen);
 
 /**
- * arch_lbr_is_enabled, arch_lbr_disable - IA32_LBR_CTL.LBREn
+ * arch_lbr_is_enabled, arch_lbr_enable - IA32_LBR_CTL.LBREn
  * @v: the PMU, in a transaction; to be followed by arch_lbr_update()
+ * @enable: what it is to be
  */
 bool arch_lbr_is_enabled(const X86VPmu *v);
-void arch_lbr_disable(X86VPmu *v);
+void arch_lbr_enable(X86VPmu *v, bool enable);
 
 /**
  * arch_lbr_note_event - what was recorded last precedes an event

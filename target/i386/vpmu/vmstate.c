@@ -131,6 +131,52 @@ static int vpmu_pre_load(void *opaque)
     return pmu_cpu_check_load(cpu->vpmu);
 }
 
+static bool smm_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+    const X86VPmu *v = cpu->vpmu;
+
+    return v->smm.debugctl || v->smm.lbr_enabled;
+}
+
+static int smm_post_load(void *opaque, int version_id)
+{
+    X86VPmu *v = opaque;
+    const uint64_t beyond = v->smm.debugctl & ~v->ops->bits(v).debugctl;
+
+    if (beyond || (v->smm.lbr_enabled && !arch_lbr_count_one(v))) {
+        v->smm = (X86VPmuSmm) { };
+        error_report("In SMM, the source's PMU has put aside bits that this "
+                     "one does not have.");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static const VMStateDescription vmstate_put_aside = {
+    .name = "cpu/vpmu/smm/put-aside",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = smm_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(smm.debugctl, X86VPmu),
+        VMSTATE_BOOL(smm.lbr_enabled, X86VPmu),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+/* What RSM is to take back. */
+static const VMStateDescription vmstate_smm = {
+    .name = "cpu/vpmu/smm",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = smm_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_put_aside, X86VPmu),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 const VMStateDescription vmstate_x86_vpmu = {
     .name = "cpu/vpmu",
     .version_id = 1,
@@ -144,6 +190,7 @@ const VMStateDescription vmstate_x86_vpmu = {
     .subsections = (const VMStateDescription *const []) {
         &vmstate_x86_vpmu_lbr,
         &vmstate_x86_vpmu_pebs,
+        &vmstate_smm,
         NULL
     }
 };

@@ -291,6 +291,7 @@ void x86_vpmu_reset(X86CPU *cpu)
 
     if (v) {
         pmu_reset(v->pmu);
+        v->smm = (X86VPmuSmm) { };
         v->ops->reset(v);
     }
 }
@@ -302,7 +303,50 @@ void x86_vpmu_debug_exception(X86CPU *cpu)
     if (v && (v->debugctl & v->ops->debug_clears || arch_lbr_is_enabled(v))) {
         pmu_begin(v->pmu);
         v->debugctl &= ~v->ops->debug_clears;
-        arch_lbr_disable(v);
+        arch_lbr_enable(v, false);
+        v->ops->update(v);
+        pmu_commit(v->pmu);
+    }
+}
+
+bool x86_vpmu_steps_branches(const X86CPU *cpu)
+{
+    return cpu->vpmu && cpu->vpmu->debugctl & X86_DEBUGCTL_BTF;
+}
+
+/*
+ * IA32_DEBUGCTL is put aside only if the guest has asked for that; branch
+ * records that are architectural are always switched off.
+ */
+void x86_vpmu_enter_smm(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+    bool put_aside;
+
+    if (!v) {
+        return;
+    }
+    put_aside = v->debugctl & v->ops->put_aside_in_smm;
+    v->smm.debugctl = put_aside ? v->debugctl : 0;
+    v->smm.lbr_enabled = arch_lbr_is_enabled(v);
+    if (v->smm.debugctl || v->smm.lbr_enabled) {
+        pmu_begin(v->pmu);
+        v->debugctl &= put_aside ? ~v->ops->debug_clears : UINT64_MAX;
+        arch_lbr_enable(v, false);
+        v->ops->update(v);
+        pmu_commit(v->pmu);
+    }
+}
+
+void x86_vpmu_leave_smm(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    if (v) {
+        pmu_begin(v->pmu);
+        v->debugctl = v->smm.debugctl ?: v->debugctl;
+        arch_lbr_enable(v, v->smm.lbr_enabled);
+        v->smm = (X86VPmuSmm) { };
         v->ops->update(v);
         pmu_commit(v->pmu);
     }

@@ -117,10 +117,29 @@ void x86_vpmu_reset(X86CPU *cpu);
 void x86_vpmu_svme_changed(X86CPU *cpu);
 
 /**
- * x86_vpmu_debug_exception - #DB is delivered: branches are not recorded then
+ * x86_vpmu_debug_exception - #DB is delivered: branches are not recorded then,
+ *                            nor do steps end at branches
  * @cpu: the CPU
  */
 void x86_vpmu_debug_exception(X86CPU *cpu);
+
+/**
+ * x86_vpmu_steps_branches - whether single steps end at branches alone
+ * @cpu: the CPU
+ */
+bool x86_vpmu_steps_branches(const X86CPU *cpu);
+
+/**
+ * x86_vpmu_enter_smm - an SMI is delivered: put aside what is not for SMM
+ * @cpu: the CPU, not yet in SMM
+ */
+void x86_vpmu_enter_smm(X86CPU *cpu);
+
+/**
+ * x86_vpmu_leave_smm - RSM: take that back
+ * @cpu: the CPU, still in SMM
+ */
+void x86_vpmu_leave_smm(X86CPU *cpu);
 
 /**
  * x86_vpmu_event_delivered - an interrupt or an exception has been delivered,

@@ -2,7 +2,8 @@
 """Programs that use perf_event_open(2) themselves."""
 
 from harness import require_equal, test
-from machines import EPYC, GENOA, GENOA_SMP, ICELAKE, ICOUNT, SINGLE, SMP, UP
+from machines import (EPYC, GENOA, GENOA_SMP, ICELAKE, ICOUNT, LBR_SAPPHIRE,
+                      SINGLE, SMP, UP)
 
 MACHINES = UP, SMP, SINGLE, ICOUNT, ICELAKE, GENOA, GENOA_SMP, EPYC
 
@@ -54,3 +55,16 @@ def signals_at_counts(machine):
         require_equal(left, period // 2, f'branches left of {period}')
         require_equal(place, 0, f'distance from the loop with {period}')
         require_equal((code, signals), (1, 1), 'si_code and signals')
+
+
+# How many there are: in all of the loop, where its five branches go, and where
+# the call of it has gone.
+STEPS = {'branches': [3499, 500, 999, 999, 999, 1],
+         'instructions': [7496, 999, 999, 999, 1000, 1]}
+
+
+@test(UP, GENOA, EPYC, LBR_SAPPHIRE, each=STEPS)
+def debugger_steps(_, what):
+    """A debugger steps from branch to branch, or through instructions."""
+    found = lines_of((yield f'blocks {what}'))
+    require_equal(found['stops'], [[str(n) for n in STEPS[what]]], 'stops')

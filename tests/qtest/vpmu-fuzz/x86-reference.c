@@ -640,7 +640,7 @@ static uint64_t debugctl_bits(void)
     uint64_t lbrs = pmu->lbrs ? FREEZE_LBRS : 0;
 
     if (pmu->amd) {
-        return pmu->lbrs ? lbrs | FREEZE_ON_PMI : 0;
+        return BTF | (pmu->lbrs ? lbrs | FREEZE_ON_PMI : 0);
     }
     return LBR | BTF
            | (pmu->version >= 2 ? FREEZE_ON_PMI | FREEZE_IN_SMM | lbrs : 0);
@@ -834,7 +834,7 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
         regs.status |= val;
         break;
     case DEBUGCTL:
-        regs.debugctl = val & ~(BTF | (pmu->lbrs ? 0 : LBR));
+        regs.debugctl = val & ~(pmu->lbrs ? 0 : LBR);
         break;
     case LBR_SELECT:
         regs.lbr_select = val;

@@ -87,9 +87,9 @@ DEFAULT = Pc('')
 AMD = Pc('AMD', AMD_CPU)
 
 # Suites that also run on AMD's PMU: all but those about registers of Intel's.
-ON_AMD = ['branch', 'count', 'cycles', 'fault', 'interrupt', 'memory', 'mode',
-          'oracle', 'overflow', 'random', 'rep', 'smc', 'smm', 'smp', 'space',
-          'state', 'step', 'svm']
+ON_AMD = ['branch', 'btf', 'count', 'cycles', 'fault', 'interrupt', 'memory',
+          'mode', 'oracle', 'overflow', 'random', 'rep', 'smc', 'smm', 'smp',
+          'space', 'state', 'step', 'svm']
 
 # Suites that need another machine than the default one, or several.
 MACHINES = {
@@ -123,7 +123,7 @@ MACHINES = {
              Pc('clock PEBS', f'{DEFAULT_CPU},pebs=on,pmu-cycles=time,'
                 'pmu-frequency=1000000000')],
     'smp': [DEFAULT, cpus(4)],
-    'svm': [Pc('', DEFAULT_CPU + ',+svm')],
+    'svm': [Pc('', DEFAULT_CPU + ',+svm'), Pc('AMD LBR', f'{AMD_CPU},lbr=on')],
     'version': [version(1), version(2), version(3), version(4),
                 version(5, 8)],
 }

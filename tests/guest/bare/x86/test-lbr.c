@@ -25,6 +25,7 @@
 #define MSR_LER_INFO    0x1e0
 
 #define DEBUGCTL_LBR         BIT(0)
+#define DEBUGCTL_BTF         BIT(1)
 #define DBG_EXTN_LBR         BIT(6)
 #define AMD_TO_VALID         BIT(63)
 #define LEAF_AMD_LBR         0x80000022
@@ -553,6 +554,138 @@ TEST(lbr, debug_exception)
     }
     expect_records("stepped", &last, !pmu_is_intel());
     end_recording();
+}
+
+/* ---- SMM ------------------------------------------------------------ */
+
+/* What the handler has found; in real-mode addresses. */
+#define SEEN            0x9000
+
+struct seen {
+    uint32_t debugctl, config, config_msr;
+};
+
+/* With branches of its own. */
+CODE("    .code16\n"
+     "lbr_smm_handler:\n"
+     "    xor %ax, %ax\n"
+     "    mov %ax, %ds\n"
+     "    mov $0x1d9, %ecx\n"
+     "    rdmsr\n"
+     "    mov %eax, 0x9000\n"
+     "    jmp 1f\n"
+     "    nop\n"
+     "1:  mov 0x9008, %ecx\n"
+     "    rdmsr\n"
+     "    mov %eax, 0x9004\n"
+     "    mov $4, %cx\n"
+     "1:  loop 1b\n"
+     "    rsm\n"
+     "lbr_smm_handler_end:\n"
+     "    .code64\n");
+LABEL(lbr_smm_handler);
+LABEL(lbr_smm_handler_end);
+
+CODE("lbr_smm:\n"
+     "    mov $0xfee00000, %eax\n"
+     "    movl $0x44200, 0x300(%rax)\n"
+     "    nop\n"
+     "    nop\n"
+     "lbr_smm_jmp:\n"
+     "    jmp lbr_smm_end\n"
+     "    nop\n"
+     "lbr_smm_end:\n"
+     "    ret\n");
+code_fn lbr_smm;
+LABEL(lbr_smm_jmp);
+LABEL(lbr_smm_end);
+
+/* @debugctl is set meanwhile; in SMM it is @there. */
+static void record_over_smi(const char *what, uint64_t debugctl, uint64_t there)
+{
+    const struct branch want[] = {
+        { AT(lbr_smm_end), AT(user_exit), 0 },
+        { AT(lbr_smm_jmp), AT(lbr_smm_end), 0 },
+    };
+    volatile struct seen *seen = (volatile struct seen *)SEEN;
+
+    memcpy((void *)SMI_ENTRY, lbr_smm_handler,
+           lbr_smm_handler_end - lbr_smm_handler);
+    clear_records();
+    seen->debugctl = ~0u;
+    seen->config_msr = lbr_switch;
+    begin_recording(NO_RING_0 | NO_FAR, debugctl);
+    debugctl = rdmsr(MSR_DEBUGCTL);
+    run_user(0, lbr_smm, 0);
+    expect(seen->debugctl, there, "%s: DEBUGCTL in SMM", what);
+    expect(rdmsr(MSR_DEBUGCTL), debugctl, "%s: DEBUGCTL behind", what);
+    if (is_arch()) {
+        expect(seen->config, lbr_on & ~CTL_LBREN, "%s: LBR_CTL in SMM", what);
+    }
+    expect(rdmsr(lbr_switch) & lbr_on, lbr_on, "%s: switch behind", what);
+    end_recording();
+    expect_records(what, want, ARRAY_SIZE(want));
+}
+
+/* It has no records, and none is lost. */
+TEST(lbr, smm)
+{
+    const uint64_t debugctl = is_legacy() ? DEBUGCTL_LBR : 0;
+
+    record_over_smi("as it is", DEBUGCTL_BTF, DEBUGCTL_BTF | debugctl);
+    if (pmu_is_intel() && rdmsr(MSR_PERF_CAP) & PERF_CAP_FREEZE_IN_SMM) {
+        record_over_smi("put aside", DEBUGCTL_BTF | DEBUGCTL_FREEZE_IN_SMM,
+                        DEBUGCTL_FREEZE_IN_SMM);
+    }
+}
+
+/* ---- Interrupt shadows ---------------------------------------------- */
+
+/* An interrupt that is pending is taken behind the instruction after STI. */
+CODE("lbr_shadow:\n"
+     "    mov $0xfee00000, %r8d\n"
+     "    movl $0x44042, 0x300(%r8)\n"
+     "    nop\n"
+     "    nop\n"
+     "    mov lbr_switch(%rip), %ecx\n"
+     "    mov lbr_on(%rip), %eax\n"
+     "    xor %edx, %edx\n"
+     "    wrmsr\n"
+     "    sti\n"
+     "lbr_shadow_jmp:\n"
+     "    jmp lbr_shadow_next\n"
+     "    nop\n"
+     "lbr_shadow_next:\n"
+     "    nop\n"
+     "    cli\n"
+     "    xor %eax, %eax\n"
+     "    wrmsr\n"
+     "    ret\n"
+     "lbr_interrupt:\n"
+     "    movl $0, 0xb0(%r8)\n"
+     "lbr_interrupt_end:\n"
+     "    iretq\n");
+code_fn lbr_shadow;
+LABEL(lbr_shadow_jmp);
+LABEL(lbr_shadow_next);
+LABEL(lbr_interrupt);
+LABEL(lbr_interrupt_end);
+
+_Static_assert(VEC_IPI == 0x42, "lbr_shadow sends it to itself");
+
+TEST(lbr, shadow)
+{
+    const struct branch want[] = {
+        { AT(lbr_interrupt_end), AT(lbr_shadow_next), 0 },
+        { AT(lbr_shadow_next), AT(lbr_interrupt), 0 },
+        { AT(lbr_shadow_jmp), AT(lbr_shadow_next), 0 },
+    };
+
+    set_gate(VEC_IPI, lbr_interrupt);
+    clear_records();
+    choose_branches(NO_RING_3);
+    run_kernel(0, lbr_shadow, 0);
+    expect_records("STI", want, ARRAY_SIZE(want));
 }
 
 /* ---- Registers ------------------------------------------------------ */

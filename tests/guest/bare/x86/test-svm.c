@@ -496,3 +496,132 @@ TEST(svm, intercepted_accesses)
            "RDPMC: exit if allowed");
     expect(vmcb.rax, 4711, "RDPMC");
 }
+
+/*
+ * Without virtualization of branch records, which CPUID does not offer, all of
+ * them and DebugCtl are the guest's as much as the host's: what both have taken
+ * is recorded in one order.  VMRUN and #VMEXIT are no branches.
+ */
+
+#define MSR_LBR_SELECT      0xc000010e
+#define MSR_DBG_EXTN_CFG    0xc000010f
+#define MSR_LBR_FROM(i)     (0xc0010300 + 2 * (i))
+#define MSR_LBR_TO(i)       (0xc0010301 + 2 * (i))
+#define DBG_EXTN_LBR        BIT(6)
+#define LEAF_EXT_PERFMON    0x80000022
+#define HAS_LBR             BIT(1)
+#define LEAF_SVM            0x8000000a
+#define HAS_LBR_VIRTUAL     BIT(1)
+#define NO_USER_BRANCHES    BIT(1)
+#define DEBUGCTL_BTF        BIT(1)
+#define DEBUGCTL_FREEZE_LBRS BIT(11)
+#define TO_ADDRESS          (BIT(58) - 1)
+
+static bool has_records(void)
+{
+    return !pmu_is_intel() && cpuid(LEAF_EXT_PERFMON, 0).a & HAS_LBR;
+}
+
+CODE("svm_record:\n"
+     "    mov %rdi, %rax\n"
+     "    vmrun\n"
+     "svm_record_behind:\n"
+     "    jmp svm_record_end\n"
+     "    nop\n"
+     "svm_record_end:\n"
+     "    stgi\n"
+     "    ret\n"
+     "svm_recorded:\n"
+     "    mov $3, %ecx\n"
+     "svm_recorded_loop:\n"
+     "    loop svm_recorded_loop\n"
+     "    call svm_recorded_leaf\n"
+     "svm_recorded_exit:\n"
+     "    vmmcall\n"
+     "svm_recorded_leaf:\n"
+     "    ret\n");
+code_fn svm_record, svm_recorded;
+LABEL(svm_record_behind);
+LABEL(svm_record_end);
+LABEL(svm_recorded_loop);
+LABEL(svm_recorded_exit);
+LABEL(svm_recorded_leaf);
+
+#define AT(label)           ((uint64_t)(label))
+
+static void expect_record(unsigned i, uint64_t from, uint64_t to)
+{
+    expect(rdmsr(MSR_LBR_FROM(i)), from, "record %u: FROM", i);
+    expect(rdmsr(MSR_LBR_TO(i)) & TO_ADDRESS, to, "record %u: TO", i);
+}
+
+TEST(svm, records)
+{
+    if (!has_records()) {
+        skip();
+    }
+    expect(cpuid(LEAF_SVM, 0).d & HAS_LBR_VIRTUAL, 0, "virtualized records");
+    prepare_guest(svm_recorded, false, 0);
+    wrmsr(MSR_LBR_SELECT, NO_USER_BRANCHES);
+    wrmsr(MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
+    svm_record((uint64_t)&vmcb);
+    wrmsr(MSR_DBG_EXTN_CFG, 0);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+    expect(vmcb.rip, (uint64_t)svm_recorded_exit, "guest's RIP");
+    /* RET to here is the newest. */
+    expect(rdmsr(MSR_LBR_FROM(0)), AT(svm_record_end) + 3, "RET: FROM");
+    expect_record(1, AT(svm_record_behind), AT(svm_record_end));
+    expect_record(2, AT(svm_recorded_leaf), AT(svm_recorded_exit));
+    expect_record(3, AT(svm_recorded_exit) - 5, AT(svm_recorded_leaf));
+    expect_record(4, AT(svm_recorded_loop), AT(svm_recorded_loop));
+    expect_record(5, AT(svm_recorded_loop), AT(svm_recorded_loop));
+    expect(rdmsr(MSR_LBR_TO(6)) & TO_ADDRESS, AT(svm_record), "CALL: TO");
+}
+
+/* The event that VMRUN injects comes from where the guest is to begin. */
+TEST(svm, injection_is_recorded)
+{
+    if (!has_records()) {
+        skip();
+    }
+    prepare_injection(VEC_IPI, INJECT_INTERRUPT);
+    wrmsr(MSR_LBR_SELECT, NO_USER_BRANCHES);
+    wrmsr(MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
+    svm_run((uint64_t)&vmcb);
+    wrmsr(MSR_DBG_EXTN_CFG, 0);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+    /* Nine rounds of its loop, IRETQ, and the delivery. */
+    expect_record(1, AT(svm_guest) + 7, AT(svm_guest) + 7);
+    expect_record(9, AT(svm_guest) + 7, AT(svm_guest) + 7);
+    expect_record(10, AT(svm_int_entry) + 1, AT(svm_guest));
+    expect_record(11, AT(svm_guest), AT(svm_int_entry));
+}
+
+/* The guest finds what the host has written, and leaves what it writes. */
+CODE("svm_debugctl:\n"
+     "    mov $0x1d9, %ecx\n"
+     "    rdmsr\n"
+     "    vmmcall\n"
+     "    mov $0x1d9, %ecx\n"
+     "    xor %edx, %edx\n"
+     "    mov $2, %eax\n"
+     "    wrmsr\n"
+     "    vmmcall\n");
+code_fn svm_debugctl;
+
+TEST(svm, debugctl)
+{
+    if (!has_records()) {
+        skip();
+    }
+    wrmsr(MSR_DEBUGCTL, DEBUGCTL_FREEZE_LBRS);
+    prepare_guest(svm_debugctl, false, 0);
+    svm_run((uint64_t)&vmcb);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+    expect(vmcb.rax, DEBUGCTL_FREEZE_LBRS, "in the guest");
+    vmcb.rip += 3;
+    svm_run((uint64_t)&vmcb);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "second exit");
+    expect(rdmsr(MSR_DEBUGCTL), DEBUGCTL_BTF, "behind it");
+    wrmsr(MSR_DEBUGCTL, 0);
+}

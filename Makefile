@@ -21,6 +21,8 @@ help:
 	@echo 'make experiment   profile a guest that receives; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make mutants      look whether the tests notice faults; takes hours'
+	@echo 'make series       write patches for QEMU, as git am takes them'
+	@echo 'make check-series apply, build and test them one by one'
 	@echo 'make build        only build QEMU and the guest'
 	@echo 'make vpmu-perf    build what contrib/vpmu-perf/vpmu-perf needs'
 	@echo 'make install      put QEMU and vpmu-perf below DESTDIR/PREFIX'
@@ -32,6 +34,9 @@ help:
 	@echo 'SECONDS=60          make fuzz: for how long'
 	@echo 'PREFIX=DIR          make install: there, not in /usr/local; see DESTDIR'
 	@echo "ARCHES=x86_64       make install: only this guest's, not both"
+	@echo "AUTHOR='N <A>'      make series: whose patches they are, if not git's user"
+	@echo 'OUT=DIR             make series: there, not in build/series/out'
+	@echo 'STEP=N LAST=N       make check-series: from this step, up to that one'
 	@echo "QEMU_SRC=DIR        use this QEMU 10.0.x source tree, not Debian's"
 	@echo "QEMU_OPTIONS=...    more options for QEMU's configure"
 	@echo 'DEBIAN_MIRROR=URL   use this mirror of Debian'
@@ -116,11 +121,17 @@ mutants:
 	@$(MAKE) --no-print-directory build ARCH=ppc64
 	@scripts/mutants
 
+series: source
+	@scripts/series $(OUT)
+
+check-series: qemu
+	@STEP=$(STEP) LAST=$(LAST) scripts/check-series
+
 # What is only half unpacked is nothing to keep.
 clean:
 	@mkdir -p $(BUILD)
 	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
-	    tests unit* guest-* nested-* vpmu-perf mutants patches logs *.part download/*.part
+	    tests unit* guest-* nested-* vpmu-perf mutants patches series logs *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
@@ -129,4 +140,4 @@ distclean: clean
 
 .PHONY: help packages source qemu guest build vpmu-perf install uninstall run shell check check-hosts \
         check-builds check-sanitized fuzz soak bench experiment conformance \
-        mutants clean distclean
+        mutants series check-series clean distclean

@@ -18,6 +18,8 @@ help:
 	@echo 'make check-builds run tests with QEMUs that are built in other ways'
 	@echo 'make fuzz         run random programs on all PMUs, and change streams'
 	@echo 'make bench        measure what counting costs; writes docs/'
+	@echo 'make bench-cachegrind'
+	@echo '                  compare vpmu-perf with Cachegrind; writes docs/'
 	@echo 'make experiment   profile a guest that receives; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make mutants      look whether the tests notice faults; takes hours'
@@ -104,6 +106,11 @@ bench:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
 	@scripts/bench
+	@$(MAKE) --no-print-directory bench-cachegrind
+
+bench-cachegrind: vpmu-perf
+	@scripts/install-packages valgrind luajit nodejs
+	@scripts/bench-cachegrind
 
 experiment:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
@@ -131,7 +138,8 @@ check-series: qemu
 clean:
 	@mkdir -p $(BUILD)
 	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
-	    tests unit* guest-* nested-* vpmu-perf mutants patches series logs *.part download/*.part
+	    tests unit* guest-* nested-* vpmu-perf benchmark mutants patches series logs \
+	    *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
@@ -139,5 +147,5 @@ distclean: clean
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
 .PHONY: help packages source qemu guest build vpmu-perf install uninstall run shell check check-hosts \
-        check-builds check-sanitized fuzz soak bench experiment conformance \
-        mutants series check-series clean distclean
+        check-builds check-sanitized fuzz soak bench bench-cachegrind experiment \
+        conformance mutants series check-series clean distclean

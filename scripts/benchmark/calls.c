@@ -10,7 +10,7 @@
 
 #include "timed.h"
 
-#define ROUNDS 250
+#define ROUNDS (250 * TIMES)
 #define N      17
 
 enum { PUSH, GET, ADD, SUB, IF_LESS, CALL, RETURN };

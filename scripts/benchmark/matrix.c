@@ -10,7 +10,7 @@
 #include "timed.h"
 
 #define SIZE   64
-#define ROUNDS 70
+#define ROUNDS (70 * TIMES)
 
 static double a[SIZE][SIZE], b[SIZE][SIZE], c[SIZE][SIZE];
 

@@ -10,7 +10,7 @@
 #include "timed.h"
 
 #define NUMBERS 40000
-#define ROUNDS  8
+#define ROUNDS  (8 * TIMES)
 
 static uint32_t numbers[NUMBERS];
 

@@ -12,7 +12,7 @@
 
 #define LISTS   (1 << 18)
 #define ENTRIES (1 << 19)
-#define LOOKUPS 700000
+#define LOOKUPS (700000 * TIMES)
 
 struct entry {
     struct entry *next;

@@ -2,7 +2,8 @@
  * Between these two a program is timed.
  *
  * Each prints a line and waits for one: whoever measures has all the time it
- * needs to look, however busy the host is.
+ * needs to look, however busy the host is.  With -DTIMES=N, it is N times as
+ * much that is timed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,6 +13,10 @@
 
 #include <stdint.h>
 #include <stdio.h>
+
+#ifndef TIMES
+#define TIMES 1
+#endif
 
 static void timed_line(const char *line)
 {

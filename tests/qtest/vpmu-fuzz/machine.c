@@ -65,6 +65,8 @@ void fuzz_machine_start(void)
         g_assert(cpus[i]);
         qemu_thread_get_self(cpus[i]->thread);
         cpus[i]->thread_kicked = true;
+        /* As if it were in its loop */
+        cpus[i]->running = true;
     }
     saved = g_byte_array_new();
     become(cpus[0]);

@@ -524,7 +524,7 @@ void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
         *pc = cells->late_pc;
         *mode = cells->late_mode;
     } else if (!pmu_tcg_site(cpu, pc, mode)) {
-        *pc = cpu->cc->get_pc(cpu);
+        *pc = pmu_tcg_address(cpu);
         *mode = pmu_tcg_mode(cpu);
     }
 }
@@ -640,7 +640,7 @@ static int64_t insns_left(CPUState *cpu, const TranslationBlock *tb)
  */
 static void fold_behind(CPUState *cpu, const TranslationBlock *tb)
 {
-    cpu->neg.pmu.site_pc = cpu->cc->get_pc(cpu);
+    cpu->neg.pmu.site_pc = pmu_tcg_address(cpu);
     cpu->neg.pmu.site_mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
     cpu->neg.pmu.site_known = true;
     request_fold(cpu);
@@ -659,7 +659,7 @@ static uint64_t pc_of_insn(CPUState *cpu, const uint64_t *insn_start)
     vaddr page = 0;
 
     if (cpu->tcg_cflags & CF_PCREL) {
-        page = cpu->cc->get_pc(cpu) & TARGET_PAGE_MASK;
+        page = pmu_tcg_address(cpu) & TARGET_PAGE_MASK;
     }
     return page | insn_start[0];
 }

@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "internal.h"
 #include "pmu.h"
 
 #define MSR_PEBS_ENABLE   0x3f1
@@ -483,4 +484,36 @@ TEST(pebs, tables_in_a_device)
     end_sampling();
     set_entry_of_region(entry);
     expect(nr_records() > 0, 1, "%u records", nr_records());
+}
+
+/* Load CS anew, with another base, which means nothing in 64-bit mode. */
+static void set_base_of_code(uint64_t base)
+{
+    gdt[KERNEL_CS / 8] = (gdt[KERNEL_CS / 8] & ~(0xffffffull << 16))
+                         | base << 16;
+    asm volatile("push %0\n"
+                 "lea 1f(%%rip), %%rax\n"
+                 "push %%rax\n"
+                 "lretq\n"
+                 "1:\n" : : "i"(KERNEL_CS) : "rax", "memory");
+}
+
+TEST(pebs, base_of_code)
+{
+    const struct layout l = layout();
+    unsigned begins = 0;
+
+    if (format() < 2) {
+        skip();
+    }
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_OS);
+    set_base_of_code(0x1000);
+    run_kernel(GP(0), pebs_code, 0);
+    set_base_of_code(0);
+    end_sampling();
+    for (unsigned i = 0; i < nr_records(); i++) {
+        begins += record(i)[l.at] == (uint64_t)pebs_code;
+    }
+    expect(begins, 1, "records of the first instruction");
 }

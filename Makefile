@@ -29,10 +29,14 @@ help:
 	@echo 'make vpmu-perf    build what contrib/vpmu-perf/vpmu-perf needs'
 	@echo 'make install      put QEMU and vpmu-perf below DESTDIR/PREFIX'
 	@echo 'make uninstall    remove them from there'
+	@echo 'make deb          make a package for Debian of the same, in BUILD/deb'
+	@echo 'make check-deb    try the package in clean systems, Debian 12 and 13'
 	@echo 'make clean        remove what was built; keep what was downloaded'
 	@echo 'make distclean    remove all that was made and downloaded'
 	@echo
 	@echo 'ARCH=ppc64          run a Power guest, not one of x86_64'
+	@echo "AUTHOR='Name <mail>'"
+	@echo "                    make deb: the package's maintainer"
 	@echo 'SECONDS=60          make fuzz: for how long'
 	@echo 'PREFIX=DIR          make install: there, not in /usr/local; see DESTDIR'
 	@echo "ARCHES=x86_64       make install: only this guest's, not both"
@@ -73,6 +77,15 @@ install:
 
 uninstall:
 	@scripts/install --uninstall
+
+deb:
+	@for arch in x86_64 ppc64; do \
+	    $(MAKE) --no-print-directory vpmu-perf ARCH=$$arch || exit; \
+	done
+	@scripts/build-deb
+
+check-deb: deb
+	@scripts/check deb-bookworm deb-trixie
 
 run: build
 	@scripts/demo/run
@@ -138,14 +151,15 @@ check-series: qemu
 clean:
 	@mkdir -p $(BUILD)
 	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
-	    tests unit* guest-* nested-* vpmu-perf benchmark mutants patches series logs \
-	    *.part download/*.part
+	    tests unit* guest-* nested-* vpmu-perf deb deb-* benchmark mutants patches \
+	    series logs *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
 	cd $(BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine*
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
-.PHONY: help packages source qemu guest build vpmu-perf install uninstall run shell check check-hosts \
-        check-builds check-sanitized fuzz soak bench bench-cachegrind experiment \
-        conformance mutants series check-series clean distclean
+.PHONY: help packages source qemu guest build vpmu-perf install uninstall deb \
+        check-deb run shell check check-hosts check-builds check-sanitized fuzz \
+        soak bench bench-cachegrind experiment conformance mutants series \
+        check-series clean distclean

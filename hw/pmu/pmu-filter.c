@@ -10,6 +10,7 @@
 #include "qapi/qapi-visit-pmu.h"
 #include "qom/object_interfaces.h"
 #include "hw/pmu/pmu-filter.h"
+#include "hw/pmu/compat.h"
 
 /*
  * The list
@@ -215,7 +216,7 @@ static bool can_be_deleted(UserCreatable *uc)
     return !PMU_FILTER(uc)->in_use;
 }
 
-static void init_class(ObjectClass *oc, void *data)
+static void init_class(ObjectClass *oc, ClassData *data)
 {
     USER_CREATABLE_CLASS(oc)->can_be_deleted = can_be_deleted;
     object_class_property_add_enum(oc, "action", "KvmPmuFilterAction",

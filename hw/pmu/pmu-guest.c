@@ -7,13 +7,13 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "qapi/error.h"
-#include "exec/memory.h"
 #include "exec/target_page.h"
 #include "hw/core/sysemu-cpu-ops.h"
 #include "hw/qdev-core.h"
 #include "system/replay.h"
 #include "system/tcg.h"
 #include "hw/pmu/pmu-guest.h"
+#include "hw/pmu/compat.h"
 
 const PmuGuestOps *pmu_guest_ops(const CPUState *cpu)
 {

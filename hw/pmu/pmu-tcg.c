@@ -10,7 +10,6 @@
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "qemu/error-report.h"
-#include "exec/exec-all.h"
 #include "exec/replay-core.h"
 #include "migration/vmstate.h"
 #include "system/cpu-timers.h"
@@ -18,6 +17,7 @@
 #include "tcg/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-clock.h"
+#include "hw/pmu/compat.h"
 #include "pmu-observer-internal.h"
 #include "trace.h"
 
@@ -104,12 +104,7 @@ static PmuTcg *engine_of(CPUState *cpu)
 
 unsigned pmu_tcg_mode(CPUState *cpu)
 {
-    vaddr pc;
-    uint64_t cs_base;
-    uint32_t flags;
-
-    cpu_get_tb_cpu_state(cpu_env(cpu), &pc, &cs_base, &flags);
-    return cpu->cc->tcg_ops->pmu_mode(flags);
+    return cpu->cc->tcg_ops->pmu_mode(state_of_block(cpu).flags);
 }
 
 static uint64_t cell_tally(const PmuTcg *e, unsigned t, unsigned m)
@@ -586,12 +581,7 @@ bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t insns, uint64_t *cycles)
 
 uint64_t pmu_tcg_address(CPUState *cpu)
 {
-    vaddr address;
-    uint64_t cs_base;
-    uint32_t flags;
-
-    cpu_get_tb_cpu_state(cpu_env(cpu), &address, &cs_base, &flags);
-    return address;
+    return state_of_block(cpu).pc;
 }
 
 void pmu_tcg_far_branch(CPUState *cpu, uint64_t from)
@@ -668,7 +658,7 @@ static uint64_t pc_of_insn(CPUState *cpu, const uint64_t *insn_start)
 static uint64_t pc_in_block(CPUState *cpu, const TranslationBlock *tb,
                             uint64_t nth)
 {
-    uint64_t data[TARGET_INSN_START_WORDS];
+    uint64_t data[INSN_START_WORDS];
 
     if (nth > tb->icount) {
         return PMU_TCG_NO_INSN;
@@ -782,7 +772,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
 
 void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc)
 {
-    uint64_t data[TARGET_INSN_START_WORDS] = { };
+    uint64_t data[INSN_START_WORDS] = { };
 
     cpu->neg.pmu.clock_pc_known = cpu_unwind_state_data(cpu, host_pc, data);
     cpu->neg.pmu.clock_pc = pc_of_insn(cpu, data);

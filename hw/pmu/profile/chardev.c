@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "chardev/char.h"
+#include "hw/pmu/compat.h"
 #include "chardev.h"
 
 #define TYPE_PMU_CHARDEV "chardev-pmu-profile"
@@ -88,7 +89,7 @@ void pmu_chardev_connect(PmuChardev *chr, bool connected)
 
 bool pmu_chardev_is_used(const PmuChardev *chr)
 {
-    return chr->parent.be;
+    return chardev_frontend(&chr->parent);
 }
 
 void pmu_chardev_free(PmuChardev *chr)
@@ -101,7 +102,7 @@ void pmu_chardev_free(PmuChardev *chr)
     object_unref(obj);
 }
 
-static void init_class(ObjectClass *oc, void *data)
+static void init_class(ObjectClass *oc, ClassData *data)
 {
     ChardevClass *cc = CHARDEV_CLASS(oc);
 

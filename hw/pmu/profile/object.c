@@ -19,6 +19,7 @@
 #include "system/replay.h"
 #include "system/reset.h"
 #include "system/system.h"
+#include "hw/pmu/compat.h"
 #include "object.h"
 
 /* How often samplers are emptied, if they do not fill up before. */
@@ -638,7 +639,7 @@ static ResettableState *reset_state(Object *obj)
     return &PMU_PROFILE(obj)->reset;
 }
 
-static void init_class(ObjectClass *oc, void *data)
+static void init_class(ObjectClass *oc, ClassData *data)
 {
     ResettableClass *rc = RESETTABLE_CLASS(oc);
 

@@ -9,6 +9,7 @@
 #include "qemu/thread.h"
 #include "qapi/error.h"
 #include "chardev/char-fe.h"
+#include "hw/pmu/compat.h"
 #include "chardev.h"
 #include "sink.h"
 

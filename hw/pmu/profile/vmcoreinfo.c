@@ -6,10 +6,9 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "exec/address-spaces.h"
-#include "exec/memory.h"
 #include "hw/misc/vmcoreinfo.h"
 #include "hw/pmu/profile/guest-kernel.h"
+#include "hw/pmu/compat.h"
 
 /* Linux has a page for it, of at most 64 KiB, and the note's header. */
 #define MAX_NOTE (68 * 1024)

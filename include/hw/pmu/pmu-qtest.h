@@ -20,6 +20,7 @@
 
 #include "chardev/char-fe.h"
 #include "hw/core/cpu.h"
+#include "hw/pmu/compat.h"
 
 /**
  * PMU_QTEST_MAX_ARGS - the most arguments of a command, besides the CPU

@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "hw/pmu/profile/callchain.h"
+#include "hw/pmu/compat.h"
 #include "guest.h"
 #include "internal.h"
 #include "monitor.h"

@@ -9,11 +9,11 @@
 #include "qemu/bswap.h"
 #include "qemu/error-report.h"
 #include "qemu/rcu.h"
-#include "exec/exec-all.h"
 #include "exec/translation-block.h"
 #include "migration/vmstate.h"
 #include "system/cpu-timers.h"
 #include "system/tcg.h"
+#include "hw/pmu/compat.h"
 #include "lbr.h"
 #include "pebs.h"
 

@@ -31,6 +31,7 @@
 #include "system/kvm.h"
 #include "system/qtest.h"
 #include "hw/pmu/pmu-qtest.h"
+#include "hw/pmu/compat.h"
 #include "internal.h"
 #include "kvm.h"
 
@@ -62,7 +63,7 @@ static X86VPmuAccess test_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val)
         *val = cpu_get_apic_base(cpu->apic_state);
         break;
     case MSR_APIC_START ... MSR_APIC_END:
-        if (apic_msr_read(msr - MSR_APIC_START, val) < 0) {
+        if (apic_read_msr(cpu->apic_state, msr - MSR_APIC_START, val) < 0) {
             return X86_VPMU_FAULT;
         }
         break;
@@ -91,7 +92,7 @@ static X86VPmuAccess test_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val)
         ret = cpu_set_apic_base(cpu->apic_state, val);
         break;
     case MSR_APIC_START ... MSR_APIC_END:
-        ret = apic_msr_write(msr - MSR_APIC_START, val);
+        ret = apic_write_msr(cpu->apic_state, msr - MSR_APIC_START, val);
         break;
     }
     return ret < 0 ? X86_VPMU_FAULT : X86_VPMU_DONE;

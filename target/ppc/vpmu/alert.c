@@ -13,7 +13,7 @@
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "hw/ppc/ppc.h"
-#include "exec/exec-all.h"
+#include "hw/pmu/compat.h"
 #include "internal.h"
 #include "trace.h"
 

@@ -9,6 +9,7 @@
 #include "helper_regs.h"
 #include "system/tcg.h"
 #include "hw/pmu/profile/callchain.h"
+#include "hw/pmu/compat.h"
 #include "guest.h"
 #include "modes.h"
 #include "monitor.h"

@@ -8,8 +8,8 @@
 
 #include "qemu/osdep.h"
 #include "cpu.h"
-#include "exec/exec-all.h"
 #include "exec/helper-proto.h"
+#include "hw/pmu/compat.h"
 #include "vpmu.h"
 
 target_ulong helper_vpmu_mfspr(CPUPPCState *env, uint32_t sprn)

@@ -9,12 +9,12 @@
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "qapi/error.h"
-#include "exec/exec-all.h"
 #include "system/kvm.h"
 #include "access.h"
 #include "helper_regs.h"
 #include "kvm.h"
 #include "target/ppc/internal.h"
+#include "hw/pmu/compat.h"
 #include "internal.h"
 #include "trace.h"
 

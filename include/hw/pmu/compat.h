@@ -1,0 +1,77 @@
+/*
+ * What is called otherwise in one of the series of QEMU that this is for
+ *
+ * Include this behind QEMU's own headers.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_COMPAT_H
+#define HW_PMU_COMPAT_H
+
+#if QEMU_VERSION_MAJOR == 10 && QEMU_VERSION_MINOR == 0
+
+#ifndef CONFIG_USER_ONLY
+#include "exec/address-spaces.h"
+#include "exec/memory.h"
+#endif
+
+#define INSN_START_WORDS TARGET_INSN_START_WORDS
+#define chardev_frontend(chr) ((chr)->be)
+#define apic_read_msr(apic, index, val) apic_msr_read(index, val)
+#define apic_write_msr(apic, index, val) apic_msr_write(index, val)
+
+typedef void ClassData;
+
+#ifdef COMPILING_PER_TARGET
+#include "exec/exec-all.h"
+
+typedef struct TCGTBCPUState {
+    vaddr pc;
+    uint64_t cs_base;
+    uint32_t flags;
+} TCGTBCPUState;
+
+static inline TCGTBCPUState state_of_block(CPUState *cpu)
+{
+    TCGTBCPUState s;
+
+    cpu_get_tb_cpu_state(cpu_env(cpu), &s.pc, &s.cs_base, &s.flags);
+    return s;
+}
+#endif
+
+#else /* 10.2 */
+
+#include "exec/cpu-common.h"
+#include "exec/icount.h"
+#include "exec/target_page.h"
+#ifndef CONFIG_USER_ONLY
+#include "accel/accel-ops.h"
+#include "system/address-spaces.h"
+#include "system/memory.h"
+#endif
+
+#define CharBackend CharFrontend
+#define chardev_frontend(chr) ((chr)->fe)
+#define apic_read_msr apic_msr_read
+#define apic_write_msr apic_msr_write
+
+typedef const void ClassData;
+
+#if defined(COMPILING_PER_TARGET) && defined(CONFIG_TCG)
+#include "accel/tcg/cpu-ops.h"
+#include "accel/tcg/getpc.h"
+#include "accel/tcg/probe.h"
+#include "exec/tlb-flags.h"
+#include "exec/translation-block.h"
+
+static inline TCGTBCPUState state_of_block(CPUState *cpu)
+{
+    return cpu->cc->tcg_ops->get_tb_cpu_state(cpu);
+}
+#endif
+
+#endif
+
+#endif

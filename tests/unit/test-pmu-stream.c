@@ -8,6 +8,7 @@
  */
 
 #include "qemu/osdep.h"
+#include <sys/mman.h>
 #include <linux/perf_event.h>
 #include "hw/pmu/profile/stream.h"
 
@@ -178,7 +179,7 @@ static void assert_attr(Tape *tape, const PmuStreamEvent *event,
 {
     assert_begins(tape, 64, 0);
     g_assert_cmpuint(take32(tape), ==, event->type);
-    g_assert_cmpuint(take32(tape), ==, 136);
+    g_assert_cmpuint(take32(tape), ==, 128);
     g_assert_cmphex(take64(tape), ==, event->config);
     g_assert_cmpuint(take64(tape), ==, event->period);
     g_assert_cmphex(take64(tape), ==, sample_type);
@@ -186,7 +187,7 @@ static void assert_attr(Tape *tape, const PmuStreamEvent *event,
     assert_flags(tape, flags);
     assert_zeroes(tape, 72 - 48);
     g_assert_cmphex(take64(tape), ==, branch_sample_type(event));
-    assert_zeroes(tape, 136 - 80);
+    assert_zeroes(tape, 128 - 80);
     g_assert_cmpuint(take64(tape), ==, 1);
     assert_ends(tape);
 }
@@ -223,7 +224,9 @@ static void test_begin(Tape *tape)
 {
     PmuStreamEvent event = instructions;
     /* There are names, and maps, and all has a time. */
-    struct perf_event_attr flags = { .mmap = 1, .comm = 1, .sample_id_all = 1 };
+    struct perf_event_attr flags = {
+        .mmap = 1, .mmap2 = 1, .comm = 1, .sample_id_all = 1,
+    };
 
     assert_beginning(tape, &event, 0x187, &flags);
     assert_all_read(tape);
@@ -322,12 +325,15 @@ static void test_map(Tape *tape)
 
     skip_beginning(tape);
     pmu_stream_map(&tape->stream, &map);
-    assert_begins(tape, 1, 2);
+    assert_begins(tape, 10, 2);
     g_assert_cmpuint(take32(tape), ==, 9);
     g_assert_cmpuint(take32(tape), ==, 9);
     g_assert_cmphex(take64(tape), ==, 0x401000);
     g_assert_cmphex(take64(tape), ==, 0x2000);
     g_assert_cmphex(take64(tape), ==, 0x1000);
+    assert_zeroes(tape, 24);
+    g_assert_cmpuint(take32(tape), ==, PROT_READ | PROT_EXEC);
+    g_assert_cmpuint(take32(tape), ==, MAP_PRIVATE);
     assert_string(tape, "/bin/cat?");
     assert_sample_id(tape, 9, 9, 5, 0);
     assert_all_read(tape);
@@ -524,7 +530,7 @@ static void test_branches(Tape *tape)
     };
     PmuStreamEvent event = instructions;
     struct perf_event_attr flags = {
-        .mmap = 1, .comm = 1, .sample_id_all = 1,
+        .mmap = 1, .mmap2 = 1, .comm = 1, .sample_id_all = 1,
     };
     PmuStreamSample sample = a_sample();
 

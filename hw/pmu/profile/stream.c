@@ -21,6 +21,7 @@ enum {
     RECORD_UNTHROTTLE = 6,
     RECORD_FORK = 7,
     RECORD_SAMPLE = 9,
+    RECORD_MMAP2 = 10,
     RECORD_ATTR = 64,
     RECORD_BUILD_ID = 67,
     RECORD_FINISHED_ROUND = 68,
@@ -47,7 +48,7 @@ enum {
 #define SAMPLE_BRANCHES  (1u << 11)
 
 /* Of the version of perf_event_attr that is written: up to sig_data */
-#define ATTR_SIZE 136
+#define ATTR_SIZE 128
 
 /* Its flags are bit-fields of C: a big-endian host begins at the other end. */
 #define ATTR_FIELD(first, width, value) \
@@ -60,6 +61,7 @@ enum {
 #define ATTR_FREQ           ATTR_FIELD(10, 1, 1)
 #define ATTR_PRECISE_IP     ATTR_FIELD(15, 2, 2)
 #define ATTR_SAMPLE_ID_ALL  ATTR_FIELD(18, 1, 1)
+#define ATTR_MMAP2          ATTR_FIELD(23, 1, 1)
 
 /* branch_sample_type: which branches, and that they have types */
 #define BRANCH_USER      (1u << 0)
@@ -71,6 +73,12 @@ enum {
 /* Flags of a branch, in bit-fields, too */
 #define BRANCH_PREDICTED  ATTR_FIELD(1, 1, 1)
 #define BRANCH_TYPE(type) ATTR_FIELD(20, 4, type)
+
+/* Of a record of a map */
+#define MMAP2_FILE_SIZE 24
+#define MMAP2_READ      1
+#define MMAP2_EXECUTE   4
+#define MMAP2_PRIVATE   2
 
 /* The types of branches that perf knows, of those that we do */
 enum {
@@ -206,7 +214,7 @@ static uint64_t attr_branches(const PmuStreamEvent *e)
 
 static uint64_t attr_flags(const PmuStreamEvent *e)
 {
-    return ATTR_MMAP | ATTR_COMM | ATTR_SAMPLE_ID_ALL
+    return ATTR_MMAP | ATTR_MMAP2 | ATTR_COMM | ATTR_SAMPLE_ID_ALL
            | (e->exclude_user ? ATTR_EXCLUDE_USER : 0)
            | (e->exclude_kernel ? ATTR_EXCLUDE_KERNEL : 0)
            | (e->frequency ? ATTR_FREQ : 0)
@@ -274,21 +282,51 @@ void pmu_stream_begin(PmuStream *s, GByteArray *out,
     put_feature(s, FEATURE_ARCH, machine);
 }
 
+static uint32_t tid_of(const PmuStreamMap *map)
+{
+    return map->pid == NO_PID ? 0 : map->pid;
+}
+
+static void put_range(PmuStream *s, const PmuStreamMap *map)
+{
+    put32(s, map->pid);
+    put32(s, tid_of(map));
+    put64(s, map->start);
+    put64(s, map->length);
+    put64(s, map->offset);
+}
+
+static void put_map_name(PmuStream *s, const PmuStreamMap *map)
+{
+    put_string(s, map->name);
+    put_sample_id(s, map->pid, tid_of(map), map->time_ns, 0);
+}
+
 /*
  * @misc: whether it is the kernel's
  */
 static void put_mmap(PmuStream *s, uint16_t misc, const PmuStreamMap *map)
 {
     unsigned start = begin_record(s, RECORD_MMAP, misc);
-    uint32_t tid = map->pid == NO_PID ? 0 : map->pid;
 
-    put32(s, map->pid);
-    put32(s, tid);
-    put64(s, map->start);
-    put64(s, map->length);
-    put64(s, map->offset);
-    put_string(s, map->name);
-    put_sample_id(s, map->pid, tid, map->time_ns, 0);
+    put_range(s, map);
+    put_map_name(s, map);
+    end_record(s, start);
+}
+
+/*
+ * With the file's device, number and generation, of which nothing is known, and
+ * with what is allowed: perf2bolt looks for programs in such records alone.
+ */
+static void put_mmap2(PmuStream *s, const PmuStreamMap *map)
+{
+    unsigned start = begin_record(s, RECORD_MMAP2, MISC_USER);
+
+    put_range(s, map);
+    put_zeroes(s, MMAP2_FILE_SIZE);
+    put32(s, MMAP2_READ | MMAP2_EXECUTE);
+    put32(s, MMAP2_PRIVATE);
+    put_map_name(s, map);
     end_record(s, start);
 }
 
@@ -369,7 +407,7 @@ void pmu_stream_comm(PmuStream *s, uint32_t pid, uint32_t tid,
 
 void pmu_stream_map(PmuStream *s, const PmuStreamMap *map)
 {
-    put_mmap(s, MISC_USER, map);
+    put_mmap2(s, map);
 }
 
 void pmu_stream_nested(PmuStream *s, uint32_t pid, uint64_t time_ns)
@@ -381,7 +419,7 @@ void pmu_stream_nested(PmuStream *s, uint32_t pid, uint64_t time_ns)
         .time_ns = time_ns,
     };
 
-    pmu_stream_map(s, &all);
+    put_mmap(s, MISC_USER, &all);
 }
 
 void pmu_stream_fork(PmuStream *s, uint32_t pid, uint32_t parent,

@@ -145,6 +145,9 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
 {
     unsigned n;
 
+    if (tcg_enabled()) {
+        pmu_tcg_see_branches(cpu);
+    }
     for (n = 0; n < max; n++) {
         branches[n] = pmu_recorder_get(&cpu->neg.pmu.outside, n);
         if (!branches[n].kind) {

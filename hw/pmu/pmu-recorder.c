@@ -57,19 +57,113 @@ static bool is_return(PmuBranchKind kind)
     return PMU_BRANCHES_OF(PMU_BRANCH_RETURN) >> kind & 1;
 }
 
+/* A branch that is wanted */
+static void remember(PmuRecorder *r, const PmuBranch *branch)
+{
+    if (r->call_stack && is_return(branch->kind)) {
+        pop(r);
+    } else {
+        pmu_recorder_push(r, branch);
+    }
+}
+
 void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch)
 {
     PmuBranch record = *branch;
 
-    if (!(r->wanted[mode] >> branch->kind & 1)) {
+    if (r->wanted[mode] >> branch->kind & 1) {
+        record.insns = r->since;
+        r->since = 0;
+        remember(r, &record);
+    }
+}
+
+/*
+ * What a log tells
+ */
+
+void pmu_branch_log_clear(PmuBranchLog *log)
+{
+    log->room = sizeof(log->branches);
+}
+
+static const PmuLoggedBranch *newest_of(const PmuBranchLog *log)
+{
+    return log->branches + log->room / sizeof(log->branches[0]);
+}
+
+static bool wants(const PmuRecorder *r, const PmuLoggedBranch *branch)
+{
+    PmuBranchKinds kinds = r->wanted[branch->what >> PMU_LOGGED_MODE];
+
+    return kinds >> (branch->what & (PMU_BRANCH__MAX - 1)) & 1;
+}
+
+static bool wants_any(const PmuRecorder *r)
+{
+    PmuBranchKinds kinds = 0;
+
+    for (unsigned mode = 0; mode < PMU_MAX_MODES; mode++) {
+        kinds |= r->wanted[mode];
+    }
+    return kinds;
+}
+
+/*
+ * The oldest branch of a log that will still be remembered at its end, where
+ * nothing takes branches away, and how many instructions there were before it.
+ * Those that are older only move the ring.
+ */
+static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
+                                             const PmuBranchLog *log,
+                                             uint64_t *since)
+{
+    const PmuLoggedBranch *end = &log->branches[PMU_BRANCH_LOG_SIZE], *b;
+    const PmuLoggedBranch *oldest = end - 1;
+    unsigned depth = r->last / SLOT + 1, wanted = 0;
+
+    for (b = newest_of(log); b < end; b++) {
+        if (wants(r, b)) {
+            wanted++;
+            if (wanted == depth) {
+                oldest = b;
+            } else if (wanted == depth + 1) {
+                *since = b->since;
+            }
+        }
+    }
+    if (wanted > depth) {
+        r->next = (r->next + (wanted - depth) * SLOT) & r->last;
+    }
+    return oldest;
+}
+
+void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log, bool timed)
+{
+    const PmuLoggedBranch *newest = newest_of(log);
+    const PmuLoggedBranch *b = &log->branches[PMU_BRANCH_LOG_SIZE - 1];
+    uint64_t since = 0;
+
+    if (!wants_any(r)) {
         return;
     }
-    record.insns = r->since;
-    r->since = 0;
-    if (r->call_stack && is_return(branch->kind)) {
-        pop(r);
-    } else {
-        pmu_recorder_push(r, &record);
+    if (!r->call_stack) {
+        b = skip_forgotten(r, log, &since);
+    }
+    for (; b >= newest; b--) {
+        if (wants(r, b)) {
+            const PmuBranch branch = {
+                .from = b->from, .to = b->to,
+                .kind = b->what & (PMU_BRANCH__MAX - 1),
+                .insns = timed ? b->since - since : 0,
+            };
+
+            remember(r, &branch);
+            since = b->since;
+        }
+    }
+    if (timed) {
+        r->since -= since;
     }
 }
 

@@ -13,6 +13,12 @@
 #include "hw/pmu/pmu-tcg-translate.h"
 #include "accel/tcg/cpu-ops.h"
 
+#define HELPER_H "hw/pmu/pmu-tcg-helper.h"
+#include "exec/helper-proto.h.inc"
+#include "exec/helper-gen.h.inc"
+#include "exec/helper-info.c.inc"
+#undef HELPER_H
+
 /* Offset from env of a field of CPUState that lies before it. */
 #define ENV_OFFSET(field) \
     (offsetof(ArchCPU, parent_obj.neg.field) - offsetof(ArchCPU, env))
@@ -80,33 +86,54 @@ static void gen_request_fold(DisasContextBase *db)
                      ENV_OFFSET(icount_decr.u16.high));
 }
 
+void HELPER(pmu_see_branches)(CPUArchState *env)
+{
+    pmu_tcg_see_branches(env_cpu(env));
+}
+
+/* The recorders look at the log. */
+static void gen_see_branches(DisasContextBase *db)
+{
+    gen_helper_pmu_see_branches(tcg_env);
+}
+
 /*
- * What a block does where it has used up a cell, which is rare: its code lies
+ * What a block does where something is used up, which is rare: its code lies
  * behind the block, out of the way of what is executed.
  */
 typedef struct PmuFold {
     TCGLabel *begin;
     TCGLabel *end;
+    void (*gen)(DisasContextBase *db);
     struct PmuFold *next;
 } PmuFold;
 
-static PmuFold *new_fold(DisasContextBase *db)
+static PmuFold *new_fold(DisasContextBase *db,
+                         void (*gen)(DisasContextBase *db))
 {
     PmuFold *fold = tcg_malloc(sizeof(PmuFold));
 
     fold->begin = gen_new_label();
     fold->end = gen_new_label();
+    fold->gen = gen;
     fold->next = db->pmu_folds;
     db->pmu_folds = fold;
     return fold;
 }
 
+/* Use something up, and do what @used_up generates when nothing is left. */
+static void gen_countdown(DisasContextBase *db, tcg_target_long offset, int by,
+                          void (*used_up)(DisasContextBase *db))
+{
+    PmuFold *fold = new_fold(db, used_up);
+
+    tcg_gen_countdown_i64(tcg_env, offset, by, fold->begin);
+    gen_set_label(fold->end);
+}
+
 static void gen_count_one(DisasContextBase *db, PmuTally tally)
 {
-    PmuFold *fold = new_fold(db);
-
-    tcg_gen_countdown_i64(tcg_env, cell_offset(db, tally), 1, fold->begin);
-    gen_set_label(fold->end);
+    gen_countdown(db, cell_offset(db, tally), 1, gen_request_fold);
 }
 
 void pmu_gen_folds(DisasContextBase *db)
@@ -119,7 +146,7 @@ void pmu_gen_folds(DisasContextBase *db)
             continue;
         }
         gen_set_label(fold->begin);
-        gen_request_fold(db);
+        fold->gen(db);
         tcg_gen_br(fold->end);
     }
 }
@@ -196,118 +223,33 @@ static PmuTally tally_of(PmuBranchKind kind)
     return kind & PMU_BRANCH_CONDITIONAL ? PMU_TALLY_COND_TAKEN : tallies[kind];
 }
 
-/**
- * struct Branch - a branch that is being translated
- * @kind: what it is
- * @from: its address
- * @to: where it goes
- * @insns: the instructions between branches are counted
- */
-typedef struct Branch {
-    PmuBranchKind kind;
-    TCGv_i64 from;
-    TCGv_i64 to;
-    bool insns;
-} Branch;
+/* Where the next branch goes, from where the unused part of the log ends. */
+#define LOGGED(field) \
+    (ENV_OFFSET(pmu.log.branches) - (tcg_target_long)sizeof(PmuLoggedBranch) \
+     + offsetof(PmuLoggedBranch, field))
 
-/* A field of one of the recorders. */
-#define RECORDER(recorder, field) ((recorder) + offsetof(PmuRecorder, field))
-
-/* What pmu_recorder_push() does. */
-static void gen_push(tcg_target_long recorder, const Branch *branch)
+/* A full log is seen at once: there is no room for another branch. */
+static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
+                    TCGv_i64 to)
 {
-    TCGv_i32 next = tcg_temp_ebb_new_i32(), last = tcg_temp_ebb_new_i32();
-    TCGv_ptr slot = tcg_temp_ebb_new_ptr();
+    uint64_t what = kind | (uint64_t)block_mode(db) << PMU_LOGGED_MODE;
+    TCGv_i64 room = tcg_temp_ebb_new_i64();
+    TCGv_ptr end = tcg_temp_ebb_new_ptr();
 
-    tcg_gen_ld_i32(next, tcg_env, RECORDER(recorder, next));
-    tcg_gen_ext_i32_ptr(slot, next);
-    tcg_gen_add_ptr(slot, slot, tcg_env);
-    tcg_gen_st_i64(branch->from, slot, RECORDER(recorder, from));
-    tcg_gen_st_i64(branch->to, slot, RECORDER(recorder, to));
-    tcg_gen_st_i64(tcg_constant_i64(branch->kind), slot,
-                   RECORDER(recorder, kind));
-    if (branch->insns) {
+    tcg_gen_ld_i64(room, tcg_env, ENV_OFFSET(pmu.log.room));
+    tcg_gen_trunc_i64_ptr(end, room);
+    tcg_gen_add_ptr(end, end, tcg_env);
+    tcg_gen_st_i64(from, end, LOGGED(from));
+    tcg_gen_st_i64(to, end, LOGGED(to));
+    tcg_gen_st_i64(tcg_constant_i64(what), end, LOGGED(what));
+    if (pmu_tcg_notes_insns(tb_cflags(db->tb))) {
         TCGv_i64 since = tcg_temp_ebb_new_i64();
 
-        tcg_gen_ld_i64(since, tcg_env, RECORDER(recorder, since));
-        tcg_gen_st_i64(since, slot, RECORDER(recorder, insns));
-        tcg_gen_st_i64(tcg_constant_i64(0), tcg_env,
-                       RECORDER(recorder, since));
+        tcg_gen_ld_i64(since, tcg_env, ENV_OFFSET(pmu.recorder.since));
+        tcg_gen_st_i64(since, end, LOGGED(since));
     }
-    tcg_gen_ld_i32(last, tcg_env, RECORDER(recorder, last));
-    tcg_gen_addi_i32(next, next, sizeof(uint64_t));
-    tcg_gen_and_i32(next, next, last);
-    tcg_gen_st_i32(next, tcg_env, RECORDER(recorder, next));
-}
-
-/* What a return does that takes its call away. */
-static void gen_pop(void)
-{
-    TCGv_i32 next = tcg_temp_ebb_new_i32(), last = tcg_temp_ebb_new_i32();
-    TCGv_i64 zero = tcg_constant_i64(0);
-    TCGv_ptr slot = tcg_temp_ebb_new_ptr();
-
-    tcg_gen_ld_i32(next, tcg_env, ENV_OFFSET(pmu.recorder.next));
-    tcg_gen_ld_i32(last, tcg_env, ENV_OFFSET(pmu.recorder.last));
-    tcg_gen_subi_i32(next, next, sizeof(uint64_t));
-    tcg_gen_and_i32(next, next, last);
-    tcg_gen_st_i32(next, tcg_env, ENV_OFFSET(pmu.recorder.next));
-    tcg_gen_ext_i32_ptr(slot, next);
-    tcg_gen_add_ptr(slot, slot, tcg_env);
-    tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.from));
-    tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.to));
-    tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.kind));
-    tcg_gen_st_i64(zero, slot, ENV_OFFSET(pmu.recorder.insns));
-    tcg_gen_st_i64(zero, tcg_env, ENV_OFFSET(pmu.recorder.since));
-}
-
-static void gen_return(const Branch *branch)
-{
-    TCGv_i32 call_stack = tcg_temp_ebb_new_i32();
-    TCGLabel *push = gen_new_label(), *end = gen_new_label();
-
-    tcg_gen_ld_i32(call_stack, tcg_env, ENV_OFFSET(pmu.recorder.call_stack));
-    tcg_gen_brcondi_i32(TCG_COND_EQ, call_stack, 0, push);
-    gen_pop();
-    tcg_gen_br(end);
-    gen_set_label(push);
-    gen_push(ENV_OFFSET(pmu.recorder), branch);
-    gen_set_label(end);
-}
-
-/* Skip what follows unless the recorder wants the branch. */
-static void gen_unless_wanted(DisasContextBase *db, tcg_target_long recorder,
-                              PmuBranchKind kind, TCGLabel *unwanted)
-{
-    TCGv_i32 wanted = tcg_temp_ebb_new_i32();
-
-    tcg_gen_ld_i32(wanted, tcg_env, RECORDER(recorder, wanted)
-                                    + block_mode(db) * sizeof(PmuBranchKinds));
-    tcg_gen_brcondi_i32(TCG_COND_TSTEQ, wanted, 1u << kind, unwanted);
-}
-
-static void gen_record(DisasContextBase *db, const Branch *branch)
-{
-    TCGLabel *unwanted = gen_new_label();
-
-    gen_unless_wanted(db, ENV_OFFSET(pmu.recorder), branch->kind, unwanted);
-    if (PMU_BRANCHES_OF(PMU_BRANCH_RETURN) >> branch->kind & 1) {
-        gen_return(branch);
-    } else {
-        gen_push(ENV_OFFSET(pmu.recorder), branch);
-    }
-    gen_set_label(unwanted);
-}
-
-/* All of them, and nothing but where they lead. */
-static void gen_record_outside(DisasContextBase *db, const Branch *branch)
-{
-    const Branch plain = { branch->kind, branch->from, branch->to };
-    TCGLabel *unwanted = gen_new_label();
-
-    gen_unless_wanted(db, ENV_OFFSET(pmu.outside), branch->kind, unwanted);
-    gen_push(ENV_OFFSET(pmu.outside), &plain);
-    gen_set_label(unwanted);
+    gen_countdown(db, ENV_OFFSET(pmu.log.room), sizeof(PmuLoggedBranch),
+                  gen_see_branches);
 }
 
 /*
@@ -319,12 +261,7 @@ void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
                    TCGv_i64 to)
 {
     if (tb_cflags(db->tb) & CF_PMU_RECORD) {
-        const Branch branch = {
-            kind, from, to, pmu_tcg_notes_insns(tb_cflags(db->tb)),
-        };
-
-        gen_record(db, &branch);
-        gen_record_outside(db, &branch);
+        gen_log(db, kind, from, to);
     }
     pmu_gen_branch(db, tally_of(kind));
 }

@@ -550,8 +550,21 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
     engine->note_addresses = note;
 }
 
+void pmu_tcg_see_branches(CPUState *cpu)
+{
+    PmuTcgCells *cells = &cpu->neg.pmu;
+
+    if (cpu->pmu && cpu->pmu->tcg) {
+        pmu_recorder_see(&cells->recorder, &cells->log,
+                         engine_of(cpu)->record == PMU_TCG_RECORD_INSNS);
+        pmu_recorder_see(&cells->outside, &cells->log, false);
+        pmu_branch_log_clear(&cells->log);
+    }
+}
+
 void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record)
 {
+    pmu_tcg_see_branches(engine->cpu);
     if (record != engine->record) {
         engine->cpu->neg.pmu.recorder.since = 0;
     }
@@ -563,6 +576,7 @@ void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes)
 {
     PmuRecorder *outside = &engine->cpu->neg.pmu.outside;
 
+    pmu_tcg_see_branches(engine->cpu);
     if (!engine->outside) {
         pmu_recorder_init(outside, PMU_RECORDER_MAX);
     }
@@ -592,6 +606,7 @@ void pmu_tcg_far_branch(CPUState *cpu, uint64_t from)
         };
         unsigned mode = pmu_tcg_mode(cpu);
 
+        pmu_tcg_see_branches(cpu);
         pmu_recorder_note(&cpu->neg.pmu.recorder, mode, &branch);
         pmu_recorder_note(&cpu->neg.pmu.outside, mode, &branch);
     }
@@ -876,6 +891,7 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
 
     e->cpu = cpu;
     e->model = *model;
+    pmu_branch_log_clear(&cpu->neg.pmu.log);
     e->linger = timer_new_ms(QEMU_CLOCK_REALTIME, linger_over, e);
     e->deadline = timer_new_ns(QEMU_CLOCK_VIRTUAL, clock_deadline, e);
     for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {

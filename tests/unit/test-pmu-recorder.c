@@ -148,6 +148,78 @@ static void test_random(gconstpointer data)
     }
 }
 
+/* As translated code does it. */
+static void put_in_log(PmuBranchLog *log, const PmuRecorder *r, unsigned mode,
+                       const PmuBranch *branch)
+{
+    log->room -= sizeof(log->branches[0]);
+    log->branches[log->room / sizeof(log->branches[0])] = (PmuLoggedBranch) {
+        .from = branch->from, .to = branch->to,
+        .what = branch->kind | (uint64_t)mode << PMU_LOGGED_MODE,
+        .since = r->since,
+    };
+}
+
+static void assert_equal(const PmuRecorder *is, const PmuRecorder *want,
+                         bool timed)
+{
+    for (unsigned age = 0; age < PMU_RECORDER_MAX; age++) {
+        const PmuBranch branch = pmu_recorder_get(is, age);
+        PmuBranch told = pmu_recorder_get(want, age);
+
+        told.insns = timed ? told.insns : 0;
+        assert_same(&branch, &told);
+    }
+    g_assert_cmpuint(is->next, ==, want->next);
+    if (timed) {
+        g_assert_cmpuint(is->since, ==, want->since);
+    }
+}
+
+/* From no branch to as many as there is room for. */
+static void compare_log(PmuRecorder *seeing, PmuRecorder *told, bool timed,
+                        GRand *rand)
+{
+    int count = g_rand_int_range(rand, 0, PMU_BRANCH_LOG_SIZE + 1);
+    PmuBranchLog log;
+
+    pmu_branch_log_clear(&log);
+    while (count--) {
+        unsigned mode = g_rand_int_range(rand, 0, PMU_MAX_MODES);
+        unsigned insns = g_rand_int_range(rand, 1, 100);
+        const PmuBranch branch = some_branch(rand);
+
+        told->since += insns;
+        pmu_recorder_note(told, mode, &branch);
+        seeing->since += insns;
+        put_in_log(&log, seeing, mode, &branch);
+    }
+    pmu_recorder_see(seeing, &log, timed);
+    assert_equal(seeing, told, timed);
+}
+
+/* Who sees a log remembers what is told one by one, and is at the same slot. */
+static void test_log(gconstpointer data)
+{
+    unsigned depth = GPOINTER_TO_UINT(data);
+    g_autoptr(GRand) rand = g_rand_new_with_seed(depth);
+
+    for (int timed = 0; timed < 2; timed++) {
+        PmuRecorder seeing, told;
+
+        pmu_recorder_init(&seeing, depth);
+        pmu_recorder_init(&told, depth);
+        for (unsigned i = 0; i < PROGRAMS; i++) {
+            Reference ref = { .depth = depth };
+
+            choose_wanted(&seeing, &ref, rand);
+            memcpy(told.wanted, seeing.wanted, sizeof(told.wanted));
+            told.call_stack = seeing.call_stack;
+            compare_log(&seeing, &told, timed, rand);
+        }
+    }
+}
+
 /* Whoever puts branches back asks for no filter. */
 static void test_push(void)
 {
@@ -182,7 +254,10 @@ int main(int argc, char **argv)
     for (depth = 1; depth <= PMU_RECORDER_MAX; depth *= 2) {
         g_autofree char *path = g_strdup_printf("/pmu/recorder/%u", depth);
 
+        g_autofree char *log = g_strdup_printf("/pmu/recorder/log/%u", depth);
+
         g_test_add_data_func(path, GUINT_TO_POINTER(depth), test_random);
+        g_test_add_data_func(log, GUINT_TO_POINTER(depth), test_log);
     }
     g_test_add_func("/pmu/recorder/push", test_push);
     g_test_add_func("/pmu/recorder/none", test_none);

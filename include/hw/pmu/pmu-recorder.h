@@ -1,9 +1,13 @@
 /*
  * Performance monitoring unit: the last branches that were taken
  *
- * A ring of branches.  Translated code writes those that it executes by itself
- * (hw/pmu/pmu-tcg-translate.c), as pmu_recorder_note() does it in C.  What
- * registers show of it, and when branches are wanted, is the faces' business.
+ * A ring of branches, of which a filter says what is remembered.  What registers
+ * show of it, and when branches are wanted, is the faces' business.
+ *
+ * Translated code knows nothing of filters: it writes each branch that it
+ * executes to a log (hw/pmu/pmu-tcg-translate.c), which recorders look at when
+ * it is full, or somebody asks them (pmu_tcg_see_branches()).  Most of a log is
+ * then older than what they remember, and costs little.
  *
  * Threads: the vCPU's own thread, or any while the vCPU is stopped.
  *
@@ -89,7 +93,8 @@ typedef struct PmuBranch {
  * @insns: how many instructions there were from the record before to this one,
  *         which is the last of them; whether or not that is still there
  * @since: how many there have been since the last record, if somebody asks
- *         (pmu_tcg_record()); without meaning otherwise
+ *         (pmu_tcg_record()); without meaning otherwise.  While a log has
+ *         branches, since the last record before these.
  * @next: the slot that the next branch goes to, in bytes from the first
  * @last: the last slot, likewise: what an index is cut to
  * @wanted: which kinds are recorded, for each mode that a branch ends in; none
@@ -110,6 +115,50 @@ typedef struct PmuRecorder {
     PmuBranchKinds wanted[PMU_MAX_MODES];
     uint32_t call_stack;
 } PmuRecorder;
+
+/**
+ * PMU_BRANCH_LOG_SIZE - how many branches a log takes before it is full
+ *
+ * Some times what recorders remember, so that most need not be copied.
+ */
+#define PMU_BRANCH_LOG_SIZE 128
+
+/**
+ * PMU_LOGGED_MODE - PmuLoggedBranch.what: where the mode begins
+ */
+#define PMU_LOGGED_MODE 8
+
+/**
+ * struct PmuLoggedBranch - a branch that has been taken, whoever wants it
+ * @from: its address
+ * @to: where it went
+ * @what: its PmuBranchKind, and from PMU_LOGGED_MODE on the mode it ended in
+ * @since: what PmuRecorder.since was, if that has a meaning
+ */
+typedef struct PmuLoggedBranch {
+    uint64_t from;
+    uint64_t to;
+    uint64_t what;
+    uint64_t since;
+} PmuLoggedBranch;
+
+/**
+ * struct PmuBranchLog - branches that recorders have not seen yet
+ * @branches: the newest first, as the log is filled from its end
+ * @room: how many bytes of @branches are not in use
+ *
+ * Of 64 bits, as translated code counts down.
+ */
+typedef struct PmuBranchLog {
+    PmuLoggedBranch branches[PMU_BRANCH_LOG_SIZE];
+    int64_t room;
+} PmuBranchLog;
+
+/**
+ * pmu_branch_log_clear - forget what is in a log
+ * @log: the log; before its first use, too
+ */
+void pmu_branch_log_clear(PmuBranchLog *log);
 
 /**
  * pmu_recorder_init - make a ring that is empty and records nothing
@@ -138,6 +187,14 @@ void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch);
  * @branch: the branch, which may not be wanted; its @insns are counted here
  */
 void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch);
+
+/**
+ * pmu_recorder_see - all that is in a log has happened
+ * @r: the recorder; as if pmu_recorder_note() had told it of each
+ * @log: what it has not seen
+ * @timed: PmuRecorder.since has a meaning; otherwise no @insns are counted
+ */
+void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log, bool timed);
 
 /**
  * pmu_recorder_get - one of the last branches

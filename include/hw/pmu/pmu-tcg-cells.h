@@ -57,6 +57,7 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
 
 /**
  * struct PmuTcgCells - the part of a vCPU that translated code counts in
+ * @log: branches that neither recorder has seen; empty while nobody asks
  * @recorder: the last branches, while the guest asks for them
  * @outside: all of the last branches, while somebody outside asks for them
  * @left: the cells of each tally that has some, by pmu_tcg_row().  Those of
@@ -83,6 +84,7 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
  * the vCPU's thread, but for @clock_due.
  */
 typedef struct PmuTcgCells {
+    PmuBranchLog log;
     PmuRecorder recorder;
     PmuRecorder outside;
     PmuTcgRow left[PMU_TCG_ROWS];

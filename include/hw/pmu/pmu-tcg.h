@@ -185,6 +185,15 @@ void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record);
 void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
 
 /**
+ * pmu_tcg_see_branches - let the recorders see what has been executed
+ * @cpu: a vCPU
+ *
+ * Before PmuTcgCells.recorder or PmuTcgCells.outside is read or changed, what
+ * they want included.  In the vCPU's own thread, or any while it is stopped.
+ */
+void pmu_tcg_see_branches(CPUState *cpu);
+
+/**
  * pmu_tcg_cycles - the cycles that instructions take
  * @engine: the engine of a vCPU
  * @insns: how many there are

@@ -82,8 +82,12 @@ const X86VPmuLbr lbr_of_zen4 = {
     .depth = 16, .newest_is_first = true, .valid_in_to = true,
 };
 
+/* It has seen all branches up to now. */
 static PmuRecorder *recorder(const X86VPmu *v)
 {
+    if (tcg_enabled()) {
+        pmu_tcg_see_branches(CPU(v->cpu));
+    }
     return &CPU(v->cpu)->neg.pmu.recorder;
 }
 

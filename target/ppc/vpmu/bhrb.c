@@ -9,6 +9,7 @@
 
 #include "qemu/osdep.h"
 #include "cpu.h"
+#include "system/tcg.h"
 #include "freeze.h"
 #include "internal.h"
 
@@ -24,8 +25,12 @@
      | PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_CALL) \
      | PMU_BRANCHES_OF(PMU_BRANCH_RETURN))
 
+/* It has seen all branches up to now. */
 static PmuRecorder *recorder(CPUPPCState *env)
 {
+    if (tcg_enabled()) {
+        pmu_tcg_see_branches(env_cpu(env));
+    }
     return &env_cpu(env)->neg.pmu.recorder;
 }
 

@@ -45,7 +45,7 @@ static PmuRecorder *recorder(CPUPPCState *env)
 static PmuBranchKinds filter(const CPUPPCState *env)
 {
     static const PmuBranchKinds kinds[] = {
-        [IFM_ALL]         = ~0u,
+        [IFM_ALL]         = ~PMU_BRANCHES_OF(PMU_BRANCH_FAR),
         [IFM_CALLS]       = PMU_BRANCHES_OF(PMU_BRANCH_CALL)
                             | PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_CALL),
         [IFM_INDIRECT]    = PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_JUMP)
@@ -111,6 +111,11 @@ void ppc_vpmu_bhrb_used(CPUPPCState *env)
         v->bhrb_unread = 0;
         ppc_vpmu_bhrb_update(v);
     }
+}
+
+void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from)
+{
+    pmu_tcg_far_branch(env_cpu(env), from);
 }
 
 /*

@@ -222,6 +222,16 @@ void ppc_vpmu_bhrb_load(CPUPPCState *env);
  */
 extern const VMStateDescription vmstate_ppc_vpmu;
 
+/**
+ * ppc_vpmu_far_branch - an interrupt, an event-based branch, or a return from
+ *                       an interrupt has changed the state
+ * @env: the CPU, in the new state
+ * @from: the address of the instruction that it came at
+ *
+ * For those who look from outside: the BHRB has none of them.
+ */
+void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from);
+
 #else /* no virtual PMU in this executable */
 
 static inline bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
@@ -242,6 +252,10 @@ static inline void ppc_vpmu_destroy(PowerPCCPU *cpu)
 }
 
 static inline void ppc_vpmu_state_changed(CPUPPCState *env)
+{
+}
+
+static inline void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from)
 {
 }
 

@@ -414,3 +414,39 @@ def profile_of_kernel(start, directory, machine):
         agree = other if ARCH == 'ppc64' else abs(share - other) <= allowed
         require(agree, f'{name} has {share:.1%} of the samples inside, and '
                 f'{other:.1%} outside')
+
+
+#
+# What led to a sample
+#
+
+# No code is longer without a branch.
+STRAIGHT = 1 << 16
+
+
+def branch_stacks(profile):
+    """Of each sample, its branches from and to, the oldest first."""
+    for line in profile.script('brstack').splitlines():
+        found = re.findall(r'0x([0-9a-f]+)/0x([0-9a-f]+)/', line)
+        yield [(int(source, 16), int(target, 16))
+               for source, target in reversed(found)]
+
+
+@scenario_of(UP, GENOA, POWER8, POWER10)
+def code_between_branches_outside(start, directory, machine):
+    """Where one branch went, code goes straight on to the next, into the kernel
+    and back: interrupts and exceptions are among them."""
+    properties = {'event': 'branches', 'period': 5003, 'branch-stack': True}
+    profile, _ = profiled(start, directory, machine, '''
+wait_for_test
+syscalls
+echo @@@ end''', ['syscalls'], properties)
+    into = back = 0
+    for stack in branch_stacks(profile):
+        for (source, target), (following, _) in zip(stack, stack[1:]):
+            require(0 <= following - target < STRAIGHT,
+                    f'{source:x} to {target:x}, and then {following:x}')
+            into += source >> 63 < target >> 63
+            back += source >> 63 > target >> 63
+    require(into > 10 and back > 10, f'{into} ways into the kernel, and '
+            f'{back} out of it')

@@ -157,6 +157,11 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
     return n;
 }
 
+void pmu_observer_forget_branches(CPUState *cpu)
+{
+    pmu_recorder_clear(&cpu->neg.pmu.outside);
+}
+
 /*
  * Life
  */

@@ -16,6 +16,7 @@
 #include "qapi/qapi-events-pmu.h"
 #include "qom/object_interfaces.h"
 #include "hw/core/cpu.h"
+#include "hw/pmu/pmu-observer.h"
 #include "system/replay.h"
 #include "system/reset.h"
 #include "system/system.h"
@@ -373,11 +374,21 @@ static bool may_keep_kernel(ResetType type)
     return type == RESET_TYPE_WAKEUP || type == RESET_TYPE_SNAPSHOT_LOAD;
 }
 
+static void forget_branches(void)
+{
+    CPUState *cpu;
+
+    CPU_FOREACH(cpu) {
+        pmu_observer_forget_branches(cpu);
+    }
+}
+
 /* What the user says of the kernel is of the machine that begins to run. */
 static void reset_machine(Object *obj, ResetType type)
 {
     PmuProfile *p = PMU_PROFILE(obj);
 
+    forget_branches();
     p->is_loaded = type == RESET_TYPE_SNAPSHOT_LOAD || is_to_be_loaded();
     if (!may_keep_kernel(type) && p->has_run
         && pmu_writer_depends_on_kernel(&p->writer)) {

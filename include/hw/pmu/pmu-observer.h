@@ -164,6 +164,12 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
                                unsigned max);
 
 /**
+ * pmu_observer_forget_branches - nothing leads from them to what comes
+ * @cpu: a vCPU whose machine is being reset, or loaded
+ */
+void pmu_observer_forget_branches(CPUState *cpu);
+
+/**
  * pmu_observer_set_period - count another period
  * @observer: the observer, which has a period
  * @period: the period, at least 1; that which has begun is as long already

@@ -208,3 +208,54 @@ def profile_of_given_kernel_ends(start, directory, machine):
     execute_syscalls(guest)
     guest.go()
     guest.rest()
+
+
+#
+# Branches of a past
+#
+
+BRANCHES = '''
+. /tests/guest.sh
+wait_for_test
+loop
+wait_for_test
+echo @@@ here
+wait_for_test
+'''
+
+
+def first_stack(profile):
+    """How many branches the first sample has."""
+    profile.monitor.command('object-del', id=profile.name)
+    first = profile.script('brstack').strip().splitlines()[0]
+    return len(re.findall('0x[0-9a-f]+/0x[0-9a-f]+/', first))
+
+
+@scenario_of(UP)
+def branches_of_past_are_forgotten(start, directory, machine):
+    """What was taken before a snapshot is loaded leads nowhere behind that."""
+    guest = start(machine, BRANCHES, ['loop'], adds(), monitored=True)
+    monitor = guest.monitor
+    guest.lines_until('@@@ ready')
+    make_image(monitor, directory / 'image')
+    monitor.job('snapshot-save', **PAST)
+    properties = {'event': 'branches', 'modes': 'u', 'branch-stack': True}
+    # Has them recorded all the time, and takes no sample.
+    always = Profile(monitor, directory, 'always', period=1 << 40, **properties)
+    guest.go()
+    guest.lines_until('@@@ ready')
+    going_on = Profile(monitor, directory, 'going-on', period=5, **properties)
+    guest.go()
+    guest.lines_until('@@@ ready')
+    require_equal(first_stack(going_on), 32, 'branches of who goes on')
+    monitor.job('snapshot-load', **PAST)
+    back = Profile(monitor, directory, 'back', period=5, **properties)
+    guest.go()
+    guest.lines_until('@@@ ready')
+    # The period's, and what comes between by interrupts.
+    require(first_stack(back) < 20, 'there are branches of the past')
+    always.end()
+    guest.go()
+    guest.lines_until('@@@ ready')
+    guest.go()
+    guest.rest()

@@ -16,6 +16,8 @@ help:
 	@echo 'make soak         run for hours what fails rarely'
 	@echo 'make check-hosts  run tests with QEMUs for other machines, emulated'
 	@echo 'make check-builds run tests with QEMUs that are built in other ways'
+	@echo 'make check-consumers'
+	@echo '                  optimize a program by profiles of guests'
 	@echo 'make fuzz         run random programs on all PMUs, and change streams'
 	@echo 'make bench        measure what counting costs; writes docs/'
 	@echo 'make bench-cachegrind'
@@ -112,6 +114,9 @@ check-builds: packages
 	@STAGE_SECONDS=14400 scripts/check \
 	    build-no-tcg build-least build-interpreter build-sanitized
 
+check-consumers: packages
+	@scripts/check consumers
+
 fuzz: source
 	@scripts/fuzz --seconds $(SECONDS)
 
@@ -151,8 +156,8 @@ check-series: qemu
 clean:
 	@mkdir -p $(BUILD)
 	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
-	    tests unit* guest-* nested-* vpmu-perf deb deb-* benchmark mutants patches \
-	    series logs *.part download/*.part
+	    tests unit* guest-* nested-* vpmu-perf deb deb-* consumers benchmark mutants \
+	    patches series logs *.part download/*.part
 	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
@@ -160,6 +165,6 @@ distclean: clean
 	rmdir --ignore-fail-on-non-empty $(BUILD)
 
 .PHONY: help packages source qemu guest build vpmu-perf install uninstall deb \
-        check-deb run shell check check-hosts check-builds check-sanitized fuzz \
-        soak bench bench-cachegrind experiment conformance mutants series \
-        check-series clean distclean
+        check-deb run shell check check-hosts check-builds check-sanitized \
+        check-consumers fuzz soak bench bench-cachegrind experiment conformance \
+        mutants series check-series clean distclean

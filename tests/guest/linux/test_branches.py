@@ -167,6 +167,101 @@ def callers_by_branches(machine):
     require(whole >= len(chains) * 9 // 10, f'{whole} of {len(chains)} whole')
 
 
+# The instructions of a round that are no branches: how far behind a label.
+BETWEEN = {'behind_calls': [0, 1, 2], 'condition': [0]}
+
+
+def straight_code(start, end):
+    """The addresses of what is executed from a branch to the next."""
+    at = symbols('calls')
+    others = [at[label] + distance for label, distances in BETWEEN.items()
+              if at[label] == start for distance in distances]
+    return [*others, end]
+
+
+def decoded(output):
+    """Of each sample, its stack, and the instructions that perf finds between
+    the branches: addresses, and whether they are branches."""
+    samples = []
+    for line in output.splitlines():
+        found = next(stacks(line), None)
+        insn = re.match(r'\s*([0-9a-f]{8,})\s+insn:( [0-9a-f]{2})+\s*(# )?',
+                        line)
+        if found is not None:
+            samples.append((found, []))
+        elif insn:
+            samples[-1][1].append((int(insn.group(1), 16),
+                                   insn.group(3) is not None))
+        else:
+            # What cannot be decoded perf says in other words.
+            require(re.fullmatch(r'\s*([\w.+]+:)?\s*', line), line)
+    return samples
+
+
+@test(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
+def code_between_branches(_):
+    """Between two records there is code that leads from one to the other."""
+    output = yield f'''
+        {PINNED} -j any,u -e branches:u -c 20011 calls
+        perf script -i /tmp/data -F brstack,brstackinsn'''
+    taken = {tuple(branch) for _, *branch in taken_in_round()}
+    samples = [(stack, insns) for stack, insns in decoded(output)
+               if stack and taken.issuperset(stack) and is_of_rounds(stack)]
+    require(len(samples) >= 10, f'{len(samples)} samples are of the loop')
+    for stack, insns in samples:
+        branches = stack[::-1]
+        # Of the oldest only its own address, of what follows the newest only
+        # the instruction at which the sample was taken.
+        wanted = [(branches[0][0], True)]
+        for (_, start), (end, _) in zip(branches, branches[1:]):
+            wanted += [(address, address == end)
+                       for address in straight_code(start, end)]
+        wanted.append((branches[-1][1], False))
+        require_equal(insns, wanted, 'code')
+
+
+def named_branches():
+    """The branches of a round as perf names them: by symbols at both ends."""
+    names = {address: name for name, address in symbols('calls').items()}
+
+    def name_of(address):
+        return names[max(one for one in names if one <= address)]
+
+    return {(name_of(start), name_of(end))
+            for _, start, end in taken_in_round()}
+
+
+@test(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
+def report_of_branches(_):
+    """All branches of the loop have the same share."""
+    output = yield f'''
+        {PINNED} -j any,u -e branches:u -c {PERIOD} calls
+        perf report -i /tmp/data --stdio --stdio-color never -q \
+            --sort symbol_from,symbol_to'''
+    found = {(start, end): float(share) for share, start, end in re.findall(
+        r'([\d.]+)%\s+\[.\] (\S+)\s+\[.\] (\S+)', output)}
+    shares = [found.get(branch, 0) for branch in named_branches()]
+    mean = sum(shares) / len(shares)
+    require(mean > 5 and max(shares) - min(shares) < mean / 5, found)
+
+
+@test(LBR_SKYLAKE, LBR_SAPPHIRE)
+def history_of_branches(_):
+    """perf shows what led to a sample, branch by branch, as a callchain."""
+    output = yield f'''
+        {PINNED} -j any,u -e branches:u -c {PERIOD} calls
+        perf report -i /tmp/data --stdio --stdio-color never -q \
+            --branch-history --sort sym'''
+    lines = re.findall(r'([\w.]+) \+\d+( \(cycles:|)', output)
+    # Where a branch went, and below that whence it came
+    found = [(start, end) for (end, none), (start, cycles)
+             in zip(lines, lines[1:]) if cycles and not none]
+    known = [branch for branch in found if branch in named_branches()]
+    require(len(known) >= 50 and len(known) >= len(found) * 3 // 4,
+            f'{len(known)} of {len(found)} branches are of the loop')
+    require_equal(set(known), named_branches(), 'branches of the loop')
+
+
 def is_of_rounds(stack):
     """Whether branches followed each other so in the loop."""
     taken = [tuple(branch) for _, *branch in reversed(taken_in_round())]

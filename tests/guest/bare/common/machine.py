@@ -31,6 +31,9 @@ OBSERVERS = [word for number, what in enumerate([
              for word in ('-object', f'pmu-profile,id=observer{number},{what},'
                           'callchain=4,file=/dev/null')]
 
+# One that lets blocks be executed whole, and looks behind them.
+LATE_OBSERVER = ['-object', 'pmu-profile,id=late,period=97,file=/dev/null']
+
 # Everything must hold in each of these; beside them there is icount, with a
 # time for each instruction that suits the architecture.
 MODES = {
@@ -40,9 +43,7 @@ MODES = {
     # Nothing chained, and so little room that it is flushed often.
     'no-chain': ['-accel', 'tcg,tb-size=1', '-d', 'nochain'],
     'observed': ['-accel', 'tcg,thread=multi', *OBSERVERS],
-    # One that lets blocks be executed whole, and looks behind them.
-    'profiled': ['-accel', 'tcg,thread=multi', '-object',
-                 'pmu-profile,id=late,period=97,file=/dev/null'],
+    'profiled': ['-accel', 'tcg,thread=multi', *LATE_OBSERVER],
 }
 
 

@@ -175,7 +175,8 @@ def groups(suite, cases, modes, everything):
         found[0] += [job(DEBUGGED, mode, partial(Debugged, interfere))
                      for mode in DEBUGGED_MODES]
     if everything and suite == 'svm':
-        found[0].append(job(PROFILED, 'multi', NestedApart))
+        found[0].append(job(PROFILED, 'multi', partial(
+            NestedApart, KERNEL, 'svm_guest', 'svm_guest_exit')))
     if everything and suite == 'space':
         found[0].append(job(Pc('profiled'), 'multi', partial(
             SpacesApart, KERNEL, ['space_home', 'space_other'])))

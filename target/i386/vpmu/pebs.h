@@ -51,7 +51,7 @@ extern const X86VPmuPebs pebs_of_nehalem, pebs_of_sandy_bridge,
 void pebs_init(X86VPmu *v);
 
 /**
- * pebs_reset - what RESET does
+ * pebs_reset - what RESET and INIT do
  * @v: the PMU
  */
 void pebs_reset(X86VPmu *v);

@@ -14,6 +14,7 @@
 #include "system/tcg.h"
 #include "internal.h"
 #include "lbr.h"
+#include "pebs.h"
 #include "kvm.h"
 #include "trace.h"
 
@@ -293,6 +294,19 @@ void x86_vpmu_reset(X86CPU *cpu)
         pmu_reset(v->pmu);
         v->smm = (X86VPmuSmm) { };
         v->ops->reset(v);
+    }
+}
+
+/* What is in the CPU by now is nothing to be recorded. */
+void x86_vpmu_init_signal(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    if (v && v->pebs) {
+        pebs_reset(v);
+        pmu_begin(v->pmu);
+        v->ops->update(v);
+        pmu_commit(v->pmu);
     }
 }
 

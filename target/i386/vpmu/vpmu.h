@@ -105,10 +105,16 @@ void x86_vpmu_create(X86CPU *cpu);
 void x86_vpmu_destroy(X86CPU *cpu);
 
 /**
- * x86_vpmu_reset - what RESET does; INIT leaves a PMU alone
+ * x86_vpmu_reset - what RESET does
  * @cpu: the CPU
  */
 void x86_vpmu_reset(X86CPU *cpu);
+
+/**
+ * x86_vpmu_init_signal - what INIT does: PEBS ends, the rest of a PMU stays
+ * @cpu: the CPU
+ */
+void x86_vpmu_init_signal(X86CPU *cpu);
 
 /**
  * x86_vpmu_svme_changed - EFER.SVME has been set or cleared

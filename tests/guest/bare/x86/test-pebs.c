@@ -517,3 +517,29 @@ TEST(pebs, base_of_code)
     }
     expect(begins, 1, "records of the first instruction");
 }
+
+static uint64_t other_cpus[2];
+
+static void set_registers(void)
+{
+    wrmsr(MSR_DS_AREA, (uint64_t)area());
+    wrmsr(MSR_PEBS_ENABLE, GP(0));
+}
+
+static void read_registers(void)
+{
+    other_cpus[0] = rdmsr(MSR_DS_AREA);
+    other_cpus[1] = rdmsr(MSR_PEBS_ENABLE);
+}
+
+/* Each start of another CPU begins with one. */
+TEST(pebs, init_signal)
+{
+    start_cpu(1, set_registers);
+    spin_until(cpu_done(1));
+    other_cpus[0] = other_cpus[1] = 1;
+    start_cpu(1, read_registers);
+    expect(spin_until(cpu_done(1)), true, "the other CPU");
+    expect(other_cpus[0], 0, "IA32_DS_AREA");
+    expect(other_cpus[1], 0, "IA32_PEBS_ENABLE");
+}

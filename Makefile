@@ -5,6 +5,10 @@
 ARCH ?= x86_64
 export ARCH
 BUILD ?= build
+# Any but 10.0 has a directory of its own in BUILD (scripts/lib.sh).
+QEMU_SERIES ?= 10.0
+export QEMU_SERIES
+SERIES_BUILD = $(BUILD)$(if $(filter-out 10.0,$(QEMU_SERIES)),/$(QEMU_SERIES))
 SECONDS ?= 60
 
 help:
@@ -28,6 +32,7 @@ help:
 	@echo 'make series       write patches for QEMU, as git am takes them'
 	@echo 'make check-series apply, build and test them one by one'
 	@echo 'make build        only build QEMU and the guest'
+	@echo '                  QEMU_SERIES=10.2, here and elsewhere: another QEMU than 10.0'
 	@echo 'make vpmu-perf    build what contrib/vpmu-perf/vpmu-perf needs'
 	@echo 'make install      put QEMU and vpmu-perf below DESTDIR/PREFIX'
 	@echo 'make uninstall    remove them from there'
@@ -154,15 +159,15 @@ check-series: qemu
 
 # What is only half unpacked is nothing to keep.
 clean:
-	@mkdir -p $(BUILD)
-	cd $(BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
+	@mkdir -p $(SERIES_BUILD)
+	cd $(SERIES_BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
 	    tests unit* guest-* nested-* vpmu-perf deb deb-* consumers benchmark mutants \
 	    patches series logs *.part download/*.part
-	cd $(BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
+	cd $(SERIES_BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
-	cd $(BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine*
-	rmdir --ignore-fail-on-non-empty $(BUILD)
+	cd $(SERIES_BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine* keyring 10.2
+	rmdir --ignore-fail-on-non-empty $(SERIES_BUILD)
 
 .PHONY: help packages source qemu guest build vpmu-perf install uninstall deb \
         check-deb run shell check check-hosts check-builds check-sanitized \

@@ -84,6 +84,46 @@ case $ROOT$BUILD in
         "move the repository, and BUILD if you set it, to a path without" ;;
 esac
 
+# The series of QEMU that is built.  Any but 10.0 has a directory of its own in
+# BUILD for what depends on it, with links to what all of them share.
+case $BUILD in
+*/10.2) export QEMU_SERIES=${QEMU_SERIES:-10.2} ;;
+*) export QEMU_SERIES=${QEMU_SERIES:-10.0} ;;
+esac
+share_build()
+{
+    local common=${BUILD%"/$QEMU_SERIES"} name
+
+    export BUILD=$common/$QEMU_SERIES
+    for name in download firmware tools guest-x86_64 guest-ppc64; do
+        mkdir -p "$common/$name" "$BUILD"
+        [ -L "$BUILD/$name" ] || ln -sT "../$name" "$BUILD/$name"
+    done
+}
+case $QEMU_SERIES:$BUILD in
+10.0:*/10.2) die "$BUILD is the directory of QEMU 10.2" ;;
+10.0:*) ;;
+10.2:*) share_build ;;
+*) die "there are no patches to QEMU_SERIES=$QEMU_SERIES" \
+       "it may be 10.0 or 10.2" ;;
+esac
+
+# Names, in patches/, of the patches to this series of QEMU, in their order.  A
+# series has patches of its own where those in patches/ do not do, and may need
+# no such patch at all.
+patches_of_series()
+{
+    local name own=$ROOT/patches/$QEMU_SERIES
+
+    while read -r name; do
+        if [ -f "$own/$name" ]; then
+            echo "$QEMU_SERIES/$name"
+        elif ! grep -qs "^$name:" "$own/not-needed"; then
+            echo "$name"
+        fi
+    done < "$ROOT/patches/series"
+}
+
 # The architecture of the guest, and what it is called elsewhere.
 export ARCH=${ARCH:-x86_64}
 # shellcheck disable=SC2034     # for scripts
@@ -193,6 +233,9 @@ deb [signed-by=$KEYRING] $MIRROR bookworm-backports main
 deb-src [signed-by=$KEYRING] $MIRROR bookworm-backports main
 deb-src [signed-by=$KEYRING] $MIRROR trixie main
 END
+    # Where the keys of its developers are, see scripts/fetch-qemu.
+    [ "$QEMU_SERIES" = 10.0 ] || echo "deb [signed-by=$KEYRING] $MIRROR trixie main" \
+        >> "$APT_DIR/etc/sources.list"
     say "reading Debian's package lists"
     # Not all of them are needed: QEMU's source is in two.
     logged "$BUILD/logs/apt-update.log" private_apt apt-get -q update || true

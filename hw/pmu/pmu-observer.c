@@ -159,6 +159,9 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
 
 void pmu_observer_forget_branches(CPUState *cpu)
 {
+    if (tcg_enabled()) {
+        pmu_tcg_see_branches(cpu);
+    }
     pmu_recorder_clear(&cpu->neg.pmu.outside);
 }
 

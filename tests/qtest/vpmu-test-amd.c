@@ -81,7 +81,9 @@ static unsigned nr_counters(const struct Shape *s)
 }
 
 #define PERFCTR_CORE BIT64(23)
-#define PERFMON_V2   1
+/* With global registers there are records, and freezing. */
+#define PERFMON_V2   7
+#define NR_RECORDS   16
 #define OTHER_LEAFS  (BIT64(24) | BIT64(28) | BIT64(10)) /* NB, LLC, IBS */
 
 /* A leaf of CPUID, if there is one. */
@@ -109,7 +111,7 @@ static void test_cpuid(const void *data)
     g_assert_cmphex(regs[2] & OTHER_LEAFS, ==, 0);
     read_leaf(&m, 0x80000022, regs);
     g_assert_cmphex(regs[0], ==, s->global ? PERFMON_V2 : 0);
-    g_assert_cmphex(regs[1], ==, s->global ? NR_CORE : 0);
+    g_assert_cmphex(regs[1], ==, s->global ? NR_CORE | NR_RECORDS << 4 : 0);
     stop(&m);
 }
 
@@ -580,7 +582,7 @@ static void test_lbr_migration(const void *data)
 
 static void test_lbr_absent(void)
 {
-    Machine m = x86_start(AMD);
+    Machine m = x86_start(AMD ",lbr=off");
 
     for (unsigned i = 0; i < G_N_ELEMENTS(records); i++) {
         check_register(&m, false, records[i].msr, 0);

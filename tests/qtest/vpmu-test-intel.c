@@ -60,9 +60,11 @@ enum {
 
 #define RDPMC_FIXED 0x40000000u
 
+/* Without registers that no version has by itself. */
 static Machine x86_start_version(unsigned version)
 {
-    g_autofree char *cpu = g_strdup_printf(INTEL ",pmu-version=%u", version);
+    g_autofree char *cpu = g_strdup_printf(INTEL ",lbr=off,pmu-version=%u",
+                                           version);
 
     return x86_start(cpu);
 }
@@ -126,10 +128,10 @@ static void test_leaf(const void *data)
 #define DS         BIT64(21)
 #define ARCH_LBR   BIT64(19)
 
-/* Of PEBS, BTS and LBR there is nothing. */
+/* Of PEBS and BTS there is nothing, nor is there of LBR if it is not wanted. */
 static void test_features(void)
 {
-    Machine m = x86_start(INTEL);
+    Machine m = x86_start(INTEL ",lbr=off");
     uint32_t regs[4];
 
     cpuid(&m, 1, regs);
@@ -912,7 +914,7 @@ static void test_lbr_migration_ended(void)
 /* Bits of IA32_DEBUGCTL come first; without these, the records are missing. */
 static void test_lbr_refused(void)
 {
-    g_autofree char *args = x86_args(INTEL);
+    g_autofree char *args = x86_args(INTEL ",lbr=off");
     g_autofree char *message = NULL;
     Machine m = x86_start(LBR);
 
@@ -925,7 +927,7 @@ static void test_lbr_refused(void)
 /* Nobody finds some where there are none. */
 static void test_lbr_absent(void)
 {
-    Machine m = x86_start(INTEL);
+    Machine m = x86_start(INTEL ",lbr=off");
     uint64_t val;
 
     for (unsigned i = 1; i < G_N_ELEMENTS(records); i++) {
@@ -1118,7 +1120,7 @@ static void test_arch_migration_ended(void)
 
 static void test_arch_absent(void)
 {
-    Machine m = x86_start("SapphireRapids,pmu=on");
+    Machine m = x86_start("SapphireRapids,pmu=on,lbr=off");
     uint32_t regs[4];
     uint64_t val;
 
@@ -1175,7 +1177,8 @@ static const struct Pebs {
 
 static Machine pebs_start(const struct Pebs *pebs)
 {
-    g_autofree char *cpu = g_strdup_printf("%s,pmu=on,pebs=on", pebs->cpu);
+    g_autofree char *cpu = g_strdup_printf("%s,pmu=on,lbr=off,pebs=on",
+                                           pebs->cpu);
 
     return x86_start(cpu);
 }

@@ -500,6 +500,11 @@ static bool can_tell_of_lbr(X86CPU *cpu)
            && cpu->env.cpuid_xlevel >= LEAF_EXT_PERFMON;
 }
 
+static bool wants_lbr(X86CPU *cpu)
+{
+    return x86_vpmu_wants(cpu->vpmu_props.lbr, can_tell_of_lbr(cpu));
+}
+
 static uint32_t count_all(X86CPU *cpu)
 {
     const uint32_t told = kvm_enabled() ? cpuid_counters(cpu) : 0;
@@ -516,7 +521,7 @@ static bool amd_configure(X86CPU *cpu, Error **errp)
     if (props->version) {
         return refuse_version(errp);
     }
-    if (props->lbr && !can_tell_of_lbr(cpu)) {
+    if (wants_lbr(cpu) && !can_tell_of_lbr(cpu)) {
         return x86_vpmu_refuse_lbr(errp);
     }
     if (props->pebs) {
@@ -537,7 +542,7 @@ static void amd_init(X86VPmu *v)
     v->version = has_global_registers(v->cpu) ? 2 : 1;
     v->global_reset = has_global(v) ? global_bits(v) : 0;
     v->model = &model_of(v->cpu)->vpmu;
-    v->lbr = v->cpu->vpmu_props.lbr ? model_of(v->cpu)->lbr : NULL;
+    v->lbr = wants_lbr(v->cpu) ? model_of(v->cpu)->lbr : NULL;
 }
 
 const X86VPmuOps amd_vpmu_ops = {

@@ -810,11 +810,40 @@ static unsigned intel_stops(const X86VPmu *v, unsigned i)
  * Properties
  */
 
+/* Whether the user has switched off one of these features. */
+static bool has_switched_off(const X86CPU *cpu, FeatureWord w, uint64_t bits)
+{
+    return cpu->env.user_features[w] & ~cpu->env.features[w] & bits;
+}
+
+/* Whether the user leaves it to this, or asks for one that is new enough. */
+static bool takes_version(const X86CPU *cpu, uint32_t least)
+{
+    return !cpu->vpmu_props.version || cpu->vpmu_props.version >= least;
+}
+
+static bool takes_lbr_format(const X86CPU *cpu, uint64_t format)
+{
+    return cpu->lbr_fmt == ~PERF_CAP_LBR_FMT || cpu->lbr_fmt == format;
+}
+
+static bool is_lbr_possible(const X86CPU *cpu, const X86VPmuLbr *lbr)
+{
+    return lbr && !has_switched_off(cpu, FEAT_1_ECX, CPUID_EXT_PDCM)
+           && takes_lbr_format(cpu, lbr->format)
+           && (!lbr->architectural
+               || (takes_version(cpu, MIN_VERSION_ARCH_LBR)
+                   && !has_switched_off(cpu, FEAT_7_0_EDX,
+                                        CPUID_7_0_EDX_ARCH_LBR)));
+}
+
 /* The branch records that a CPU is to have, or NULL. */
 static const X86VPmuLbr *wanted_lbr(const X86CPU *cpu)
 {
-    return cpu->vpmu_props.lbr ? intel_model(cpu->env.cpuid_version)->lbr
-                               : NULL;
+    const X86VPmuLbr *lbr = intel_model(cpu->env.cpuid_version)->lbr;
+
+    return x86_vpmu_wants(cpu->vpmu_props.lbr, is_lbr_possible(cpu, lbr))
+           ? lbr : NULL;
 }
 
 static bool wants_arch_lbr(const X86CPU *cpu)
@@ -898,11 +927,9 @@ static bool check_lbr(const X86CPU *cpu, Error **errp)
     const uint64_t told = cpu->env.features[FEAT_PERF_CAPABILITIES]
                           & PERF_CAP_LBR_FMT;
 
-    if (!cpu->vpmu_props.lbr) {
-        return true;
-    }
-    if (!intel_model(cpu->env.cpuid_version)->lbr) {
-        return x86_vpmu_refuse_lbr(errp);
+    if (!wanted_lbr(cpu)) {
+        return cpu->vpmu_props.lbr != ON_OFF_AUTO_ON
+               || x86_vpmu_refuse_lbr(errp);
     }
     if (!(cpu->env.features[FEAT_1_ECX] & CPUID_EXT_PDCM)
         || told != lbr_format(cpu)) {

@@ -400,6 +400,15 @@ bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
                             Error **errp);
 
 /**
+ * x86_vpmu_wants - whether a CPU is to have what a property offers
+ * @property: as the user has given it
+ * @possible: nothing that the user has given is against it
+ *
+ * Under KVM, nobody has it who does not ask for it, and who does is refused.
+ */
+bool x86_vpmu_wants(OnOffAuto property, bool possible);
+
+/**
  * x86_vpmu_refuse_lbr - there are no branch records that lbr=on could offer
  * @errp: set to that
  *

@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "qapi/error.h"
+#include "system/kvm.h"
 #include "internal.h"
 
 PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
@@ -54,6 +55,12 @@ bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
     }
     *counters -= props->host_counters;
     return true;
+}
+
+bool x86_vpmu_wants(OnOffAuto property, bool possible)
+{
+    return property == ON_OFF_AUTO_ON
+           || (property == ON_OFF_AUTO_AUTO && possible && !kvm_enabled());
 }
 
 bool x86_vpmu_refuse_lbr(Error **errp)

@@ -7,6 +7,7 @@
 #ifndef I386_VPMU_PROPS_H
 #define I386_VPMU_PROPS_H
 
+#include "qapi/qapi-types-common.h"
 #include "hw/pmu/pmu-cycles.h"
 
 /**
@@ -22,7 +23,7 @@ typedef struct X86VPmu X86VPmu;
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
  * @cycles: what a cycle is, under TCG
- * @lbr: last branch records, where the CPU has some, under TCG
+ * @lbr: last branch records, under TCG; "auto" where the CPU has some
  * @pebs: processor event based sampling, where the CPU has it, under TCG
  * @host_perf: keep the host's accounts of the vCPU, under KVM
  * @priority: "guest" or "host", who goes first where both want the host's
@@ -38,7 +39,7 @@ typedef struct X86VPmuProps {
     uint32_t gp_counters;
     uint32_t fixed_counters;
     PmuCycleProps cycles;
-    bool lbr;
+    OnOffAuto lbr;
     bool pebs;
     bool host_perf;
     char *priority;
@@ -54,7 +55,7 @@ typedef struct X86VPmuProps {
     DEFINE_PROP_UINT32("pmu-gp-counters", _state, _field.gp_counters, 0),  \
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \
                        0),                                                 \
-    DEFINE_PROP_BOOL("lbr", _state, _field.lbr, false),                    \
+    DEFINE_PROP_ON_OFF_AUTO("lbr", _state, _field.lbr, ON_OFF_AUTO_AUTO),  \
     DEFINE_PROP_BOOL("pebs", _state, _field.pebs, false),                  \
     DEFINE_PROP_BOOL("pmu-host-perf", _state, _field.host_perf, false),    \
     DEFINE_PROP_STRING("pmu-priority", _state, _field.priority),           \

@@ -75,7 +75,7 @@ static const char *given_property(const X86VPmuProps *props)
            : props->gp_counters ? "pmu-gp-counters"
            : props->fixed_counters ? "pmu-fixed-counters"
            : props->host_counters ? "pmu-host-counters"
-           : props->lbr ? "lbr=on"
+           : props->lbr == ON_OFF_AUTO_ON ? "lbr=on"
            : props->pebs ? "pebs=on"
            : pmu_cycles_given(&props->cycles);
 }
@@ -192,7 +192,7 @@ static bool check_emulated_only(const X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
 
-    if (cpu->vpmu_props.lbr && kvm_enabled()) {
+    if (cpu->vpmu_props.lbr == ON_OFF_AUTO_ON && kvm_enabled()) {
         error_setg(errp, "lbr=on is only for the PMU that TCG emulates");
         error_append_hint(errp, "Under KVM, lbr-fmt offers the host's "
                           "records.\n");

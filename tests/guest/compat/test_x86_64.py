@@ -192,7 +192,7 @@ def old_type_has_no_pmu(which, pmu):
 class Recording:
     """What such a property offers, and what a guest writes to use it."""
 
-    def __init__(self, name, cpu, extra, msr, value, without=''):
+    def __init__(self, name, cpu, extra, msr, value, without=',lbr=off'):
         self.name = name
         self.stock = machine_of('pc', cpu)
         self.plain = machine_of('pc', f'{cpu}{without}')
@@ -207,7 +207,7 @@ class Recording:
 RECORDINGS = [
     Recording('lbr', 'Skylake-Client-v1,pmu=on', 'lbr=on', 0x1c8, 0x101),
     Recording('arch-lbr', 'SapphireRapids-v1,pmu=on', 'lbr=on', 0x14ce,
-              0x7f0006, ',pmu-version=5'),
+              0x7f0006, ',lbr=off,pmu-version=5'),
     Recording('amd-lbr', 'EPYC-Genoa-v1,pmu=on', 'lbr=on', 0xc000010e, 0x101),
     Recording('pebs', 'Skylake-Client-v1,pmu=on', 'pebs=on', 0x600, 0x123450),
 ]

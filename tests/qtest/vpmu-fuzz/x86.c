@@ -143,7 +143,7 @@ static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
 #define MACHINE "-machine q35 -global apic-common.vapic=off " \
                 "-global x86_64-cpu.x2apic=on "
 #define TCG MACHINE "-accel tcg -cpu "
-#define INTEL(v) TCG "Skylake-Server,pmu=on,pmu-version=" #v
+#define INTEL(v) TCG "Skylake-Server,pmu=on,lbr=off,pmu-version=" #v
 
 #define INTEL_PMU_OF(list, v, gp, ...)                                    \
     &(const RefX86) { .version = v, .nr_gp = gp, .nr_fixed = v > 1 ? 3 : 0, \
@@ -162,18 +162,19 @@ static const FuzzFace faces[] = {
     { "intel-5", INTEL(5) ",pmu-gp-counters=8", INTEL_PMU(5, 8) },
     { "intel-cpi", INTEL(2) ",pmu-cpi=1500", INTEL_PMU(2, 4, .cpi = 1500) },
     { "intel-deny", DENY MACHINE "-accel tcg,pmu-filter=f -cpu "
-      "Skylake-Server,pmu=on,pmu-version=4",
+      "Skylake-Server,pmu=on,lbr=off,pmu-version=4",
       INTEL_PMU(4, 4, .denied = denied, .fixed_denied = 2) },
     { "intel-allow", ALLOW MACHINE "-accel tcg,pmu-filter=f -cpu "
-      "Skylake-Server,pmu=on,pmu-version=4",
+      "Skylake-Server,pmu=on,lbr=off,pmu-version=4",
       INTEL_PMU(4, 4, .denied = denied, .fixed_denied = 2) },
     { "intel-pebs-3", INTEL(4) ",pebs=on",
       INTEL_PMU(4, 4, .pebs = 3, .events = pebs_events) },
-    { "intel-pebs-4", TCG "Icelake-Server-v6,pmu=on,pebs=on",
+    { "intel-pebs-4", TCG "Icelake-Server-v6,pmu=on,lbr=off,pebs=on",
       INTEL_PMU(5, 8, .pebs = 4, .events = icelake_events) },
     { "amd-k7", TCG "athlon,pmu=on", AMD_PMU(1, 4, false, k7_events) },
     { "amd-zen", TCG "EPYC,pmu=on", AMD_PMU(1, 6, true, zen_events) },
-    { "amd-zen4", TCG "EPYC-Genoa,pmu=on", AMD_PMU(2, 6, true, zen4_events) },
+    { "amd-zen4", TCG "EPYC-Genoa,pmu=on,lbr=off",
+      AMD_PMU(2, 6, true, zen4_events) },
     { "hygon", TCG "Dhyana,pmu=on", AMD_PMU(1, 6, true, zen_events) },
     { "zhaoxin", TCG "YongFeng,pmu=on", NULL },
     { "intel-lbr-1", TCG "Nehalem,pmu=on,pmu-version=1,lbr=on",

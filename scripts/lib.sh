@@ -124,6 +124,32 @@ patches_of_series()
     done < "$ROOT/patches/series"
 }
 
+# twins_of SERIES: names of 10.0's patches that a series has its own of, or does
+# without, behind a checksum of what 10.0's are now; not of where in QEMU's
+# files, which other patches change
+twins_of()
+{
+    local own=$ROOT/patches/$1 name
+
+    for name in $(cd "$own" && echo *.patch &&
+                  sed -n 's/:.*//p' not-needed); do
+        if [ -f "$ROOT/patches/$name" ]; then
+            echo "$(sed -e '/^index /d' -e 's/^@@ [^@]* @@/@@/' \
+                        "$ROOT/patches/$name" |
+                    sha256sum | cut -c -64) $name"
+        fi
+    done | LC_ALL=C sort -k 2
+}
+
+# differing_twins SERIES: names in which patches/SERIES/twins is not what it
+# would be if it were written now
+differing_twins()
+{
+    twins_of "$1" | LC_ALL=C sort |
+        LC_ALL=C comm -3 - <(LC_ALL=C sort "$ROOT/patches/$1/twins") |
+        awk '{ print $2 }' | LC_ALL=C sort -u
+}
+
 # The architecture of the guest, and what it is called elsewhere.
 export ARCH=${ARCH:-x86_64}
 # shellcheck disable=SC2034     # for scripts

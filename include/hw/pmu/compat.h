@@ -20,6 +20,10 @@
 #define chardev_frontend(chr) ((chr)->be)
 #define apic_read_msr(apic, index, val) apic_msr_read(index, val)
 #define apic_write_msr(apic, index, val) apic_msr_write(index, val)
+#define save_vmstate(f, vmsd, opaque) \
+    vmstate_save_state(f, vmsd, opaque, NULL)
+#define load_vmstate(f, vmsd, opaque, version) \
+    vmstate_load_state(f, vmsd, opaque, version)
 
 typedef void ClassData;
 
@@ -56,6 +60,10 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 #define chardev_frontend(chr) ((chr)->fe)
 #define apic_read_msr apic_msr_read
 #define apic_write_msr apic_msr_write
+#define save_vmstate(f, vmsd, opaque) \
+    vmstate_save_state(f, vmsd, opaque, NULL, NULL)
+#define load_vmstate(f, vmsd, opaque, version) \
+    vmstate_load_state(f, vmsd, opaque, version, NULL)
 
 typedef const void ClassData;
 

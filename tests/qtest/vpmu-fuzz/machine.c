@@ -9,6 +9,7 @@
 #include "io/channel-buffer.h"
 #include "migration/qemu-file.h"
 #include "migration/vmstate.h"
+#include "hw/pmu/compat.h"
 #include "fuzz.h"
 
 /* So often does something happen at the most. */
@@ -224,7 +225,7 @@ static void save(void)
     QIOChannelBuffer *buffer = qio_channel_buffer_new(1 << 15);
     QEMUFile *f = qemu_file_new_output(QIO_CHANNEL(buffer));
 
-    g_assert(vmstate_save_state(f, fuzz_target.vmsd, fuzz_cpu, NULL) == 0);
+    g_assert(save_vmstate(f, fuzz_target.vmsd, fuzz_cpu) == 0);
     g_assert(qemu_fflush(f) == 0);
     changed = false;
     g_byte_array_set_size(saved, 0);
@@ -245,8 +246,7 @@ static bool load(CPUState *cpu)
     buffer->usage = saved->len;
     f = qemu_file_new_input(QIO_CHANNEL(buffer));
     become(cpu);
-    ret = vmstate_load_state(f, fuzz_target.vmsd, cpu,
-                             fuzz_target.vmsd->version_id)
+    ret = load_vmstate(f, fuzz_target.vmsd, cpu, fuzz_target.vmsd->version_id)
           ?: qemu_file_get_error(f);
     qemu_fclose(f);
     object_unref(OBJECT(buffer));

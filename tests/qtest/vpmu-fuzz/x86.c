@@ -11,6 +11,7 @@
 #include "exec/cpu-common.h"
 #include "hw/i386/apic.h"
 #include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/compat.h"
 #include "vpmu/vpmu.h"
 #include "fuzz.h"
 #include "x86-reference.h"
@@ -202,7 +203,7 @@ static X86CPU *cpu(void)
 static void set_lvtpc(uint32_t val)
 {
     ref_state.lvtpc = val;
-    g_assert(apic_msr_write(X2APIC_LVTPC, val) == 0);
+    g_assert(apic_write_msr(cpu()->apic_state, X2APIC_LVTPC, val) == 0);
 }
 
 static void set_nmi(bool nmi)
@@ -220,7 +221,7 @@ static void prepare_apic(uint32_t lvtpc, bool nmi)
     g_assert(cpu_set_apic_base(cpu()->apic_state,
                                APIC_DEFAULT_ADDRESS | MSR_IA32_APICBASE_ENABLE
                                | MSR_IA32_APICBASE_EXTD) == 0);
-    g_assert(apic_msr_write(X2APIC_SVR, SVR_ENABLE) == 0);
+    g_assert(apic_write_msr(cpu()->apic_state, X2APIC_SVR, SVR_ENABLE) == 0);
     set_lvtpc(lvtpc);
     set_nmi(nmi);
 }
@@ -478,10 +479,11 @@ static void run_reset(const uint64_t *arg)
     set_nmi(false);
 }
 
-/* INIT leaves the PMU as it is, but for what SVM has to say. */
+/* INIT leaves the PMU as it is, but for PEBS and for what SVM has to say. */
 static void run_init(const uint64_t *arg)
 {
     do_cpu_init(cpu());
+    ref_init_signal();
     ref_state.svme = false;
     prepare_apic(REF_LVT_NMI, false);
 }

@@ -927,6 +927,14 @@ void ref_reset(void)
     }
 }
 
+void ref_init_signal(void)
+{
+    regs.ds_area = 0;
+    regs.pebs_enable = 0;
+    regs.ld_lat = 0;
+    regs.data_cfg = 0;
+}
+
 static RefX86State remembered_state;
 
 void ref_remember(void)

@@ -100,6 +100,11 @@ void ref_init(const RefX86 *pmu);
 void ref_reset(void);
 
 /**
+ * ref_init_signal - what INIT does to it: PEBS ends
+ */
+void ref_init_signal(void);
+
+/**
  * ref_read - what RDMSR does
  */
 RefAccess ref_read(uint32_t msr, uint64_t *val);

@@ -230,7 +230,7 @@ static void check_interrupts(void)
 {
     uint64_t lvtpc;
 
-    g_assert(apic_msr_read(X2APIC_LVTPC, &lvtpc) == 0);
+    g_assert(apic_read_msr(cpu()->apic_state, X2APIC_LVTPC, &lvtpc) == 0);
     fuzz_expect("LVTPC", lvtpc, ref_state.lvtpc);
     fuzz_expect("a pending NMI",
                 !!(fuzz_cpu->interrupt_request & CPU_INTERRUPT_NMI),

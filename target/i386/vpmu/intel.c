@@ -529,14 +529,14 @@ static uint64_t kept_debugctl_bits(const X86VPmu *v)
 }
 
 /*
- * There are no branch records unless the user asks for them; software that
- * wants some finds the bit clear again.
+ * A CPU may have no branch records; software that wants some finds the bit
+ * clear again.
  */
 static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 {
     if (val & DEBUGCTL_LBR & ~kept_debugctl_bits(v)) {
-        qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR without lbr=on is "
-                      "ignored\n");
+        qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR is ignored, as this "
+                      "CPU has no branch records\n");
     }
     v->debugctl = val & kept_debugctl_bits(v);
     update_all(v);

@@ -256,6 +256,10 @@ static inline void x86_vpmu_reset(X86CPU *cpu)
 {
 }
 
+static inline void x86_vpmu_init_signal(X86CPU *cpu)
+{
+}
+
 static inline void x86_vpmu_pre_save(X86CPU *cpu)
 {
 }

@@ -1,8 +1,8 @@
 /*
  * Performance monitoring unit: the last branches that were taken
  *
- * A ring of branches, of which a filter says what is remembered.  What registers
- * show of it, and when branches are wanted, is the faces' business.
+ * A ring of branches, of which a filter says what is remembered.  What
+ * registers show of it, and when branches are wanted, is the faces' business.
  *
  * Translated code knows nothing of filters: it writes each branch that it
  * executes to a log (hw/pmu/pmu-tcg-translate.c), which recorders look at when

@@ -104,8 +104,8 @@ def counted_together(machine, mode):
 
 # What Linux says of the PMU that it has found.
 DRIVERS = {
-    UP: 'Skylake events, full-width counters, Intel PMU driver.',
-    GENOA: 'Fam17h+ core perfctr, AMD PMU driver.',
+    UP: 'Skylake events, 32-deep LBR, full-width counters, Intel PMU driver.',
+    GENOA: 'Fam17h+ 16-deep LBR, core perfctr, AMD PMU driver.',
     EPYC: 'Fam17h+ core perfctr, AMD PMU driver.',
     OPTERON: 'Performance Events: AMD PMU driver.',
 }

@@ -18,7 +18,7 @@ FOUND = {
     PEBS_SAPPHIRE: 'PEBS fmt4+-baseline',
 }
 # As precise as Linux has it there.
-PRECISE = {PEBS_NEHALEM: 'p'}
+PRECISE = {PEBS_NEHALEM: 'pp'}
 
 
 @test(*FOUND)

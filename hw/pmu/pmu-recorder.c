@@ -109,6 +109,31 @@ static bool wants_any(const PmuRecorder *r)
     return kinds;
 }
 
+static bool wants_all(const PmuRecorder *r)
+{
+    PmuBranchKinds kinds = ~0u;
+
+    for (unsigned mode = 0; mode < PMU_MAX_MODES; mode++) {
+        kinds &= r->wanted[mode];
+    }
+    return kinds == ~0u;
+}
+
+/* Those from one to the oldest of a log */
+static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
+                             const PmuLoggedBranch *end)
+{
+    unsigned count = 0;
+
+    if (wants_all(r)) {
+        return end - b;
+    }
+    for (; b < end; b++) {
+        count += wants(r, b);
+    }
+    return count;
+}
+
 /*
  * The oldest branch of a log that will still be remembered at its end, where
  * nothing takes branches away, and how many instructions there were before it.
@@ -122,18 +147,18 @@ static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
     const PmuLoggedBranch *oldest = end - 1;
     unsigned depth = r->last / SLOT + 1, wanted = 0;
 
-    for (b = newest_of(log); b < end; b++) {
+    for (b = newest_of(log); b < end && wanted < depth; b++) {
         if (wants(r, b)) {
             wanted++;
-            if (wanted == depth) {
-                oldest = b;
-            } else if (wanted == depth + 1) {
-                *since = b->since;
-            }
+            oldest = b;
         }
     }
-    if (wanted > depth) {
-        r->next = (r->next + (wanted - depth) * SLOT) & r->last;
+    while (b < end && !wants(r, b)) {
+        b++;
+    }
+    if (b < end) {
+        *since = b->since;
+        r->next = (r->next + count_wanted(r, b, end) * SLOT) & r->last;
     }
     return oldest;
 }

@@ -14,9 +14,8 @@ guest_setup()
     echo 100000000 > /proc/sys/kernel/perf_event_max_sample_rate
     echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
     # Linux patches its scheduler when the first task is counted, and again
-    # after the last one.  A CPU of QEMU's, any QEMU's, can miss in a rare case
-    # that another one patches what it is about to execute: do not try that for
-    # each program.
+    # after the last one.  With several CPUs, that takes longer than most of the
+    # programs here: do not do it for each of them.
     if [ "$(nproc)" -gt 1 ]; then
         (perf stat -o /dev/null -e dummy sleep 1000000 &)
     fi

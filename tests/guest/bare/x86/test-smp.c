@@ -201,6 +201,51 @@ TEST(smp, cross_modification)
     expect_counts("writing CPU", counts_of[1], 0, 4 * 3000 + 2);
 }
 
+/*
+ * A CPU that was told of a change executes the new code, also where it has
+ * executed the old one until then.
+ */
+#define CHANGES 10000
+
+CODE("    .balign 4096\n"
+     "smp_stamped:\n"
+     "    mov $0, %eax\n"
+     "    ret\n");
+uint64_t smp_stamped(void);
+
+static volatile uint32_t told, calls, stale;
+
+static void execute_stamped(void)
+{
+    while (told < CHANGES) {
+        uint32_t at_least = told;
+
+        cpuid(0, 0);            /* as the manual asks for */
+        pause();                /* and away from what the host has fetched */
+        stale += smp_stamped() < at_least;
+        calls++;
+    }
+}
+
+TEST(smp, change_of_code)
+{
+    volatile uint32_t *stamp = (void *)((uintptr_t)smp_stamped + 1);
+
+    told = calls = stale = 0;
+    start_cpu(1, execute_stamped);
+    for (uint32_t n = 1; n <= CHANGES; n++) {
+        uint32_t before = calls;
+
+        *stamp = n;
+        told = n;
+        while (calls - before < 3 && !cpu_done(1)) {
+            pause();
+        }
+    }
+    await_cpu(1);
+    expect(stale, 0, "calls of code that was no more");
+}
+
 /* ---- Samples -------------------------------------------------------- */
 
 #define PERIOD  13

@@ -459,6 +459,12 @@ def follow(guest, tests, results):
     return left
 
 
+def last_words(log):
+    """What a kernel says when it ends, with the place."""
+    return [line for line in log
+            if re.search(r'Kernel panic|BUG:|Oops|\] RIP: |\] NIP ', line)]
+
+
 def run_tests(directory, machine, tests, programs, results):
     """Boot a machine, and run its tests."""
     directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
@@ -488,6 +494,8 @@ def run_tests(directory, machine, tests, programs, results):
         guest.close()
     for one in left:
         results.report(one.label, f'not run: {why}', guest.log[-20:])
+    if left:
+        why = '; '.join([why, *last_words(guest.log)])
     # QEMU, guest-run and the kernel have nothing to say if all is well.
     results.report(f'quiet [{machine.name}]', why or None)
 

@@ -140,16 +140,23 @@ static void update_branches(CPUState *cpu)
     }
 }
 
-unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
-                               unsigned max)
+/* It has seen all branches up to now. */
+static PmuRecorder *recorder(CPUState *cpu)
 {
-    unsigned n;
-
     if (tcg_enabled()) {
         pmu_tcg_see_branches(cpu);
     }
+    return &cpu->neg.pmu.outside;
+}
+
+unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
+                               unsigned max)
+{
+    const PmuRecorder *r = recorder(cpu);
+    unsigned n;
+
     for (n = 0; n < max; n++) {
-        branches[n] = pmu_recorder_get(&cpu->neg.pmu.outside, n);
+        branches[n] = pmu_recorder_get(r, n);
         if (!branches[n].kind) {
             break;
         }
@@ -159,10 +166,7 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
 
 void pmu_observer_forget_branches(CPUState *cpu)
 {
-    if (tcg_enabled()) {
-        pmu_tcg_see_branches(cpu);
-    }
-    pmu_recorder_clear(&cpu->neg.pmu.outside);
+    pmu_recorder_clear(recorder(cpu));
 }
 
 /*

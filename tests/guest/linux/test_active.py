@@ -6,7 +6,7 @@ import re
 
 from harness import expectations, require, require_equal, scenario_of
 from machines import GENOA, POWER8, POWER10, SMP, UP, loop_address
-from test_lifecycle import adds, make_image, move_away, move_in
+from test_lifecycle import adds, go_back, move_away, move_in, save_machine
 from test_profile import values_of
 
 
@@ -262,10 +262,8 @@ grep -ac PERFILE2 /tmp/data | sed 's/^/@@@ streams /'
 magic
 ''', ['vpmu-agent'], adds(), monitored=True, extra=port(period=100003))
     guest.lines_until('@@@ ready')
-    make_image(guest.monitor, directory / 'image')
-    where = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
-    guest.monitor.job('snapshot-save', **where)
-    guest.monitor.job('snapshot-load', **where)
+    save_machine(guest.monitor, directory / 'image')
+    go_back(guest.monitor)
     guest.go()
     lines = guest.rest()
     require_equal(values_of(lines, 'said'),
@@ -316,8 +314,7 @@ def guest_reads_on(start, directory, machine):
     monitor = guest.monitor
     monitor.command('stop')
     monitor.command('cont')
-    make_image(monitor, directory / 'image')
-    monitor.job('snapshot-save', tag='now', vmstate='image', devices=['image'])
+    save_machine(monitor, directory / 'image')
     guest.go()
     samples = samples_of(guest.rest())
     got = [sample for sample in samples if sample[5] == '/usr/bin/loop']
@@ -381,14 +378,12 @@ def guest_port_goes_back(start, directory, machine):
     guest = start_held_open(start, machine)
     guest.lines_until('@@@ ready')
     monitor = guest.monitor
-    make_image(monitor, directory / 'image')
-    past = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
-    monitor.job('snapshot-save', **past)
+    save_machine(monitor, directory / 'image')
     guest.go()
     guest.lines_until('@@@ ready')
     require(written(guest), 'there are no samples')
     for _ in 'open', 'closed':
-        monitor.job('snapshot-load', **past)
+        go_back(monitor)
         check_held_open(guest)
     guest.go()
     guest.rest()

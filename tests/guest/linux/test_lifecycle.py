@@ -146,6 +146,20 @@ def make_image(monitor, path):
                     **{'node-name': 'image'})
 
 
+PAST = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
+
+
+def save_machine(monitor, path):
+    """To a disk image that is made at a path."""
+    make_image(monitor, path)
+    monitor.job('snapshot-save', **PAST)
+
+
+def go_back(monitor):
+    """The machine is as it was when it was saved."""
+    monitor.job('snapshot-load', **PAST)
+
+
 def long_address(nth):
     """Where `long` is behind so many instructions."""
     names = symbols('long')
@@ -159,12 +173,10 @@ def snapshot(start, directory):
     guest = start(UP, COUNT_AND_RECORD, ['long'], adds(), monitored=True)
     guest.lines_until('@@@ begin')
     monitor = guest.monitor
-    make_image(monitor, directory / 'image')
-    where = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
-    monitor.job('snapshot-save', **where)
+    save_machine(monitor, directory / 'image')
     guest.lines_until('@@@ later')
     require(not counted(guest.log), 'the program had ended too early')
-    monitor.job('snapshot-load', **where)
+    go_back(monitor)
     check_counts(UP, 'long', counted(guest.lines_until('@@@ samples')))
     samples = guest.lines_until('@@@ complaints')[:-1]
     check_samples(addresses('\n'.join(samples)), PERIOD,
@@ -191,10 +203,8 @@ def snapshot_of_cpus(start, directory, machine):
     guest = start(machine, RECORD_ON_CPU_1, ['long'], adds(), monitored=True)
     guest.lines_until('@@@ begin')
     monitor = guest.monitor
-    make_image(monitor, directory / 'image')
-    where = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
-    monitor.job('snapshot-save', **where)
-    monitor.job('snapshot-load', **where)
+    save_machine(monitor, directory / 'image')
+    go_back(monitor)
     guest.lines_until('@@@ samples')
     samples = guest.lines_until('@@@ complaints')[:-1]
     check_samples(addresses('\n'.join(samples)), PERIOD,

@@ -7,7 +7,7 @@ import re
 from harness import (ARCH, expectations, only, require, require_equal,
                      scenario_of, symbols)
 from machines import SMP, UP
-from test_lifecycle import adds, make_image
+from test_lifecycle import adds, go_back, save_machine
 from test_profile import (TELL, Profile, build_id_of, modules, text_of,
                           values_of)
 
@@ -109,7 +109,6 @@ wait_for_test
 syscalls
 wait_for_test
 '''
-PAST = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
 
 
 def start_kernel(start, directory, machine):
@@ -154,8 +153,7 @@ def profile_goes_back_to_other_kernel(start, directory, machine):
     guest = start_kernel(start, directory, machine)
     monitor = guest.monitor
     past = text_of(guest.lines_until('@@@ ready'))
-    make_image(monitor, directory / 'image')
-    monitor.job('snapshot-save', **PAST)
+    save_machine(monitor, directory / 'image')
     # Linux chooses a place each time, among some hundreds.
     now = past
     while now == past:
@@ -163,14 +161,14 @@ def profile_goes_back_to_other_kernel(start, directory, machine):
 
     other = Profile(monitor, directory, 'other', modes='k')
     execute_syscalls(guest)
-    monitor.job('snapshot-load', **PAST)
+    go_back(monitor)
     require_equal(why_stopped(monitor), {'other': 'snapshot-loaded'},
                   'what has ended')
     taken = samples_taken(monitor, 'other')
 
     same = Profile(monitor, directory, 'same', modes='k')
     execute_syscalls(guest)
-    monitor.job('snapshot-load', **PAST)
+    go_back(monitor)
     execute_syscalls(guest)
     require_equal(why_stopped(monitor), {}, 'what has ended')
     require_equal(samples_taken(monitor, 'other'), taken,
@@ -189,13 +187,12 @@ def profile_of_given_kernel_ends(start, directory, machine):
     monitor = guest.monitor
     lines = guest.lines_until('@@@ ready')
     given = {'kernel-text': text_of(lines), 'build-id': build_id_of(lines)}
-    make_image(monitor, directory / 'image')
-    monitor.job('snapshot-save', **PAST)
+    save_machine(monitor, directory / 'image')
 
     before = Profile(monitor, directory, 'before', **given)
     execute_syscalls(guest)
     require_equal(why_stopped(monitor), {}, 'what has ended')
-    monitor.job('snapshot-load', **PAST)
+    go_back(monitor)
     require_equal(why_stopped(monitor), {'before': 'snapshot-loaded'},
                   'what has ended')
     behind = Profile(monitor, directory, 'behind', **given)
@@ -237,8 +234,7 @@ def branches_of_past_are_forgotten(start, directory, machine):
     guest = start(machine, BRANCHES, ['loop'], adds(), monitored=True)
     monitor = guest.monitor
     guest.lines_until('@@@ ready')
-    make_image(monitor, directory / 'image')
-    monitor.job('snapshot-save', **PAST)
+    save_machine(monitor, directory / 'image')
     properties = {'event': 'branches', 'modes': 'u', 'branch-stack': True}
     # Has them recorded all the time, and takes no sample.
     always = Profile(monitor, directory, 'always', period=1 << 40, **properties)
@@ -248,7 +244,7 @@ def branches_of_past_are_forgotten(start, directory, machine):
     guest.go()
     guest.lines_until('@@@ ready')
     require_equal(first_stack(going_on), 32, 'branches of who goes on')
-    monitor.job('snapshot-load', **PAST)
+    go_back(monitor)
     back = Profile(monitor, directory, 'back', period=5, **properties)
     guest.go()
     guest.lines_until('@@@ ready')

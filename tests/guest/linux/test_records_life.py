@@ -6,7 +6,8 @@ from harness import expectations, require, require_equal, scenario_of, symbols
 from machines import (LBR_GENOA, LBR_SAPPHIRE, LBR_SKYLAKE, PEBS_HASWELL,
                       PEBS_ICELAKE, PEBS_SAPPHIRE, PEBS_SKYLAKE)
 from test_branches import DEPTHS, FILTERS, last_taken, stacks
-from test_lifecycle import adds, long_address, make_image, move_away, move_in
+from test_lifecycle import adds, go_back, long_address, move_away, move_in, \
+    save_machine
 from test_pebs import check_precise
 from test_sampling import ADDRESSES, PINNED, addresses
 
@@ -126,12 +127,10 @@ def records_of_snapshot(start, directory, machine):
     guest = started(start, machine)
     guest.lines_until('@@@ middle')
     monitor = guest.monitor
-    make_image(monitor, directory / 'image')
-    where = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
-    monitor.job('snapshot-save', **where)
+    save_machine(monitor, directory / 'image')
     guest.lines_until('@@@ later')
     require('@@@ samples' not in guest.log, 'the program had ended too early')
-    monitor.job('snapshot-load', **where)
+    go_back(monitor)
     guest.lines_until('@@@ samples')
     check_recorded(machine, guest)
 

@@ -203,15 +203,19 @@ TEST(smp, cross_modification)
 
 /*
  * A CPU that was told of a change executes the new code, also where it has
- * executed the old one until then.
+ * executed the old one until then.  There is other code on the page: QEMU can
+ * miss a store on its way to a page in which it has seen none so far.
  */
 #define CHANGES 10000
 
 CODE("    .balign 4096\n"
      "smp_stamped:\n"
      "    mov $0, %eax\n"
+     "    ret\n"
+     "smp_beside:\n"
      "    ret\n");
 uint64_t smp_stamped(void);
+void smp_beside(void);
 
 static volatile uint32_t told, calls, stale;
 
@@ -220,6 +224,7 @@ static void execute_stamped(void)
     while (told < CHANGES) {
         uint32_t at_least = told;
 
+        smp_beside();
         cpuid(0, 0);            /* as the manual asks for */
         pause();                /* and away from what the host has fetched */
         stale += smp_stamped() < at_least;

@@ -435,6 +435,52 @@ static void mount_directory(void)
     must_mount(source, target, NULL, MS_BIND, NULL);
 }
 
+#if defined(__powerpc64__)
+static bool is_there(const char *path)
+{
+    return !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/* A directory of the host's with a symbolic link that it does not have. */
+static void add_link(const char *target, const char *layer, const char *name,
+                     const char *to)
+{
+    char path[64], options[128];
+
+    snprintf(path, sizeof(path), "%s/%s", target, name);
+    if (!is_there(target) || is_there(path)) {
+        return;
+    }
+    mkdir(layer, 0755);
+    snprintf(path, sizeof(path), "%s/%s", layer, name);
+    if (symlink(to, path) < 0) {
+        die("%s: %s", path, strerror(errno));
+    }
+    snprintf(options, sizeof(options), "lowerdir=%s:%s", layer, target);
+    must_mount("vpmu-perf", target, "overlay", MS_RDONLY, options);
+}
+
+#define CROSS "/usr/powerpc64le-linux-gnu/lib"
+
+/*
+ * On a host of another architecture, Debian's libraries for a cross compiler
+ * do for dynamic programs: let them be where the dynamic linker expects them.
+ */
+static void add_libraries(void)
+{
+    if (is_there(HOST CROSS "/ld64.so.2")) {
+        add_link(HOST "/lib64", "/layers/lib64", "ld64.so.2",
+                 CROSS "/ld64.so.2");
+        add_link(HOST "/usr/lib", "/layers/lib", "powerpc64le-linux-gnu",
+                 CROSS);
+    }
+}
+#else
+static void add_libraries(void)
+{
+}
+#endif
+
 static void mount_files(void)
 {
     static const char *const own[] = { "/proc", "/sys", "/dev" };
@@ -448,6 +494,7 @@ static void mount_files(void)
         must_mount(own[i], target, NULL, MS_BIND | MS_REC, NULL);
     }
     must_mount(HOST, PLAIN, NULL, MS_BIND, NULL);
+    add_libraries();
     mount_layer(HOST "/tmp", "/layers/tmp");
     mount_layer(HOST "/var/tmp", "/layers/var-tmp");
     mount_directory();

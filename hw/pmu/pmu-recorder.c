@@ -9,6 +9,12 @@
 
 #define SLOT sizeof(uint64_t)
 
+/* How many kinds there are in how many modes */
+#define NR_SORTS (PMU_MAX_MODES << PMU_LOGGED_MODE)
+
+QEMU_BUILD_BUG_ON(PMU_BRANCH__MAX > 1 << PMU_LOGGED_MODE);
+QEMU_BUILD_BUG_ON(NR_SORTS > 1 << PMU_LOGGED_DISTANCE);
+
 static void set_slot(PmuRecorder *r, unsigned slot, const PmuBranch *branch)
 {
     r->from[slot] = branch->from;
@@ -92,11 +98,39 @@ static const PmuLoggedBranch *newest_of(const PmuBranchLog *log)
     return log->branches + log->room / sizeof(log->branches[0]);
 }
 
+/* Kind and mode in one number */
+static unsigned sort_of(const PmuLoggedBranch *branch)
+{
+    return branch->what & (NR_SORTS - 1);
+}
+
+static PmuBranchKind kind_of(unsigned sort)
+{
+    return sort & (PMU_BRANCH__MAX - 1);
+}
+
+static uint64_t from_of(const PmuLoggedBranch *branch)
+{
+    int32_t distance = sextract32(branch->what, PMU_LOGGED_DISTANCE,
+                                  32 - PMU_LOGGED_DISTANCE);
+
+    return distance ? branch->to - distance : branch->from;
+}
+
+/* All of PmuRecorder.since, which has gone on from there. */
+static uint64_t since_of(const PmuRecorder *r, const PmuLoggedBranch *branch)
+{
+    return r->since - (uint32_t)(r->since - branch->since);
+}
+
+static bool wants_sort(const PmuRecorder *r, unsigned sort)
+{
+    return r->wanted[sort >> PMU_LOGGED_MODE] >> kind_of(sort) & 1;
+}
+
 static bool wants(const PmuRecorder *r, const PmuLoggedBranch *branch)
 {
-    PmuBranchKinds kinds = r->wanted[branch->what >> PMU_LOGGED_MODE];
-
-    return kinds >> (branch->what & (PMU_BRANCH__MAX - 1)) & 1;
+    return wants_sort(r, sort_of(branch));
 }
 
 static bool wants_any(const PmuRecorder *r)
@@ -119,17 +153,24 @@ static bool wants_all(const PmuRecorder *r)
     return kinds == ~0u;
 }
 
-/* Those from one to the oldest of a log */
+/*
+ * Those from one to the oldest of a log.  These are most of what recording
+ * looks at, so that a table of answers pays.
+ */
 static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
                              const PmuLoggedBranch *end)
 {
+    uint8_t answers[NR_SORTS];
     unsigned count = 0;
 
     if (wants_all(r)) {
         return end - b;
     }
+    for (unsigned sort = 0; sort < NR_SORTS; sort++) {
+        answers[sort] = wants_sort(r, sort);
+    }
     for (; b < end; b++) {
-        count += wants(r, b);
+        count += answers[sort_of(b)];
     }
     return count;
 }
@@ -157,7 +198,7 @@ static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
         b++;
     }
     if (b < end) {
-        *since = b->since;
+        *since = since_of(r, b);
         r->next = (r->next + count_wanted(r, b, end) * SLOT) & r->last;
     }
     return oldest;
@@ -178,13 +219,12 @@ void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log, bool timed)
     for (; b >= newest; b--) {
         if (wants(r, b)) {
             const PmuBranch branch = {
-                .from = b->from, .to = b->to,
-                .kind = b->what & (PMU_BRANCH__MAX - 1),
-                .insns = timed ? b->since - since : 0,
+                .from = from_of(b), .to = b->to, .kind = kind_of(sort_of(b)),
+                .insns = timed ? since_of(r, b) - since : 0,
             };
 
             remember(r, &branch);
-            since = b->since;
+            since = since_of(r, b);
         }
     }
     if (timed) {

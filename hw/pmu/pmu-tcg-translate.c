@@ -228,25 +228,30 @@ static PmuTally tally_of(PmuBranchKind kind)
     (ENV_OFFSET(pmu.log.branches) - (tcg_target_long)sizeof(PmuLoggedBranch) \
      + offsetof(PmuLoggedBranch, field))
 
-/* A full log is seen at once: there is no room for another branch. */
+/*
+ * Without @distance, the branch comes from @from.  A full log is seen at once:
+ * there is no room for another branch.
+ */
 static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
-                    TCGv_i64 to)
+                    TCGv_i64 to, int32_t distance)
 {
-    uint64_t what = kind | (uint64_t)block_mode(db) << PMU_LOGGED_MODE;
+    uint32_t what = pmu_logged_what(kind, block_mode(db), distance);
     TCGv_i64 room = tcg_temp_ebb_new_i64();
     TCGv_ptr end = tcg_temp_ebb_new_ptr();
 
     tcg_gen_ld_i64(room, tcg_env, ENV_OFFSET(pmu.log.room));
     tcg_gen_trunc_i64_ptr(end, room);
     tcg_gen_add_ptr(end, end, tcg_env);
-    tcg_gen_st_i64(from, end, LOGGED(from));
+    if (!distance) {
+        tcg_gen_st_i64(from, end, LOGGED(from));
+    }
     tcg_gen_st_i64(to, end, LOGGED(to));
-    tcg_gen_st_i64(tcg_constant_i64(what), end, LOGGED(what));
+    tcg_gen_st_i32(tcg_constant_i32(what), end, LOGGED(what));
     if (pmu_tcg_notes_insns(tb_cflags(db->tb))) {
         TCGv_i64 since = tcg_temp_ebb_new_i64();
 
         tcg_gen_ld_i64(since, tcg_env, ENV_OFFSET(pmu.recorder.since));
-        tcg_gen_st_i64(since, end, LOGGED(since));
+        tcg_gen_st32_i64(since, end, LOGGED(since));
     }
     gen_countdown(db, ENV_OFFSET(pmu.log.room), sizeof(PmuLoggedBranch),
                   gen_see_branches);
@@ -261,7 +266,24 @@ void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
                    TCGv_i64 to)
 {
     if (tb_cflags(db->tb) & CF_PMU_RECORD) {
-        gen_log(db, kind, from, to);
+        gen_log(db, kind, from, to, 0);
+    }
+    pmu_gen_branch(db, tally_of(kind));
+}
+
+/* What is known of a branch need not be written while it is executed. */
+void pmu_gen_taken_by(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to,
+                      int64_t distance)
+{
+    if (!pmu_logged_fits(distance)) {
+        TCGv_i64 from = tcg_temp_ebb_new_i64();
+
+        tcg_gen_subi_i64(from, to, distance);
+        pmu_gen_taken(db, kind, from, to);
+        return;
+    }
+    if (tb_cflags(db->tb) & CF_PMU_RECORD) {
+        gen_log(db, kind, NULL, to, distance);
     }
     pmu_gen_branch(db, tally_of(kind));
 }

@@ -154,14 +154,48 @@ static void want_all(PmuRecorder *r)
     memset(r->wanted, 0xff, sizeof(r->wanted));
 }
 
-/* As translated code does it. */
-static void put_in_log(PmuBranchLog *log, const PmuRecorder *r, unsigned mode,
-                       const PmuBranch *branch)
+/* Distances that a log takes, both ways, and those that it does not. */
+#define FARTHEST ((1 << 23) - 1)
+
+static const int64_t distances[] = {
+    1, -1, 0x1234, -0x1234, FARTHEST, -FARTHEST - 1,
+    0, FARTHEST + 1, -FARTHEST - 2, 1ll << 32, INT64_MAX, INT64_MIN,
+};
+#define NR_FITTING 6
+
+static void test_fits(void)
 {
+    for (unsigned i = 0; i < G_N_ELEMENTS(distances); i++) {
+        g_assert_cmpint(pmu_logged_fits(distances[i]), ==, i < NR_FITTING);
+    }
+}
+
+/* A branch that is as far from its target as one of them, or anywhere. */
+static PmuBranch some_distance(GRand *rand)
+{
+    PmuBranch branch = some_branch(rand);
+    unsigned i = g_rand_int_range(rand, 0, 2 * G_N_ELEMENTS(distances));
+
+    if (i < G_N_ELEMENTS(distances)) {
+        branch.from = branch.to - distances[i];
+    }
+    return branch;
+}
+
+/*
+ * As translated code does it, which leaves the address out where it knows how
+ * far the branch goes: @direct.
+ */
+static void put_in_log(PmuBranchLog *log, const PmuRecorder *r, unsigned mode,
+                       const PmuBranch *branch, bool direct)
+{
+    int64_t distance = branch->to - branch->from;
+    bool known = direct && pmu_logged_fits(distance);
+
     log->room -= sizeof(log->branches[0]);
     log->branches[log->room / sizeof(log->branches[0])] = (PmuLoggedBranch) {
-        .from = branch->from, .to = branch->to,
-        .what = branch->kind | (uint64_t)mode << PMU_LOGGED_MODE,
+        .from = known ? 0xdead : branch->from, .to = branch->to,
+        .what = pmu_logged_what(branch->kind, mode, known ? distance : 0),
         .since = r->since,
     };
 }
@@ -182,23 +216,38 @@ static void assert_equal(const PmuRecorder *is, const PmuRecorder *want,
     }
 }
 
-/* From no branch to as many as there is room for. */
+/* No branch, few, or up to as many as there is room for. */
+static int some_count(GRand *rand)
+{
+    switch (g_rand_int_range(rand, 0, 4)) {
+    case 0:
+        return g_rand_int_range(rand, 0, PMU_RECORDER_MAX + 1);
+    case 1:
+        return PMU_BRANCH_LOG_SIZE;
+    default:
+        return g_rand_int_range(rand, 0, PMU_BRANCH_LOG_SIZE + 1);
+    }
+}
+
+/* A log has but a part of how many instructions there have been. */
 static void compare_log(PmuRecorder *seeing, PmuRecorder *told, bool timed,
                         GRand *rand)
 {
-    int count = g_rand_int_range(rand, 0, PMU_BRANCH_LOG_SIZE + 1);
+    int count = some_count(rand);
     PmuBranchLog log;
 
+    told->since += (uint64_t)g_rand_int(rand) << g_rand_int_range(rand, 0, 8);
+    seeing->since = told->since;
     pmu_branch_log_clear(&log);
     while (count--) {
         unsigned mode = g_rand_int_range(rand, 0, PMU_MAX_MODES);
         unsigned insns = g_rand_int_range(rand, 1, 100);
-        const PmuBranch branch = some_branch(rand);
+        const PmuBranch branch = some_distance(rand);
 
         told->since += insns;
         pmu_recorder_note(told, mode, &branch);
         seeing->since += insns;
-        put_in_log(&log, seeing, mode, &branch);
+        put_in_log(&log, seeing, mode, &branch, g_rand_boolean(rand));
     }
     pmu_recorder_see(seeing, &log, timed);
     assert_equal(seeing, told, timed);
@@ -268,6 +317,7 @@ int main(int argc, char **argv)
         g_test_add_data_func(path, GUINT_TO_POINTER(depth), test_random);
         g_test_add_data_func(log, GUINT_TO_POINTER(depth), test_log);
     }
+    g_test_add_func("/pmu/recorder/log/fits", test_fits);
     g_test_add_func("/pmu/recorder/push", test_push);
     g_test_add_func("/pmu/recorder/none", test_none);
     return g_test_run();

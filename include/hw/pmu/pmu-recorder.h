@@ -17,6 +17,7 @@
 #ifndef HW_PMU_PMU_RECORDER_H
 #define HW_PMU_PMU_RECORDER_H
 
+#include "qemu/bitops.h"
 #include "hw/pmu/pmu-engine.h"
 
 /**
@@ -119,28 +120,55 @@ typedef struct PmuRecorder {
 /**
  * PMU_BRANCH_LOG_SIZE - how many branches a log takes before it is full
  *
- * Some times what recorders remember, so that most need not be copied.
+ * Many times what recorders remember, so that few need to be copied.
  */
-#define PMU_BRANCH_LOG_SIZE 128
+#define PMU_BRANCH_LOG_SIZE 512
 
 /**
- * PMU_LOGGED_MODE - PmuLoggedBranch.what: where the mode begins
+ * PMU_LOGGED_MODE, PMU_LOGGED_DISTANCE - where parts of PmuLoggedBranch.what
+ * begin; the distance has what remains
  */
-#define PMU_LOGGED_MODE 8
+#define PMU_LOGGED_MODE     4
+#define PMU_LOGGED_DISTANCE 8
 
 /**
  * struct PmuLoggedBranch - a branch that has been taken, whoever wants it
- * @from: its address
  * @to: where it went
- * @what: its PmuBranchKind, and from PMU_LOGGED_MODE on the mode it ended in
- * @since: what PmuRecorder.since was, if that has a meaning
+ * @from: its address, if @what has no distance; otherwise not written
+ * @what: its PmuBranchKind, the mode it ended in, and how far @to lies behind
+ *        its address, if that is known where the branch is translated, and fits
+ * @since: the lower half of what PmuRecorder.since was, if that has a meaning;
+ *         nobody executes 2^32 instructions in a row without a branch
  */
 typedef struct PmuLoggedBranch {
-    uint64_t from;
     uint64_t to;
-    uint64_t what;
-    uint64_t since;
+    uint64_t from;
+    uint32_t what;
+    uint32_t since;
 } PmuLoggedBranch;
+
+/**
+ * pmu_logged_fits - whether PmuLoggedBranch.what can have a distance
+ * @distance: from a branch to where it goes; 0 stands for none
+ */
+static inline bool pmu_logged_fits(int64_t distance)
+{
+    return distance
+           && distance == sextract64(distance, 0, 32 - PMU_LOGGED_DISTANCE);
+}
+
+/**
+ * pmu_logged_what - PmuLoggedBranch.what
+ * @kind: what the branch is
+ * @mode: in which it ends
+ * @distance: one that fits, or 0
+ */
+static inline uint32_t pmu_logged_what(PmuBranchKind kind, unsigned mode,
+                                       int32_t distance)
+{
+    return kind | mode << PMU_LOGGED_MODE
+           | (uint32_t)distance << PMU_LOGGED_DISTANCE;
+}
 
 /**
  * struct PmuBranchLog - branches that recorders have not seen yet

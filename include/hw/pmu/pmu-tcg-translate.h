@@ -36,6 +36,11 @@ static inline void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind,
 {
 }
 
+static inline void pmu_gen_taken_by(DisasContextBase *db, PmuBranchKind kind,
+                                    TCGv_i64 to, int64_t distance)
+{
+}
+
 static inline void pmu_translate_insn_start(DisasContextBase *db)
 {
 }
@@ -92,6 +97,18 @@ void pmu_gen_branch(DisasContextBase *db, PmuTally kind);
  */
 void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
                    TCGv_i64 to);
+
+/**
+ * pmu_gen_taken_by - the same, where it is known how far the branch goes
+ * @db: the block, as for pmu_gen_branch()
+ * @kind: what it is
+ * @to: where it goes
+ * @distance: @to less the address of the branch
+ *
+ * Costs less than pmu_gen_taken().
+ */
+void pmu_gen_taken_by(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to,
+                      int64_t distance);
 
 /**
  * pmu_translate_insn_start - an instruction of a block is translated next

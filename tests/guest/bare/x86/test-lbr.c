@@ -341,6 +341,27 @@ TEST(lbr, rolls)
     expect_tos(100 % depth());
 }
 
+/* Farther than what is written of a direct branch can tell. */
+CODE("lbr_near:\n"
+     "    ret\n");
+code_fn lbr_near;
+
+TEST(lbr, distant)
+{
+    const uint64_t far_away = (uint64_t)WINDOW(0);
+    const int32_t by = AT(lbr_near) - (far_away + 5);
+    const struct branch want[] = {
+        { AT(lbr_near), AT(user_exit), NO_RETURN },
+        { far_away, AT(lbr_near), NO_JUMP },
+    };
+
+    spare[0][0] = 0xe9;         /* jmp */
+    memcpy(&spare[0][1], &by, sizeof(by));
+    map(0, spare[0], PTE_RW);
+    record_user(NO_FAR, (code_fn *)far_away);
+    expect_records("a distant jump", want, ARRAY_SIZE(want));
+}
+
 /* ---- The kernel's --------------------------------------------------- */
 
 CODE("lbr_kernel:\n"

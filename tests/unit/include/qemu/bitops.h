@@ -14,4 +14,14 @@ static inline uint64_t extract64(uint64_t value, int start, int length)
     return value << (64 - start - length) >> (64 - length);
 }
 
+static inline int64_t sextract64(uint64_t value, int start, int length)
+{
+    return (int64_t)(value << (64 - length - start)) >> (64 - length);
+}
+
+static inline int32_t sextract32(uint32_t value, int start, int length)
+{
+    return (int32_t)(value << (32 - length - start)) >> (32 - length);
+}
+
 #endif /* QEMU_BITOPS_H */

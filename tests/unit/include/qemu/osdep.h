@@ -14,5 +14,6 @@
 #include <glib.h>
 
 #define HOST_BIG_ENDIAN (G_BYTE_ORDER == G_BIG_ENDIAN)
+#define QEMU_BUILD_BUG_ON(x) _Static_assert(!(x), #x)
 
 #endif /* QEMU_OSDEP_H */

@@ -145,8 +145,11 @@ def check_program(lines):
                if int(sample[3], 16) in addresses
                and sample[5] == '/usr/bin/loop']
     total = expectations('loop')['instructions']
+    most = collections.Counter((sample[0], sample[5])
+                               for sample in samples_of(lines)).most_common(5)
     require(abs(len(of_loop) - total // PERIOD) <= SWITCHES,
-            f'{len(of_loop)} samples, not {total // PERIOD}')
+            f'{len(of_loop)} samples, not {total // PERIOD}; in all {most}; '
+            + '; '.join(line for line in lines if not line.startswith('@@@')))
     require_equal({(comm, process, thread, name)
                    for comm, process, thread, _, _, name in of_loop},
                   {('loop', pid, pid, '/usr/bin/loop')}, 'of which task')

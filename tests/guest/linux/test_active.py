@@ -137,22 +137,26 @@ def samples_of(lines):
 
 
 def check_program(lines):
-    """The hot loop is where it is, of its process, every sample of it."""
+    """The hot loop is where it is, of its process, every sample of it.
+
+    On a busy host the agent may say late what the process has mapped: until
+    then, samples are shown by what was there before.
+    """
     pid, = values_of(lines, 'pid')
     # Some instructions in its middle, of which all others are copies.
     addresses = {loop_address(nth) for nth in range(10, 16)}
     of_loop = [sample for sample in samples_of(lines)
-               if int(sample[3], 16) in addresses
-               and sample[5] == '/usr/bin/loop']
+               if int(sample[3], 16) in addresses and sample[0] == 'loop']
     total = expectations('loop')['instructions']
     most = collections.Counter((sample[0], sample[5])
                                for sample in samples_of(lines)).most_common(5)
     require(abs(len(of_loop) - total // PERIOD) <= SWITCHES,
             f'{len(of_loop)} samples, not {total // PERIOD}; in all {most}; '
             + '; '.join(line for line in lines if not line.startswith('@@@')))
-    require_equal({(comm, process, thread, name)
-                   for comm, process, thread, _, _, name in of_loop},
-                  {('loop', pid, pid, '/usr/bin/loop')}, 'of which task')
+    require_equal({(process, thread) for _, process, thread, *_ in of_loop},
+                  {(pid, pid)}, 'of which task')
+    require(any(sample[5] == '/usr/bin/loop' for sample in of_loop),
+            f'no sample is of the program; in all {most}')
     found = [words.split() for words in values_of(lines, 'found') if words]
     require(any(words[1:4] == ['loop', 'loop', '[.]'] for words in found),
             f'perf report shows {found[:5]}')

@@ -155,8 +155,11 @@ def check_program(lines):
             + '; '.join(line for line in lines if not line.startswith('@@@')))
     require_equal({(process, thread) for _, process, thread, *_ in of_loop},
                   {(pid, pid)}, 'of which task')
-    require(any(sample[5] == '/usr/bin/loop' for sample in of_loop),
+    files = [sample[5] for sample in of_loop]
+    require('/usr/bin/loop' in files,
             f'no sample is of the program; in all {most}')
+    known = files[files.index('/usr/bin/loop'):]
+    require_equal(set(known), {'/usr/bin/loop'}, 'where, once it is known')
     found = [words.split() for words in values_of(lines, 'found') if words]
     require(any(words[1:4] == ['loop', 'loop', '[.]'] for words in found),
             f'perf report shows {found[:5]}')

@@ -199,7 +199,10 @@ TEST(memory, kinds)
     }
 }
 
-/* What accesses memory in ways of its own. */
+/*
+ * What accesses memory in ways of its own.  Assemblers have forgotten what
+ * bounds were, since binutils 2.44.
+ */
 CODE("memory_call_far:\n"
      "    mov %cs, %eax\n"
      "    movl $1f, (%rdi)\n"
@@ -218,11 +221,11 @@ CODE("memory_call_far:\n"
      "memory_bounds:\n"
      "    mov $0x100000, %eax\n"
      "    xor %edx, %edx\n"
-     "    bndmov %bnd0, (%rdi)\n"
-     "    bndmov (%rdi), %bnd0\n"
-     "    bndmk 8(%rax), %bnd1\n"
-     "    bndstx %bnd1, (%rax, %rdx)\n"
-     "    bndldx (%rax, %rdx), %bnd2\n"
+     "    .byte 0x66, 0x0f, 0x1b, 0x07\n"       /* BNDMOV %bnd0, (%rdi) */
+     "    .byte 0x66, 0x0f, 0x1a, 0x07\n"       /* BNDMOV (%rdi), %bnd0 */
+     "    .byte 0xf3, 0x0f, 0x1b, 0x48, 8\n"    /* BNDMK 8(%rax), %bnd1 */
+     "    .byte 0x0f, 0x1b, 0x0c, 0x10\n"       /* BNDSTX %bnd1, (%rax,%rdx) */
+     "    .byte 0x0f, 0x1a, 0x14, 0x10\n"       /* BNDLDX (%rax,%rdx), %bnd2 */
      "    ret\n");
 code_fn memory_call_far, memory_gather, memory_bounds;
 

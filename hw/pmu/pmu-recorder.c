@@ -117,15 +117,23 @@ static uint64_t from_of(const PmuLoggedBranch *branch)
     return distance ? branch->to - distance : branch->from;
 }
 
-/* All of PmuRecorder.since, which has gone on from there. */
-static uint64_t since_of(const PmuRecorder *r, const PmuLoggedBranch *branch)
+static unsigned mode_of(unsigned sort)
 {
-    return r->since - (uint32_t)(r->since - branch->since);
+    return sort >> PMU_LOGGED_MODE;
+}
+
+/* What PmuRecorder.since was, which has gone on from there. */
+static uint64_t since_of(const PmuRecorder *r, const PmuLoggedBranch *branch,
+                         const int64_t *left)
+{
+    uint32_t now = left[mode_of(sort_of(branch))];
+
+    return r->since - (branch->left - now);
 }
 
 static bool wants_sort(const PmuRecorder *r, unsigned sort)
 {
-    return r->wanted[sort >> PMU_LOGGED_MODE] >> kind_of(sort) & 1;
+    return r->wanted[mode_of(sort)] >> kind_of(sort) & 1;
 }
 
 static bool wants(const PmuRecorder *r, const PmuLoggedBranch *branch)
@@ -143,19 +151,16 @@ static bool wants_any(const PmuRecorder *r)
     return kinds;
 }
 
-static bool wants_all(const PmuRecorder *r)
+/* Of a log that has but one mode, which that of these shows. */
+static PmuBranchKinds wanted_like(const PmuRecorder *r,
+                                  const PmuLoggedBranch *branch)
 {
-    PmuBranchKinds kinds = ~0u;
-
-    for (unsigned mode = 0; mode < PMU_MAX_MODES; mode++) {
-        kinds &= r->wanted[mode];
-    }
-    return kinds == ~0u;
+    return r->wanted[mode_of(sort_of(branch))];
 }
 
 /*
  * Those from one to the oldest of a log.  These are most of what recording
- * looks at, so that a table of answers pays.
+ * looks at, so that it pays not to look, or else to have a table of answers.
  */
 static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
                              const PmuLoggedBranch *end)
@@ -163,7 +168,7 @@ static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
     uint8_t answers[NR_SORTS];
     unsigned count = 0;
 
-    if (wants_all(r)) {
+    if (wanted_like(r, b) == ~0u) {
         return end - b;
     }
     for (unsigned sort = 0; sort < NR_SORTS; sort++) {
@@ -182,6 +187,7 @@ static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
  */
 static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
                                              const PmuBranchLog *log,
+                                             const int64_t *left,
                                              uint64_t *since)
 {
     const PmuLoggedBranch *end = &log->branches[PMU_BRANCH_LOG_SIZE], *b;
@@ -198,13 +204,14 @@ static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
         b++;
     }
     if (b < end) {
-        *since = since_of(r, b);
+        *since = left ? since_of(r, b, left) : 0;
         r->next = (r->next + count_wanted(r, b, end) * SLOT) & r->last;
     }
     return oldest;
 }
 
-void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log, bool timed)
+void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log,
+                      const int64_t *left)
 {
     const PmuLoggedBranch *newest = newest_of(log);
     const PmuLoggedBranch *b = &log->branches[PMU_BRANCH_LOG_SIZE - 1];
@@ -214,22 +221,21 @@ void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log, bool timed)
         return;
     }
     if (!r->call_stack) {
-        b = skip_forgotten(r, log, &since);
+        b = skip_forgotten(r, log, left, &since);
     }
     for (; b >= newest; b--) {
         if (wants(r, b)) {
+            uint64_t until = left ? since_of(r, b, left) : 0;
             const PmuBranch branch = {
                 .from = from_of(b), .to = b->to, .kind = kind_of(sort_of(b)),
-                .insns = timed ? since_of(r, b) - since : 0,
+                .insns = until - since,
             };
 
             remember(r, &branch);
-            since = since_of(r, b);
+            since = until;
         }
     }
-    if (timed) {
-        r->since -= since;
-    }
+    r->since -= since;
 }
 
 PmuBranch pmu_recorder_get(const PmuRecorder *r, unsigned age)

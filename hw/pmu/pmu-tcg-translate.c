@@ -38,27 +38,15 @@ static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
     return row + block_mode(db) * sizeof(int64_t);
 }
 
-static void gen_add(tcg_target_long offset, int by)
-{
-    TCGv_i64 sum = tcg_temp_ebb_new_i64();
-
-    tcg_gen_ld_i64(sum, tcg_env, offset);
-    tcg_gen_addi_i64(sum, sum, by);
-    tcg_gen_st_i64(sum, tcg_env, offset);
-}
-
 /* Count whatever is left. */
 static void gen_adjust_insns(DisasContextBase *db, int by)
 {
-    gen_add(cell_offset(db, PMU_TALLY_INSNS), by);
-}
+    tcg_target_long offset = cell_offset(db, PMU_TALLY_INSNS);
+    TCGv_i64 left = tcg_temp_ebb_new_i64();
 
-/* Those between branches, which have no deadline. */
-static void gen_note_insns(DisasContextBase *db, int by)
-{
-    if (pmu_tcg_notes_insns(tb_cflags(db->tb))) {
-        gen_add(ENV_OFFSET(pmu.recorder.since), by);
-    }
+    tcg_gen_ld_i64(left, tcg_env, offset);
+    tcg_gen_addi_i64(left, left, by);
+    tcg_gen_st_i64(left, tcg_env, offset);
 }
 
 /* Remember the last instruction as the one that overflowed. */
@@ -157,7 +145,6 @@ void pmu_gen_insns(DisasContextBase *db)
         return;
     }
     tcg_ctx->emit_before_op = QTAILQ_FIRST(&tcg_ctx->ops);
-    gen_note_insns(db, db->num_insns);
     if (tcg_ctx->exitreq_label) {
         tcg_gen_countdown_i64(tcg_env, cell_offset(db, PMU_TALLY_INSNS),
                               db->num_insns, tcg_ctx->exitreq_label);
@@ -247,11 +234,11 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
     }
     tcg_gen_st_i64(to, end, LOGGED(to));
     tcg_gen_st_i32(tcg_constant_i32(what), end, LOGGED(what));
-    if (pmu_tcg_notes_insns(tb_cflags(db->tb))) {
-        TCGv_i64 since = tcg_temp_ebb_new_i64();
+    if (tb_cflags(db->tb) & CF_PMU_INSNS) {
+        TCGv_i64 left = tcg_temp_ebb_new_i64();
 
-        tcg_gen_ld_i64(since, tcg_env, ENV_OFFSET(pmu.recorder.since));
-        tcg_gen_st32_i64(since, end, LOGGED(since));
+        tcg_gen_ld_i64(left, tcg_env, cell_offset(db, PMU_TALLY_INSNS));
+        tcg_gen_st32_i64(left, end, LOGGED(left));
     }
     gen_countdown(db, ENV_OFFSET(pmu.log.room), sizeof(PmuLoggedBranch),
                   gen_see_branches);
@@ -303,6 +290,5 @@ void pmu_gen_repeat(DisasContextBase *db)
 {
     if (tb_cflags(db->tb) & CF_PMU_INSNS) {
         gen_adjust_insns(db, 1);
-        gen_note_insns(db, -1);
     }
 }

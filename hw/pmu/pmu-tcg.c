@@ -70,6 +70,8 @@
  * @halted: the vCPU sleeps
  * @note_addresses: somebody asks what data instructions access
  * @record: what the guest wants to know of branches that are taken
+ * @insns_seen: all instructions up to when the log of branches was seen, if
+ *              the guest wants to know of these
  * @outside: somebody outside asks for them
  * @time_is_up: the budget of cycles has ended, and nobody has looked yet
  * @due: whose period ends at PmuTcgCells.late_pc
@@ -89,6 +91,7 @@ struct PmuTcg {
     bool halted;
     bool note_addresses;
     PmuTcgRecord record;
+    uint64_t insns_seen;
     bool outside;
     bool time_is_up;
     const PmuObserver *due;
@@ -110,6 +113,17 @@ unsigned pmu_tcg_mode(CPUState *cpu)
 static uint64_t cell_tally(const PmuTcg *e, unsigned t, unsigned m)
 {
     return e->total[t][m] + (e->loaded[t][m] - *pmu_tcg_cell(e->cpu, t, m));
+}
+
+/* In whichever mode */
+static uint64_t all_insns(const PmuTcg *e)
+{
+    uint64_t insns = 0;
+
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        insns += cell_tally(e, PMU_TALLY_INSNS, m);
+    }
+    return insns;
 }
 
 /* Tallies whose cells move: cycles that do not follow the clock have none. */
@@ -405,6 +419,7 @@ static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
     PmuTallies cells = cells_in_use(e, wanted | e->wanted);
     unsigned t, m;
 
+    pmu_tcg_see_branches(e->cpu);
     if (e->model.from_clock && (wanted & ~e->wanted & CYCLE_TALLIES)) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
@@ -445,9 +460,6 @@ static void take_back(CPUState *cpu, PmuTally tally, int events)
 {
     if (cpu->pmu && tcg_cflags_has(cpu, flags_for(1u << tally))) {
         *pmu_tcg_cell(cpu, tally, pmu_tcg_mode(cpu)) += events;
-        if (tally == PMU_TALLY_INSNS) {
-            cpu->neg.pmu.recorder.since -= events;
-        }
     }
 }
 
@@ -550,14 +562,26 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
     engine->note_addresses = note;
 }
 
+static void note_insns(PmuTcg *e)
+{
+    uint64_t insns = all_insns(e);
+
+    e->cpu->neg.pmu.recorder.since += insns - e->insns_seen;
+    e->insns_seen = insns;
+}
+
 void pmu_tcg_see_branches(CPUState *cpu)
 {
     PmuTcgCells *cells = &cpu->neg.pmu;
+    const int64_t *left = NULL;
 
     if (cpu->pmu && cpu->pmu->tcg) {
-        pmu_recorder_see(&cells->recorder, &cells->log,
-                         engine_of(cpu)->record == PMU_TCG_RECORD_INSNS);
-        pmu_recorder_see(&cells->outside, &cells->log, false);
+        if (engine_of(cpu)->record == PMU_TCG_RECORD_INSNS) {
+            note_insns(engine_of(cpu));
+            left = cpu->neg.pmu_insns;
+        }
+        pmu_recorder_see(&cells->recorder, &cells->log, left);
+        pmu_recorder_see(&cells->outside, &cells->log, NULL);
         pmu_branch_log_clear(&cells->log);
     }
 }
@@ -567,6 +591,7 @@ void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record)
     pmu_tcg_see_branches(engine->cpu);
     if (record != engine->record) {
         engine->cpu->neg.pmu.recorder.since = 0;
+        engine->insns_seen = all_insns(engine);
     }
     engine->record = record;
     adapt_flags(engine);
@@ -737,6 +762,7 @@ static void run_late(CPUState *cpu, const TranslationBlock *tb,
                                                      cells->late_mode));
         pmu_observer_prepare(due);
     }
+    pmu_tcg_see_branches(cpu);
     for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
         load_cells(e, PMU_TALLY_INSNS, m,
                    m == cells->late_mode ? tb->icount + 1 : 1);
@@ -919,13 +945,7 @@ void pmu_tcg_free(PmuTcg *e)
 
 bool pmu_tcg_has_fractions(const PmuTcg *e)
 {
-    uint64_t insns = 0;
-    unsigned m;
-
-    for (m = 0; m < PMU_MAX_MODES; m++) {
-        insns |= cell_tally(e, PMU_TALLY_INSNS, m);
-    }
-    return insns && (e->model.from_clock || e->model.cpi != PMU_CPI_ONE);
+    return all_insns(e) && (e->model.from_clock || e->model.cpi != PMU_CPI_ONE);
 }
 
 static int pmu_tcg_pre_save(void *opaque)
@@ -981,6 +1001,7 @@ static int pmu_tcg_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     begin_cells(e);
+    e->insns_seen = all_insns(e);
     for (m = 0; m < PMU_MAX_MODES; m++) {
         e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
     }

@@ -186,7 +186,7 @@ static PmuBranch some_distance(GRand *rand)
  * As translated code does it, which leaves the address out where it knows how
  * far the branch goes: @direct.
  */
-static void put_in_log(PmuBranchLog *log, const PmuRecorder *r, unsigned mode,
+static void put_in_log(PmuBranchLog *log, unsigned mode, int64_t left,
                        const PmuBranch *branch, bool direct)
 {
     int64_t distance = branch->to - branch->from;
@@ -196,7 +196,7 @@ static void put_in_log(PmuBranchLog *log, const PmuRecorder *r, unsigned mode,
     log->branches[log->room / sizeof(log->branches[0])] = (PmuLoggedBranch) {
         .from = known ? 0xdead : branch->from, .to = branch->to,
         .what = pmu_logged_what(branch->kind, mode, known ? distance : 0),
-        .since = r->since,
+        .left = left,
     };
 }
 
@@ -229,27 +229,49 @@ static int some_count(GRand *rand)
     }
 }
 
-/* A log has but a part of how many instructions there have been. */
+/* Instructions use up what is left of those of their mode. */
+static void execute(PmuRecorder *told, int64_t *left, unsigned most,
+                    GRand *rand)
+{
+    unsigned insns = g_rand_int_range(rand, 1, most);
+
+    told->since += insns;
+    *left -= insns;
+}
+
+/* A log has but a part of what is left. */
+static void choose_left(int64_t *left, GRand *rand)
+{
+    for (unsigned mode = 0; mode < PMU_MAX_MODES; mode++) {
+        left[mode] = (uint64_t)g_rand_int(rand) << g_rand_int_range(rand, 0, 8);
+    }
+}
+
+/* Where instructions are counted, a log has the branches of one mode. */
 static void compare_log(PmuRecorder *seeing, PmuRecorder *told, bool timed,
                         GRand *rand)
 {
+    unsigned mode = g_rand_int_range(rand, 0, PMU_MAX_MODES);
+    int64_t left[PMU_MAX_MODES], before;
     int count = some_count(rand);
     PmuBranchLog log;
 
-    told->since += (uint64_t)g_rand_int(rand) << g_rand_int_range(rand, 0, 8);
-    seeing->since = told->since;
+    choose_left(left, rand);
+    before = left[mode];
     pmu_branch_log_clear(&log);
     while (count--) {
-        unsigned mode = g_rand_int_range(rand, 0, PMU_MAX_MODES);
-        unsigned insns = g_rand_int_range(rand, 1, 100);
         const PmuBranch branch = some_distance(rand);
 
-        told->since += insns;
+        if (!timed) {
+            mode = g_rand_int_range(rand, 0, PMU_MAX_MODES);
+        }
+        execute(told, &left[mode], FARTHEST, rand);
         pmu_recorder_note(told, mode, &branch);
-        seeing->since += insns;
-        put_in_log(&log, seeing, mode, &branch, g_rand_boolean(rand));
+        put_in_log(&log, mode, left[mode], &branch, g_rand_boolean(rand));
     }
-    pmu_recorder_see(seeing, &log, timed);
+    execute(told, &left[mode], FARTHEST, rand);
+    seeing->since += timed ? before - left[mode] : 0;
+    pmu_recorder_see(seeing, &log, timed ? left : NULL);
     assert_equal(seeing, told, timed);
 }
 

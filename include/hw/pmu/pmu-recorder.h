@@ -94,8 +94,8 @@ typedef struct PmuBranch {
  * @insns: how many instructions there were from the record before to this one,
  *         which is the last of them; whether or not that is still there
  * @since: how many there have been since the last record, if somebody asks
- *         (pmu_tcg_record()); without meaning otherwise.  While a log has
- *         branches, since the last record before these.
+ *         (pmu_tcg_record()); 0 otherwise.  Of what a log has, that is known
+ *         when it is seen.
  * @next: the slot that the next branch goes to, in bytes from the first
  * @last: the last slot, likewise: what an index is cut to
  * @wanted: which kinds are recorded, for each mode that a branch ends in; none
@@ -137,14 +137,15 @@ typedef struct PmuRecorder {
  * @from: its address, if @what has no distance; otherwise not written
  * @what: its PmuBranchKind, the mode it ended in, and how far @to lies behind
  *        its address, if that is known where the branch is translated, and fits
- * @since: the lower half of what PmuRecorder.since was, if that has a meaning;
- *         nobody executes 2^32 instructions in a row without a branch
+ * @left: what was left of the instructions of that mode (PmuTcgRow), behind
+ *        the branch, if they are counted.  Its lower half will do for a full
+ *        log of branches that are 2^23 instructions apart.
  */
 typedef struct PmuLoggedBranch {
     uint64_t to;
     uint64_t from;
     uint32_t what;
-    uint32_t since;
+    uint32_t left;
 } PmuLoggedBranch;
 
 /**
@@ -173,9 +174,12 @@ static inline uint32_t pmu_logged_what(PmuBranchKind kind, unsigned mode,
 /**
  * struct PmuBranchLog - branches that recorders have not seen yet
  * @branches: the newest first, as the log is filled from its end
- * @room: how many bytes of @branches are not in use
+ * @room: how many bytes of @branches are not in use; of 64 bits, as translated
+ *        code counts down
  *
- * Of 64 bits, as translated code counts down.
+ * Whoever shows how many instructions there were between branches, or where a
+ * ring stands, has the log seen whenever the mode changes.  Then its branches
+ * are all of one mode, and no other mode has executed anything meanwhile.
  */
 typedef struct PmuBranchLog {
     PmuLoggedBranch branches[PMU_BRANCH_LOG_SIZE];
@@ -218,11 +222,14 @@ void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch);
 
 /**
  * pmu_recorder_see - all that is in a log has happened
- * @r: the recorder; as if pmu_recorder_note() had told it of each
+ * @r: the recorder, whose @since has all instructions up to now; as if
+ *     pmu_recorder_note() had told it of each branch
  * @log: what it has not seen
- * @timed: PmuRecorder.since has a meaning; otherwise no @insns are counted
+ * @left: for each mode, what is left of its instructions now, as in
+ *        PmuLoggedBranch.left; NULL if no @insns are counted
  */
-void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log, bool timed);
+void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log,
+                      const int64_t *left);
 
 /**
  * pmu_recorder_get - one of the last branches

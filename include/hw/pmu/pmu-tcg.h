@@ -154,8 +154,8 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
  * enum PmuTcgRecord - what is recorded of branches
  * @PMU_TCG_RECORD_NONE: nothing
  * @PMU_TCG_RECORD_BRANCHES: the branches
- * @PMU_TCG_RECORD_INSNS: and how many instructions there were between them;
- *                        slows down all of them
+ * @PMU_TCG_RECORD_INSNS: and how many instructions there were between them,
+ *                        which are counted for that
  */
 typedef enum PmuTcgRecord {
     PMU_TCG_RECORD_NONE,
@@ -189,7 +189,9 @@ void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
  * @cpu: a vCPU
  *
  * Before PmuTcgCells.recorder or PmuTcgCells.outside is read or changed, what
- * they want included.  In the vCPU's own thread, or any while it is stopped.
+ * they want included; and before the mode changes, for who shows what
+ * PmuBranchLog says (pmu_tcg_far_branch() does it, too).  In the vCPU's own
+ * thread, or any while it is stopped.
  */
 void pmu_tcg_see_branches(CPUState *cpu);
 
@@ -330,16 +332,6 @@ static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
 }
 
 /**
- * pmu_tcg_notes_insns - whether a block counts instructions between branches
- * @cflags: of the block
- */
-static inline bool pmu_tcg_notes_insns(uint32_t cflags)
-{
-    return (cflags & (CF_PMU_INSNS | CF_PMU_RECORD))
-           == (CF_PMU_INSNS | CF_PMU_RECORD);
-}
-
-/**
  * pmu_tcg_give_back - take back instructions that a block did not finish
  * @cpu: the vCPU
  * @tb: the block, which was left in its middle, or where it begins
@@ -348,9 +340,6 @@ static inline bool pmu_tcg_notes_insns(uint32_t cflags)
 static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
                                      int insns)
 {
-    if (pmu_tcg_notes_insns(tb_cflags(tb))) {
-        cpu->neg.pmu.recorder.since -= insns;
-    }
     if (tb_cflags(tb) & CF_PMU_INSNS) {
         unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
 

@@ -135,13 +135,24 @@ static PmuTcgRecord what_to_record(const X86VPmu *v, bool record)
            : lbr_is_timed(v) ? PMU_TCG_RECORD_INSNS : PMU_TCG_RECORD_BRANCHES;
 }
 
+/* If all kinds that x86 has are wanted, nobody need look for others. */
+static PmuBranchKinds all_or_some(PmuBranchKinds wanted)
+{
+    const PmuBranchKinds all =
+        MAKE_64BIT_MASK(PMU_BRANCH_JUMP, PMU_BRANCH_CALL_NEXT)
+        | 1u << (PMU_BRANCH_JUMP | PMU_BRANCH_CONDITIONAL);
+
+    return wanted == all ? ~0u : wanted;
+}
+
 /* Not those of SMM, which saves the state of branch records and clears it. */
 void lbr_record(X86VPmu *v, const LbrWanted *wanted)
 {
     PmuModes modes = wanted ? wanted->modes & ~X86_VPMU_MODES_SMM : 0;
+    PmuBranchKinds kinds = wanted ? all_or_some(wanted->kinds) : 0;
 
     for (unsigned mode = 0; mode < PMU_MAX_MODES; mode++) {
-        recorder(v)->wanted[mode] = modes >> mode & 1 ? wanted->kinds : 0;
+        recorder(v)->wanted[mode] = modes >> mode & 1 ? kinds : 0;
     }
     recorder(v)->call_stack = wanted && wanted->call_stack;
     if (tcg_enabled()) {

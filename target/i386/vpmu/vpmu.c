@@ -340,6 +340,9 @@ void x86_vpmu_enter_smm(X86CPU *cpu)
     if (!v) {
         return;
     }
+    if (tcg_enabled()) {
+        pmu_tcg_see_branches(CPU(cpu));
+    }
     put_aside = v->debugctl & v->ops->put_aside_in_smm;
     v->smm.debugctl = put_aside ? v->debugctl : 0;
     v->smm.lbr_enabled = arch_lbr_is_enabled(v);

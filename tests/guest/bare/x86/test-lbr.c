@@ -885,6 +885,24 @@ TEST(lbr, cycles)
     }
 }
 
+/* Somewhere in it, a counter overflows, and starts anew. */
+TEST(lbr, cycles_of_counted)
+{
+    static const unsigned turns = 100;
+
+    for (unsigned n = 1; has_info() && n < 2 * turns; n += 7) {
+        wrmsr(MSR_GLOBAL_OVF_CTRL, 1);
+        pmu_gp(0, EV_INSTRUCTIONS | SEL_USR, -(uint64_t)n);
+        clear_records();
+        begin_recording(NO_RING_0 | NO_FAR | NO_COND, 0);
+        run_user(GP(0), lbr_long, turns);
+        end_recording();
+        expect(rdmsr(MSR_GLOBAL_STATUS) & 1, 1, "%u: overflow", n);
+        expect_info(0, 2 * turns + 2, RETURN);
+        expect_info(1, 0, JUMP);
+    }
+}
+
 CODE("lbr_rep:\n"
      "    jmp 1f\n"
      "    nop\n"

@@ -578,6 +578,58 @@ TEST(svm, records)
     expect(rdmsr(MSR_LBR_TO(6)) & TO_ADDRESS, AT(svm_record), "CALL: TO");
 }
 
+/* Intel's, which also say how many cycles there were since the one before. */
+#define MSR_LBR_TOS         0x1c9
+#define MSR_LBR_INFO(i)     (0xdc0 + (i))
+#define DEBUGCTL_LBR        BIT(0)
+#define PERF_CAP_FORMAT     0x3f
+#define FORMAT_INFO         5
+#define DEPTH_WITH_INFO     32
+#define INFO_CYCLES         0xffff
+
+static bool has_cycles(void)
+{
+    return pmu_is_intel()
+           && (rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT) == FORMAT_INFO;
+}
+
+static void expect_cycles_of_guest(const char *what, bool user)
+{
+    /* The newest first; what is intercepted takes none. */
+    static const struct {
+        const char *branch;
+        unsigned cycles;
+    } want[] = {
+        { "host's RET", 2 }, { "host's JMP", 1 },
+        { "RET", 1 }, { "CALL", 2 }, { "second LOOP", 1 },
+        { "first LOOP, and the host's MOV and VMRUN", 4 },
+    };
+    unsigned tos;
+
+    prepare_guest(svm_recorded, user, 0);
+    wrmsr(MSR_DEBUGCTL, DEBUGCTL_LBR);
+    svm_record((uint64_t)&vmcb);
+    wrmsr(MSR_DEBUGCTL, 0);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "%s: exit", what);
+    tos = rdmsr(MSR_LBR_TOS);
+    for (unsigned age = 0; age < ARRAY_SIZE(want); age++) {
+        unsigned i = (tos - age) & (DEPTH_WITH_INFO - 1);
+
+        expect(rdmsr(MSR_LBR_INFO(i)) & INFO_CYCLES, want[age].cycles,
+               "%s: cycles to %s", what, want[age].branch);
+    }
+}
+
+/* Time goes on from the host to the guest and back. */
+TEST(svm, cycles_of_records)
+{
+    if (!has_cycles()) {
+        skip();
+    }
+    expect_cycles_of_guest("kernel", false);
+    expect_cycles_of_guest("user mode", true);
+}
+
 /* The event that VMRUN injects comes from where the guest is to begin. */
 TEST(svm, injection_is_recorded)
 {

@@ -462,11 +462,13 @@ static int lbr_pre_load(void *opaque)
     return 0;
 }
 
+/* Recording begins anew, and what has gone by of a record's time goes on. */
 static int lbr_post_load(void *opaque, int version_id)
 {
     X86CPU *cpu = opaque;
     X86VPmu *v = cpu->vpmu;
     PmuRecorder *r = recorder(v);
+    uint64_t since = r->since;
 
     v->lbr_select &= lbr_select_bits(v);
     v->dbg_extn_cfg &= lbr_config_bits(v);
@@ -478,6 +480,7 @@ static int lbr_post_load(void *opaque, int version_id)
     pmu_begin(v->pmu);
     v->ops->update(v);
     pmu_commit(v->pmu);
+    r->since = since;
     return 0;
 }
 

@@ -16,12 +16,13 @@ ROM_SIZE = 0x10000
 SEGMENT = 0xf000
 ENTRY = 0xfff0
 HANDLER = 0xff00
-VECTOR_GP = 13 * 4
+VECTOR_KEY, VECTOR_GP = 9 * 4, 13 * 4
 
 # By their first, the registers of Intel's, AMD's and older AMD's counters.
 EVTSEL0, PMC0, GLOBAL_CTRL = 0x186, 0xc1, 0x38f
 AMD_EVTSEL0, AMD_PMC0, AMD_GLOBAL_CTRL = 0xc0010200, 0xc0010201, 0xc0000301
 K7_EVTSEL0, K7_PMC0 = 0xc0010000, 0xc0010004
+APIC_BASE = 0x1b
 # Instructions, in all modes.
 COUNT_INSTRUCTIONS = 0x4300c0
 
@@ -53,6 +54,26 @@ def write(msr, value):
 def read(msr, address):
     return _select(msr) + b'\x0f\x32' + store_eax(address) \
         + _store('8916', address + 4)
+
+
+def use_keyboard():
+    """Its interrupts only wake the CPU, whose APIC is off."""
+    pic = ((0x20, 0x11), (0x21, 8), (0x21, 4), (0x21, 1), (0x21, 0xfd))
+    handler = HANDLER + len(SKIP) - 1                       # iret
+    return b''.join(bytes([0xb0, value, 0xe6, port]) for port, value in pic) \
+        + write(APIC_BASE, 0xfee00100) \
+        + struct.pack('<HHHHHH', 0x06c7, VECTOR_KEY, handler,
+                      0x06c7, VECTOR_KEY + 2, SEGMENT)
+
+
+def sleep_until_key():
+    """Four instructions, one of which the handler has; EXCESS tells."""
+    return b'\x66\xc7\x06' + struct.pack('<HI', EXCESS, 1) + b'\xfb\xf4'
+
+
+# To the next instruction.
+JUMP = b'\xeb\0'
+NOP = b'\x90'
 
 
 def excess(msr):

@@ -242,6 +242,42 @@ def stock_has_no_records(recording):
                     Qemu(STOCK, *recording.machine).__enter__))
 
 
+class Timed:
+    """Records that tell how long a branch took: what is written to record near
+    jumps, and where it is told of the first."""
+
+    def __init__(self, name, cpu, start, info):
+        self.name = name
+        self.machine = machine_of('pc', cpu)
+        self.bare = Bare(program.image([
+            program.use_keyboard(), *(program.write(*pair) for pair in start),
+            7 * program.NOP, program.sleep_until_key(), program.JUMP,
+            program.read(info, program.VALUE)]))
+
+    def __str__(self):
+        return self.name
+
+
+@test(each=[
+    Timed('lbr', 'Skylake-Client-v1,pmu=on', [(0x1c8, 0x100), (0x1d9, 1)],
+          0xdc1),
+    Timed('arch-lbr', 'SapphireRapids-v1,pmu=on', [(0x14ce, 0x20007)], 0x1200),
+])
+def time_of_a_branch_moves(timed):
+    """Of which a part has gone by."""
+    bare = timed.bare
+    with bare.start(OURS, timed.machine) as qemu:
+        qemu.command('cont')
+        until(lambda: qemu.number(program.EXCESS))
+        qemu.leave(bare.state.name)
+    with bare.start(OURS, timed.machine, *INCOMING) as qemu:
+        qemu.arrive(bare.state.name)
+        qemu.command('cont')
+        qemu.command('send-key', keys=[{'type': 'qcode', 'data': 'a'}])
+        go_on(qemu)
+        require(differs(qemu.number(program.VALUE) & 0xffff, 7 + 4 + 1))
+
+
 #
 # While somebody looks from outside
 #

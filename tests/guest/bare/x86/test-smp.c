@@ -251,6 +251,82 @@ TEST(smp, change_of_code)
     expect(stale, 0, "calls of code that was no more");
 }
 
+/*
+ * The same where all code of a page changes, and none is left for a moment:
+ * QEMU stops to watch the page then, and the other CPU has it watched again at
+ * the same time.  What is changed is aligned, as atomic operations want it.
+ */
+CODE("    .balign 4096\n"
+     "    .skip 3\n"
+     "smp_low:\n"
+     "    mov $0, %eax\n"
+     "    ret\n"
+     "    .balign 64\n"
+     "    .skip 3\n"
+     "smp_high:\n"
+     "    mov $0, %eax\n"
+     "    ret\n"
+     "    .balign 4096\n");
+uint64_t smp_low(void), smp_high(void);
+
+static volatile bool stop;
+
+static void execute_both(void)
+{
+    while (!stop) {
+        uint32_t at_least = told;
+
+        cpuid(0, 0);
+        pause();
+        stale += smp_low() < at_least;
+        stale += smp_high() < at_least;
+        calls++;
+    }
+}
+
+static void store(volatile uint32_t *to, uint32_t n)
+{
+    *to = n;
+}
+
+static void exchange(volatile uint32_t *to, uint32_t n)
+{
+    asm volatile("xchg %0, %1" : "+r"(n), "+m"(*to));
+}
+
+static void change_both(void (*put)(volatile uint32_t *to, uint32_t n))
+{
+    volatile uint32_t *low = (void *)((uintptr_t)smp_low + 1);
+    volatile uint32_t *high = (void *)((uintptr_t)smp_high + 1);
+
+    *low = *high = told = calls = stale = 0;
+    stop = false;
+    start_cpu(1, execute_both);
+    for (uint32_t n = 1; n <= CHANGES / 4; n++) {
+        uint32_t before = calls;
+
+        put(high, n);
+        put(low, n);
+        told = n;
+        while (calls - before < 3) {
+            pause();
+        }
+    }
+    stop = true;
+    await_cpu(1);
+    expect(stale, 0, "calls of code that was no more");
+}
+
+TEST(smp, change_of_page)
+{
+    change_both(store);
+}
+
+TEST(smp, atomic_change_of_page)
+{
+    change_both(exchange);
+}
+
 /* ---- Samples -------------------------------------------------------- */
 
 #define PERIOD  13

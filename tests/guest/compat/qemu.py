@@ -19,6 +19,12 @@ BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build'))
 ARCH = os.environ.get('ARCH', 'x86_64')
 FIRMWARE = BUILD / 'firmware' / 'usr' / 'share'
 
+# Stock is of 10.0, and ours may be of a later series.
+IS_LATER = os.environ.get('QEMU_SERIES', '10.0') != '10.0'
+# The newest types that both have.
+NEWEST = {'pc': 'pc-i440fx-10.0', 'q35': 'pc-q35-10.0',
+          'pseries': 'pseries-10.0'}
+
 # A guest that makes no progress fails its test; not one on a busy host.
 SECONDS = 600
 

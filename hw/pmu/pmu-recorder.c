@@ -151,16 +151,10 @@ static bool wants_any(const PmuRecorder *r)
     return kinds;
 }
 
-/* Of a log that has but one mode, which that of these shows. */
-static PmuBranchKinds wanted_like(const PmuRecorder *r,
-                                  const PmuLoggedBranch *branch)
-{
-    return r->wanted[mode_of(sort_of(branch))];
-}
-
 /*
  * Those from one to the oldest of a log.  These are most of what recording
- * looks at, so that it pays not to look, or else to have a table of answers.
+ * would look at: where all kinds are wanted in the log's mode, it need not;
+ * otherwise a table of answers pays.
  */
 static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
                              const PmuLoggedBranch *end)
@@ -168,7 +162,7 @@ static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
     uint8_t answers[NR_SORTS];
     unsigned count = 0;
 
-    if (wanted_like(r, b) == ~0u) {
+    if (r->wanted[mode_of(sort_of(b))] == ~0u) {
         return end - b;
     }
     for (unsigned sort = 0; sort < NR_SORTS; sort++) {

@@ -103,14 +103,14 @@ def profile_of_mixed(start, directory, machine):
     Blocks are executed whole where no period can end twice in them, and are
     cut where they have callers or a second profile to serve.
     """
+    # A shell that has just forked may still be on its way to wait when its child
+    # is in the program, and would be sampled in between: the child waits first.
     guest = start(machine, '''
 . /tests/guest.sh
 guest_setup
-wait_for_test
-mixed
+(wait_for_test; exec mixed)
 echo @@@ next
-wait_for_test
-mixed
+(wait_for_test; exec mixed)
 echo @@@ end
 wait_for_test''', ['mixed'], adds(), monitored=True)
     properties = {'modes': 'u'}

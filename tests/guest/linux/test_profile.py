@@ -103,8 +103,9 @@ def profile_of_mixed(start, directory, machine):
     Blocks are executed whole where no period can end twice in them, and are
     cut where they have callers or a second profile to serve.
     """
-    # A shell that has just forked may still be on its way to wait when its child
-    # is in the program, and would be sampled in between: the child waits first.
+    # A shell that has just forked may still be on its way to wait when its
+    # child is in the program, and would be sampled in between: the child waits
+    # for the test.
     guest = start(machine, '''
 . /tests/guest.sh
 guest_setup

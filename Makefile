@@ -19,6 +19,7 @@ help:
 	@echo 'make run          boot Linux and show the PMU at work'
 	@echo 'make shell        boot the same guest, and give you its shell'
 	@echo 'make check        run all tests; the last line has the total'
+	@echo 'make check-more   run those for which a check of all has no time'
 	@echo 'make check-sanitized'
 	@echo '                  run tests in QEMU built for sanitizers'
 	@echo 'make soak         run for hours what fails rarely'
@@ -107,6 +108,9 @@ shell: build
 check: packages
 	@scripts/check
 
+check-more: packages
+	@scripts/check linux-ways linux-ways-ppc nested-power9-ppc
+
 check-sanitized: packages
 	@STAGE_SECONDS=10800 scripts/check sanitized \
 	    sanitized-qtest sanitized-bare sanitized-linux \
@@ -174,6 +178,6 @@ distclean: clean
 	rmdir --ignore-fail-on-non-empty $(SERIES_BUILD)
 
 .PHONY: help packages source qemu guest build vpmu-perf install uninstall deb \
-        check-deb run shell check check-hosts check-builds check-sanitized \
+        check-deb run shell check check-more check-hosts check-builds check-sanitized \
         check-consumers fuzz soak bench bench-cachegrind experiment conformance \
         mutants series check-series clean distclean

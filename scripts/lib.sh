@@ -214,11 +214,15 @@ APT_DIR=$BUILD/apt
 # that does not answer is given up after some minutes.
 apt_options()
 {
+    # Another stage may be reading what is there.
+    local part=$APT_DIR/options.$BASHPID
+
     mkdir -p "$APT_DIR"
     { echo 'Acquire::Retries "1";'
       echo 'Acquire::http::Timeout "20";'
       apt-config dump | grep -E '^Acquire::https?::Proxy' || true
-    } > "$APT_DIR/options.conf"
+    } > "$part"
+    mv "$part" "$APT_DIR/options.conf"
     echo "$APT_DIR/options.conf"
 }
 

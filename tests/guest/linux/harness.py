@@ -152,6 +152,11 @@ def expectations(program):
 # Machines
 #
 
+# Machines that execute in another way than others: for all vCPUs in turn, by a
+# count of instructions, one instruction at a time.
+OTHER_WAYS = ('single', 'icount', 'one-insn-per-tb')
+
+
 class Machine:
     """A way to start QEMU."""
 

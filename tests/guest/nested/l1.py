@@ -11,8 +11,8 @@ import harness
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
-# The slowest part takes a tenth of it on an idle machine of two CPUs.
-SECONDS = 1500
+# The slowest part takes a twentieth of it on an idle machine of two CPUs.
+SECONDS = 3000
 
 # The second guest appends to /tmp/l2.out, and $l2 is its process; its QEMU
 # takes commands if it is given the options in $monitor.

@@ -28,7 +28,7 @@ make_links_relative()
 {
     local tree=$1 link
 
-    find "$tree/lib" "$tree/usr/lib" -type l -lname '/*' |
+    find "$tree"/{lib,lib64,usr/lib} -type l -lname '/*' 2> /dev/null |
     while read -r link; do
         ln -sfnr "$tree$(readlink "$link")" "$link"
     done
@@ -40,14 +40,39 @@ fetch_libraries()
 {
     local packages=libc6-dev,libglib2.0-dev,libfdt-dev,zlib1g-dev
 
-    up_to_date "$LIBRARIES/packages" "$packages" && return
-    say "fetching Debian's libraries for $1 (30 MB)"
-    logged "$BUILD/logs/libraries.log" extract_debs "$LIBRARIES" "$1" \
-        "$packages" ||
-        die "the libraries for $1 cannot be fetched from $MIRROR" \
-            "check the network, or name another mirror in DEBIAN_MIRROR"
+    if ! up_to_date "$LIBRARIES/packages" "$packages"; then
+        say "fetching Debian's libraries for $1 (30 MB)"
+        logged "$BUILD/logs/libraries.log" extract_debs "$LIBRARIES" "$1" \
+            "$packages" ||
+            die "the libraries for $1 cannot be fetched from $MIRROR" \
+                "check the network, or name another mirror in DEBIAN_MIRROR"
+        echo "$packages" > "$LIBRARIES/packages"
+    fi
     make_links_relative "$LIBRARIES"
-    echo "$packages" > "$LIBRARIES/packages"
+    use_libraries
+}
+
+# use_libraries: set options for the compiler and the linker.  Debian's look in
+# the cross compiler's own directories first, in spite of --sysroot; these may
+# have a newer C library than the host that is made of those here.
+use_libraries()
+{
+    local include=$LIBRARIES/usr/include objects multiarch
+
+    objects=$(echo "$LIBRARIES"/usr/lib/*-linux-gnu*)
+    multiarch=$include/${objects##*/}
+    HOST_CFLAGS=("--sysroot=$LIBRARIES" -isystem "$multiarch"
+                 -isystem "$include")
+    HOST_LDFLAGS=("--sysroot=$LIBRARIES" "-B$objects/" "-L$objects")
+}
+
+# in_meson WORD...: as a list of meson's
+in_meson()
+{
+    local words
+
+    printf -v words "'%s', " "$@"
+    echo "[${words%, }]"
 }
 
 # Where pkg-config finds them.
@@ -69,8 +94,8 @@ pkgconfig = 'pkg-config'
 sys_root = '$LIBRARIES'
 pkg_config_libdir = '$(library_files)'
 [built-in options]
-c_args = ['--sysroot=$LIBRARIES']
-c_link_args = ['--sysroot=$LIBRARIES']
+c_args = $(in_meson "${HOST_CFLAGS[@]}")
+c_link_args = $(in_meson "${HOST_LDFLAGS[@]}")
 [host_machine]
 system = 'linux'
 cpu_family = '$FAMILY'

@@ -37,6 +37,7 @@ prepare_host()
 units_of()
 {
     describe_host "$1"
+    fetch_libraries "$1"
     cross_file > "$BUILD/unit-$1.cross"
     unit_tests "$BUILD/unit-$1" --cross-file "$BUILD/unit-$1.cross"
 }

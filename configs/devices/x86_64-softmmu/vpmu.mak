@@ -6,7 +6,3 @@
 CONFIG_I440FX=y
 CONFIG_Q35=y
 CONFIG_ISA_DEBUG=y
-# Tables of ACPI call CXL's code, and QEMU 10.2 has no stub of that call.
-CONFIG_PXB=y
-CONFIG_CXL=y
-CONFIG_CXL_MEM_DEVICE=y

@@ -29,6 +29,8 @@ help:
 	@echo '                  optimize a program by profiles of guests'
 	@echo 'make fuzz         run random programs on all PMUs, and change streams'
 	@echo 'make bench        measure what counting costs; writes docs/'
+	@echo 'make bench-instructions'
+	@echo '                  count what counting costs, on a busy machine, too'
 	@echo 'make bench-cachegrind'
 	@echo '                  compare vpmu-perf with Cachegrind; writes docs/'
 	@echo 'make experiment   profile a guest that receives; writes docs/'
@@ -139,6 +141,12 @@ bench:
 	@scripts/bench
 	@$(MAKE) --no-print-directory bench-cachegrind
 
+bench-instructions:
+	@$(MAKE) --no-print-directory build ARCH=x86_64
+	@$(MAKE) --no-print-directory build ARCH=ppc64
+	@scripts/install-packages valgrind
+	@scripts/bench-instructions
+
 bench-cachegrind: vpmu-perf
 	@scripts/install-packages valgrind luajit nodejs
 	@scripts/bench-cachegrind
@@ -179,5 +187,5 @@ distclean: clean
 
 .PHONY: help packages source qemu guest build vpmu-perf install uninstall deb \
         check-deb run shell check check-more check-hosts check-builds check-sanitized \
-        check-consumers fuzz soak bench bench-cachegrind experiment conformance \
-        mutants series check-series clean distclean
+        check-consumers fuzz soak bench bench-instructions bench-cachegrind \
+        experiment conformance mutants series check-series clean distclean

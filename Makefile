@@ -111,7 +111,7 @@ check: packages
 	@scripts/check
 
 check-more: packages
-	@scripts/check linux-ways linux-ways-ppc nested-power9-ppc
+	@scripts/check linux-ways linux-ways-ppc selftests-ppc nested-power9-ppc
 
 check-sanitized: packages
 	@STAGE_SECONDS=10800 scripts/check sanitized \

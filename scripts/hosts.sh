@@ -26,10 +26,13 @@ describe_host()
 # Links that begin at the root are to begin at the tree's.
 make_links_relative()
 {
-    local tree=$1 link
+    local tree=$1 dirs=() dir link
 
-    find "$tree"/{lib,lib64,usr/lib} -type l -lname '/*' 2> /dev/null |
-    while read -r link; do
+    # Only some architectures have the second.
+    for dir in lib lib64 usr/lib; do
+        [ ! -d "$tree/$dir" ] || dirs+=("$tree/$dir")
+    done
+    find "${dirs[@]}" -type l -lname '/*' | while read -r link; do
         ln -sfnr "$tree$(readlink "$link")" "$link"
     done
 }

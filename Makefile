@@ -13,13 +13,15 @@ ifeq ($(origin QEMU_SERIES),file)
 series check-series: QEMU_SERIES = 10.2
 endif
 SERIES_BUILD = $(BUILD)$(if $(filter-out 10.0,$(QEMU_SERIES)),/$(QEMU_SERIES))
+# For what does not find it by scripts/lib.sh.
+with_build = BUILD=$(abspath $(SERIES_BUILD))
 SECONDS ?= 60
 
 help:
 	@echo 'make run          boot Linux and show the PMU at work'
 	@echo 'make shell        boot the same guest, and give you its shell'
-	@echo 'make check        run all tests; the last line has the total'
-	@echo 'make check-more   run those for which a check of all has no time'
+	@echo 'make check        test all of it; the last line has the total'
+	@echo 'make check-more   run tests that would make a check too long'
 	@echo 'make check-sanitized'
 	@echo '                  run tests in QEMU built for sanitizers'
 	@echo 'make soak         run for hours what fails rarely'
@@ -102,10 +104,10 @@ check-deb: deb
 	@scripts/check deb-bookworm deb-trixie
 
 run: build
-	@scripts/demo/run
+	@$(with_build) scripts/demo/run
 
 shell: build
-	@scripts/guest-run
+	@$(with_build) scripts/guest-run
 
 check: packages
 	@scripts/check
@@ -138,18 +140,18 @@ fuzz: source
 bench:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
-	@scripts/bench
+	@$(with_build) scripts/bench
 	@$(MAKE) --no-print-directory bench-cachegrind
 
 bench-instructions:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
 	@scripts/install-packages valgrind
-	@scripts/bench-instructions
+	@$(with_build) scripts/bench-instructions
 
 bench-cachegrind: vpmu-perf
 	@scripts/install-packages valgrind luajit nodejs
-	@scripts/bench-cachegrind
+	@$(with_build) scripts/bench-cachegrind
 
 experiment:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
@@ -160,12 +162,12 @@ conformance:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
 	@scripts/build-qemu tests/qtest/vpmu-test
-	@scripts/conformance --write
+	@$(with_build) scripts/conformance --write
 
 mutants:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
-	@scripts/mutants
+	@$(with_build) scripts/mutants
 
 series: source
 	@scripts/series $(OUT)
@@ -177,8 +179,8 @@ check-series: qemu
 clean:
 	@mkdir -p $(SERIES_BUILD)
 	cd $(SERIES_BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
-	    tests unit* guest-* nested-* vpmu-perf deb deb-* consumers benchmark mutants \
-	    patches series logs *.part download/*.part
+	    tests unit* guest-* functional-* nested-* vpmu-perf deb deb-* consumers \
+	    benchmark mutants patches series logs *.part download/*.part
 	cd $(SERIES_BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean

@@ -48,6 +48,7 @@ ip link set eth0 up
 (grep -E '^[0-9a-f]+ [tTwW] ' /proc/kallsyms; echo {END}) | nc 10.0.2.2 {port}
 wait_for_test
 receive 10.0.2.2 {port}
+wait_for_test
 '''
 
 
@@ -132,7 +133,7 @@ def receive(start, directory, machine, device, size):
     require(line.split()[-1] == str(size), f'{line}, not {size}')
     for profile in profiles.values():
         profile.end()
-    guest.rest()
+    guest.finish()
     symbols = Symbols(sender.symbols)
     return {accounting: shares(profile, symbols)
             for accounting, profile in profiles.items()}

@@ -37,9 +37,10 @@ def time_in_monitor(start, directory, machine):
     guest = start(machine, '''
 . /tests/guest.sh
 wait_for_test
-mixed
+long
 echo @@@ end
-''', ['mixed'], adds(), monitored=True)
+wait_for_test
+''', ['long'], adds(), monitored=True)
     guest.lines_until('@@@ ready')
     profile = Profile(guest.monitor, directory, accounting='vcpu')
     guest.go()
@@ -49,7 +50,7 @@ echo @@@ end
     shown, = cpu['observers']
     profile.end()
     guest.monitor.command('cont')
-    guest.rest()
+    guest.finish()
     taken = [int(ns) for ns in profile.script('period').split()]
     require(taken, 'the profile is empty')
     require_equal((shown['owner'], shown['event'], shown['count']),

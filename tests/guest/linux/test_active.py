@@ -5,8 +5,9 @@ import collections
 import re
 
 from harness import expectations, require, require_equal, scenario_of
-from machines import GENOA, POWER8, POWER10, SMP, UP, loop_address
-from test_lifecycle import adds, go_back, move_away, move_in, save_machine
+from machines import GENOA, POWER8, POWER10, SMP, UP
+from test_lifecycle import (adds, go_back, long_address, move_away, move_in,
+                            save_machine)
 from test_profile import values_of
 
 
@@ -108,16 +109,18 @@ wait_for_test
     guest.rest()
 
 
-PERIOD = 10007
+PERIOD = 1000003
 
 # The profile is of all that the CPU executes.  Each time that others run, as
 # the agent does to pass the stream on, one begins a period and the other ends
-# it: a sample more or less falls into the loop.  They run some times meanwhile.
+# it: a sample more or less falls into the loop.  They run some times meanwhile,
+# and what is more evens out with what is less.
 SWITCHES = 20
 
-# The shell becomes the program, whose pid it knows.
+# The shell becomes the program, whose pid it knows.  It takes seconds, so that
+# the agent can be late.
 RECORD = '''
-vpmu-agent "$port" sh -c 'echo "@@@ pid $$"; exec loop' 2>&1 > /tmp/data
+vpmu-agent "$port" sh -c 'echo "@@@ pid $$"; exec long' 2>&1 > /tmp/data
 '''
 SHOW = '''
 perf script -i - -F comm,pid,tid,ip,sym,dso < /tmp/data | sed 's/^/@@@ sample /'
@@ -136,39 +139,50 @@ def samples_of(lines):
     return [sample.groups() for sample in samples]
 
 
-def check_program(lines):
-    """The hot loop is where it is, of its process, every sample of it.
+def of_program(samples):
+    """Those of the hot loop of `long`, wherever it is shown to come from."""
+    # Some instructions in its middle, of which all others are copies.
+    addresses = {long_address(nth) for nth in range(10, 16)}
+    return [sample for sample in samples
+            if int(sample[3], 16) in addresses and sample[0] == 'long']
+
+
+def require_number(samples, runs):
+    """Of the program, that so many runs of it have."""
+    want = runs * expectations('long')['instructions'] // PERIOD
+    require(abs(len(samples) - want) <= SWITCHES,
+            f'{len(samples)} samples, not {want}')
+
+
+def require_file(samples, file):
+    """Samples of a process show the file that it executes.
 
     On a busy host the agent may say late what the process has mapped: until
     then, samples are shown by what was there before.
     """
+    files = [sample[5] for sample in samples]
+    require(file in files, f'no sample is of {file}, but of {set(files)}')
+    require_equal(set(files[files.index(file):]), {file},
+                  'where, once it is known')
+
+
+def check_program(lines):
+    """The hot loop is where it is, of its process, every sample of it."""
     pid, = values_of(lines, 'pid')
-    # Some instructions in its middle, of which all others are copies.
-    addresses = {loop_address(nth) for nth in range(10, 16)}
-    of_loop = [sample for sample in samples_of(lines)
-               if int(sample[3], 16) in addresses and sample[0] == 'loop']
-    total = expectations('loop')['instructions']
-    most = collections.Counter((sample[0], sample[5])
-                               for sample in samples_of(lines)).most_common(5)
-    require(abs(len(of_loop) - total // PERIOD) <= SWITCHES,
-            f'{len(of_loop)} samples, not {total // PERIOD}; in all {most}; '
-            + '; '.join(line for line in lines if not line.startswith('@@@')))
-    require_equal({(process, thread) for _, process, thread, *_ in of_loop},
+    samples = of_program(samples_of(lines))
+    require_number(samples, 1)
+    require_equal({(process, thread) for _, process, thread, *_ in samples},
                   {(pid, pid)}, 'of which task')
-    files = [sample[5] for sample in of_loop]
-    require('/usr/bin/loop' in files,
-            f'no sample is of the program; in all {most}')
-    known = files[files.index('/usr/bin/loop'):]
-    require_equal(set(known), {'/usr/bin/loop'}, 'where, once it is known')
+    require_file(samples, '/usr/bin/long')
     found = [words.split() for words in values_of(lines, 'found') if words]
-    require(any(words[1:4] == ['loop', 'loop', '[.]'] for words in found),
+    require(any(words[1:4] == ['long', 'long', '[.]'] for words in found),
             f'perf report shows {found[:5]}')
 
 
 @scenario_of(UP, GENOA, SMP, POWER10)
 def guest_reads_its_programs(start, directory, machine):
     """A guest that says where its tasks are sees them, and its programs."""
-    lines = run(start, machine, RECORD + SHOW, ['loop', 'vpmu-agent'],
+    lines = run(start, machine, RECORD + SHOW, ['long', 'vpmu-agent'],
                 modes='u', period=PERIOD)
     check_program(lines)
 
@@ -179,13 +193,13 @@ def guest_maps_lines(start, directory, machine):
     lines = run(start, machine, '''
 odd="$(printf '/tmp/busybox\\nflush')"
 cp /bin/busybox "$odd"
-vpmu-agent "$port" sh -c '"$0" true; echo "@@@ pid $$"; exec loop' "$odd" \
+vpmu-agent "$port" sh -c '"$0" true; echo "@@@ pid $$"; exec long' "$odd" \
     2>&1 > /tmp/data
 perf script -i - --show-mmap-events < /tmp/data |
     grep PERF_RECORD_MMAP | grep -o '/tmp/busybox.*' | sort -u |
     sed 's/^/@@@ mapped /'
-''' + SHOW.replace('script -i - -F', 'script -i - --comm loop -F'),
-                ['loop', 'vpmu-agent'], modes='u', period=PERIOD)
+''' + SHOW.replace('script -i - -F', 'script -i - --comm long -F'),
+                ['long', 'vpmu-agent'], modes='u', period=PERIOD)
     require_equal(values_of(lines, 'mapped'), ['/tmp/busybox?flush'],
                   'as what the name is shown')
     check_program(lines)
@@ -196,7 +210,7 @@ def guest_reads_with_cpu_offline(start, directory, machine):
     """The numbers of its CPUs have a gap."""
     lines = run(start, machine, '''
 echo 0 > /sys/devices/system/cpu/cpu1/online
-''' + RECORD + SHOW, ['loop', 'vpmu-agent'], modes='u', period=PERIOD)
+''' + RECORD + SHOW, ['long', 'vpmu-agent'], modes='u', period=PERIOD)
     check_program(lines)
 
 
@@ -206,13 +220,16 @@ def guest_reads_its_processes(start, directory, machine):
     lines = run(start, machine, '''
 vpmu-agent "$port" sh -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done &
     echo "@@@ child $!"; wait' 2>&1 > /tmp/data
-''' + SHOW, ['vpmu-agent'], modes='u', period=PERIOD)
+''' + SHOW, ['vpmu-agent'], modes='u', period=10007)
     child, = values_of(lines, 'child')
+    samples = samples_of(lines)
     most, _ = collections.Counter(
-        (comm, process, file)
-        for comm, process, _, _, _, file in samples_of(lines)).most_common(1)[0]
-    require_equal(most[:2], ('sh', child), 'the task with most samples')
-    require(most[2].endswith('busybox'), f'it executes {most[2]}')
+        (comm, process) for comm, process, *_ in samples).most_common(1)[0]
+    require_equal(most, ('sh', child), 'the task with most samples')
+    its = [sample for sample in samples if sample[1] == child]
+    shells = {sample[5] for sample in its if sample[5].endswith('busybox')}
+    require_equal(len(shells), 1, f'names of the shell: {shells}')
+    require_file(its, *shells)
 
 
 @scenario_of(UP, POWER10)
@@ -225,12 +242,12 @@ echo task 8 4 4 4 >&4
 echo task 0xc000000000000000 0 4 8 >&4
 echo task 0xffffffff81000000 0 65532 65532 >&4
 head -c 65536 /dev/urandom >&4
-loop
+long
 head -c 50000 <&4 > /tmp/data
 exec 4<&-
 grep -ao 'pmu-profile: [a-z, ]*' /tmp/data | sort -u | sed 's/^/@@@ said /'
 perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
-{RECORD}{SHOW}''', ['loop', 'vpmu-agent'], modes='u', period=PERIOD)
+{RECORD}{SHOW}''', ['long', 'vpmu-agent'], modes='u', period=PERIOD)
     require('pmu-profile: neither task, map, fork nor flush'
             in values_of(lines, 'said'), 'the guest was not told')
     require('@@@ failed' not in lines, 'perf cannot read the answer')
@@ -309,7 +326,7 @@ sed 's/^/@@@ said /' /tmp/said
 #
 
 TWICE = """
-vpmu-agent "$port" sh -c '. /tests/guest.sh; loop; wait_for_test; loop' \\
+vpmu-agent "$port" sh -c '. /tests/guest.sh; long; wait_for_test; long' \\
     2>&1 > /tmp/data
 """
 
@@ -317,7 +334,7 @@ vpmu-agent "$port" sh -c '. /tests/guest.sh; loop; wait_for_test; loop' \\
 @scenario_of(UP, POWER10)
 def guest_reads_on(start, directory, machine):
     """Its stream goes on when the machine does, that was stopped and saved."""
-    guest = start(machine, SETUP + TWICE + SHOW, ['loop', 'vpmu-agent'],
+    guest = start(machine, SETUP + TWICE + SHOW, ['long', 'vpmu-agent'],
                   adds(), monitored=True,
                   extra=port(modes='u', period=PERIOD))
     guest.lines_until('@@@ ready')
@@ -326,11 +343,13 @@ def guest_reads_on(start, directory, machine):
     monitor.command('cont')
     save_machine(monitor, directory / 'image')
     guest.go()
-    samples = samples_of(guest.rest())
-    got = [sample for sample in samples if sample[5] == '/usr/bin/loop']
-    total = 2 * expectations('loop')['instructions']
-    require(abs(len(got) - total // PERIOD) <= SWITCHES,
-            f'{len(got)} samples, not {total // PERIOD}')
+    samples = of_program(samples_of(guest.rest()))
+    require_number(samples, 2)
+    processes = {sample[1] for sample in samples}
+    require_equal(len(processes), 2, 'processes')
+    for process in processes:
+        require_file([sample for sample in samples if sample[1] == process],
+                     '/usr/bin/long')
 
 
 # Waits before, with, and behind the port that it has open.
@@ -354,7 +373,7 @@ wait_for_test
 
 def start_held_open(start, machine, extra=(), **more):
     return start(machine, HELD_OPEN, ['loop'], adds(), monitored=True,
-                 extra=[*port(modes='u', period=PERIOD), *extra], **more)
+                 extra=[*port(modes='u', period=10007), *extra], **more)
 
 
 def written(guest):

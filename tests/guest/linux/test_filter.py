@@ -71,7 +71,7 @@ def fails(monitor, name, **arguments):
 @scenario
 def filter_stays(start, directory):
     """A machine's filter is not changed under it, and another one is free."""
-    guest = start(DENIES, 'true', monitored=True)
+    guest = start(DENIES, 'true', monitored=True, extra=['-S'])
     monitor = guest.monitor
     said = fails(monitor, 'qom-set', path='/objects/filter', value='allow',
                  property='action')
@@ -83,6 +83,7 @@ def filter_stays(start, directory):
     monitor.command('object-del', id='other')
     said = fails(monitor, 'object-add', **other, events=[NOWHERE])
     require('select 0x1000' in said, said)
+    monitor.command('cont')
     guest.rest()
 
 

@@ -150,9 +150,11 @@ PAST = {'tag': 'past', 'vmstate': 'image', 'devices': ['image']}
 
 
 def save_machine(monitor, path):
-    """To a disk image that is made at a path."""
+    """To a disk image that is made at a path, however long that takes."""
+    monitor.command('stop')
     make_image(monitor, path)
     monitor.job('snapshot-save', **PAST)
+    monitor.command('cont')
 
 
 def go_back(monitor):

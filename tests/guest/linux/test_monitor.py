@@ -62,8 +62,8 @@ def instructions(monitor, target):
 @scenario_of(UP, POWER10_BOTH)
 def monitor_adds_up(start, directory, machine):
     """query-stats counts from when it is asked first, whatever perf does."""
-    guest = start(machine, count_long(machine), ['long'], adds(),
-                  monitored=True)
+    guest = start(machine, count_long(machine) + 'wait_for_test\n', ['long'],
+                  adds(), monitored=True)
     monitor = guest.monitor
     monitor.command('stop')
     require_equal(instructions(monitor, 'vm'), 0, 'instructions at first')
@@ -77,5 +77,5 @@ def monitor_adds_up(start, directory, machine):
     want = expectations('long')['instructions']
     require(before < after and after > want, f'{before}, {after}')
     monitor.command('cont')
-    guest.rest()
+    guest.finish()
     check_counts(machine, 'long', counted(guest.log))

@@ -25,6 +25,7 @@ wait_for_test
 echo @@@ begin
 taskset 2 long
 echo "@@@ left $(cat /sys/devices/system/cpu/online)"
+wait_for_test
 '''
 
 
@@ -84,7 +85,7 @@ def profile_of_unplugged_cpu(start, directory, machine):
         monitor.command('qom-set', path='/objects/p0', property='enabled',
                         value=enabled)
     profile.end()
-    guest.rest()
+    guest.finish()
     require_equal(values_of(guest.log, 'left'), ['0'], 'CPUs that are left')
     cpus = longest_run_by_cpu(profile, 'long')
     require_equal(sorted(set(cpus)), [0, 1], 'CPUs of the program')
@@ -252,6 +253,4 @@ def branches_of_past_are_forgotten(start, directory, machine):
     require(first_stack(back) < 20, 'there are branches of the past')
     always.end()
     guest.go()
-    guest.lines_until('@@@ ready')
-    guest.go()
-    guest.rest()
+    guest.finish()

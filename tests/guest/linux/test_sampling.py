@@ -111,7 +111,7 @@ def samples_of_cpus(machine):
     """What is sampled on all CPUs, whoever runs there."""
     period = 100003
     output = yield f'''
-        {RECORD} -a -e instructions:u -c {period} taskset 1 loop
+        {RECORD} -a -e instructions:u -c {period} fifo taskset 1 loop
         perf script -i /tmp/data -F comm,cpu,ip'''
     got = re.findall(r'loop +\[(\d+)\] +([0-9a-f]+)', output)
     total = expectations('loop')['instructions']

@@ -693,13 +693,13 @@ code_fn overflow_hlt, overflow_sti_hlt;
 LABEL(overflow_hlt_here);
 LABEL(overflow_sti_hlt_here);
 
-/* The timer, half a second away, saves a PMU that does not wake up. */
+/* The timer, seconds away, saves a PMU that does not wake up. */
 static void expect_awake(const char *what, code_fn *fn, unsigned n,
                          uint32_t lvt, const char *here)
 {
     timer_hits = 0;
     on_trap(VEC_TIMER, on_timer);
-    timer_once(500000000);
+    timer_once(4000000000u);
     pmu_gp(0, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -(uint64_t)n);
     sample_with(lvt);
     run_kernel(GP(0), fn, 0);

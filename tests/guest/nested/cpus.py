@@ -36,8 +36,8 @@ WITHOUT_PMU = {
 START = """
 # starts QEMU OPTION...: whether there can be such a CPU
 starts() {
-    { echo quit | timeout 60 "$@" -L /usr/share/qemu -nodefaults -display none \
-        -m 32 -S -monitor stdio; echo "status $?"; } 2>&1 | lines
+    { echo quit | timeout 600 "$@" -L /usr/share/qemu -nodefaults \
+        -display none -m 32 -S -monitor stdio; echo "status $?"; } 2>&1 | lines
 }
 """
 

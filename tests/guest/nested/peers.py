@@ -49,12 +49,15 @@ bare() {{
 # answers PATTERN: of its monitor
 answers() {{ tr -d '\\r' < /tmp/monitor.log 2> /dev/null | grep "$1"; }}
 # look: ask its monitor for rounds and excess, as $rounds and $excess
+# What was asked before is answered then, too: it is asked for a number as well,
+# another one each time.
+looks=0
 look() {{
-    seen=$(answers ^0000000000004000 | wc -l)
-    while [ $(answers ^0000000000004000 | wc -l) -eq $seen ]; do
+    looks=$((looks + 1))
+    until [ "$(answers "^$(printf %#x $looks)$")" ]; do
         kill -0 $l2 2> /dev/null || return
         # One that has just begun may not hear it.
-        tell_l2 'xp /2gx {program.ROUNDS:#x}'; sleep 0.2
+        tell_l2 'xp /2gx {program.ROUNDS:#x}' "p/x $looks"; sleep 0.2
     done
     set -- $(answers ^0000000000004000 | tail -n 1)
     rounds=$(($2)) excess=$3
@@ -93,7 +96,7 @@ class Peers(Phases):
             yield 'go_on 0; report left; save_l2 /tmp/state'
             yield (f'bare {QEMUS[target]} /{task}.bin '
                    '-incoming file:/tmp/state')
-            yield "ask_l2 'info status' 'status: paused'; report arrived"
+            yield "ask_l2 'info status' 'status: paused[^ ]*$'; report arrived"
             yield f'tell_l2 cont; go_on $((rounds + {MORE})); report went_on'
             yield 'tell_l2 quit; wait $l2; rm /tmp/monitor.log'
         yield 'phase end; cat /tmp/l2.phases'

@@ -5,7 +5,7 @@ accounts of it, and perf in the first guest, at the same time.
 
 import machines
 from harness import expectations
-from l1 import boot, differs, programs, stat
+from l1 import boot, differs, programs, stat_in_turns
 from test_counting import perf_event
 
 # Six counters, of which QEMU's accounts take four: properties, how many the
@@ -64,8 +64,7 @@ class Priorities:
     def run(self, name, properties):
         """The second guest stays until its QEMU has been asked."""
         yield "cat > /tmp/job << 'END'"
-        yield stat('l2', name, 'loop', ','.join([self.event] * (6 + MORE))) \
-            .replace('perf stat', 'perf stat --no-scale')
+        yield stat_in_turns(name, 'loop', self.event, 6 + MORE)
         yield 'echo @ l2 counted; sleep 100000'
         yield 'END'
         yield ': > /tmp/l2.out'

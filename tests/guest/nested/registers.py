@@ -36,7 +36,7 @@ lines() {
 machine=pc
 # bare QEMU OPTION...: run the program
 bare() {
-    timeout 60 "$@" -L /usr/share/qemu -nodefaults -display none \
+    timeout 600 "$@" -L /usr/share/qemu -nodefaults -display none \
         -machine $machine -m 32 -bios /rom.bin \
         -global apic-common.vapic=off -serial stdio \
         -device isa-debug-exit,iobase=0xf4,iosize=0x4 < /dev/null 2>&1 | lines
@@ -158,7 +158,7 @@ def script():
     yield 'phase qtest'
     yield (f'export VPMU_TEST_KVM=1 QTEST_QEMU_BINARY=/usr/bin/{OURS} '
            'G_TEST_DBUS_DAEMON=/bin/true')
-    yield ('timeout 100 vpmu-test --tap -p /x86_64/vpmu/kvm 2>&1 | '
+    yield ('timeout 600 vpmu-test --tap -p /x86_64/vpmu/kvm 2>&1 | '
            'sed "s/^/@ l2 /" >> /tmp/l2.out')
     # A program that has not ended has halted for good.
     yield f'[ $(grep -c "^@ l2 end" /tmp/l2.phases) -lt {ENDS} ] || phase end'

@@ -6,7 +6,7 @@ programs: in both accountings.
 import collections
 
 import harness
-from l1 import boot, differs, programs
+from l1 import UNTHROTTLED, boot, differs, programs
 
 PERIOD = 100003
 PERIOD_NS = 200000
@@ -30,9 +30,6 @@ stacks() {
         sort | uniq -c | grep "^ *[0-9]* 40[0-9a-f]* " | sed "s/^/@ $1 $2 /"
 }
 """
-# Neither kernel is to find that it spends too much time on samples.
-UNTHROTTLED = ['echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent',
-               'echo 100000000 > /proc/sys/kernel/perf_event_max_sample_rate']
 # From the beginning of the second guest; addresses of others are others'.
 PROFILES = {
     'guest': f'period={PERIOD}',

@@ -44,10 +44,11 @@ echo @@@ counts
 complaints
 '''
 
+# Of a type that ours and stock both have.
+PEER = UP.variant('peer', machine='pseries-10.0,x-vof=on,cap-cfpc=broken,'
+                                  'cap-ibs=broken,cap-ccf-assist=off')
 # A later 10.0.x sends what Debian's does not know of the other one, XICS.
-XIVE = UP.variant('xive', machine='pseries,x-vof=on,cap-cfpc=broken,'
-                                  'cap-ibs=broken,cap-ccf-assist=off,'
-                                  'ic-mode=xive')
+XIVE = PEER.variant('xive', machine=f'{PEER.machine},ic-mode=xive')
 
 
 def moved(start, directory, machine, job, source=None, target=None):
@@ -97,7 +98,7 @@ def stream_to_stock(start, directory):
 @scenario
 def stream_of_stock(start, directory):
     """A machine of stock QEMU, in the midst of counting, goes on with ours."""
-    target = moved(start, directory, UP, ACROSS, source=stock())
+    target = moved(start, directory, PEER, ACROSS, source=stock())
     require_begun(target)
     check_counts(UP, 'long', '\n'.join(target.lines_until('@@@ samples')))
     samples = target.lines_until('@@@ complaints')[:-1]

@@ -18,7 +18,8 @@ sys.path.insert(0, str(HERE.parent / 'compat'))
 import program_ppc64 as program         # noqa: E402
 
 QEMUS = {'ours': 'qemu-system-ppc64', 'stock': '/stock/qemu'}
-MACHINE = ('pseries,ic-mode=xive,cap-cfpc=broken,cap-ibs=broken,'
+# Of a type that ours and stock both have
+MACHINE = ('pseries-10.0,ic-mode=xive,cap-cfpc=broken,cap-ibs=broken,'
            'cap-ccf-assist=off,cap-hpt-max-page-size=4096')
 
 # What the program does before it counts, by what there is to be moved.

@@ -33,7 +33,8 @@ FUNCTIONS = """
 lines() {
     while IFS= read -r line; do echo "@ l2 $line"; done >> /tmp/l2.out
 }
-machine=pc
+# Of a type that ours and stock both have
+machine=pc-i440fx-10.0
 # bare QEMU OPTION...: run the program
 bare() {
     timeout 300 "$@" -L /usr/share/qemu -nodefaults -display none \

@@ -12,7 +12,7 @@ export QEMU_SERIES
 ifeq ($(origin QEMU_SERIES),file)
 series check-series: QEMU_SERIES = 10.2
 endif
-SERIES_BUILD = $(BUILD)$(if $(filter-out 10.0,$(QEMU_SERIES)),/$(QEMU_SERIES))
+SERIES_BUILD = $(patsubst %/10.2,%,$(BUILD))$(if $(filter-out 10.0,$(QEMU_SERIES)),/$(QEMU_SERIES))
 # For what does not find it by scripts/lib.sh.
 with_build = BUILD=$(abspath $(SERIES_BUILD))
 SECONDS ?= 60

@@ -71,7 +71,7 @@ class Architecture:
 
 
 GUEST = {
-    # On a busy host Linux may find that the timer does not work, and panic.
+    # On a busy host Linux may find that the TSC is not stable, and say so.
     'x86_64': Architecture('', SKYLAKE, append='tsc=reliable'),
     'ppc64': Architecture('-ppc64', 'POWER9', tools='powerpc64le-linux-gnu-',
                           flags=['-mcpu=power9']),

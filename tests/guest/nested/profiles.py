@@ -345,11 +345,14 @@ class Profiles:
             else f'all have counted all the time: {shown}'
 
     def wrong_throttles(self, said):
-        """perf finds all in the stream, each with its end but the last."""
+        """perf finds all in the stream, each with its end.
+
+        The stream can begin before an end, and end before one.
+        """
         number = int(said[0])
         found = dict(zip(said[1::2], map(int, said[2::2])))
         begun, ended = found['THROTTLE'], found['UNTHROTTLE']
-        return None if 2 <= number <= begun and begun - ended in (0, 1) \
+        return None if 2 <= number <= begun and abs(begun - ended) <= 1 \
             else f'{number} were told, and there are {found}'
 
     def wrong_stop(self):

@@ -6,15 +6,15 @@ ARCH ?= x86_64
 export ARCH
 BUILD ?= build
 # Any but 10.0 has a directory of its own in BUILD (scripts/lib.sh).
-QEMU_SERIES ?= 10.0
+QEMU_SERIES ?= $(if $(filter %/10.2,$(abspath $(BUILD))),10.2,10.0)
 export QEMU_SERIES
 # Upstream is nearer to 10.2.
 ifeq ($(origin QEMU_SERIES),file)
 series check-series: QEMU_SERIES = 10.2
 endif
-SERIES_BUILD = $(patsubst %/10.2,%,$(BUILD))$(if $(filter-out 10.0,$(QEMU_SERIES)),/$(QEMU_SERIES))
+SERIES_BUILD = $(if $(filter-out 10.0,$(QEMU_SERIES)),$(patsubst %/$(QEMU_SERIES),%,$(abspath $(BUILD)))/$(QEMU_SERIES),$(abspath $(BUILD)))
 # For what does not find it by scripts/lib.sh.
-with_build = BUILD=$(abspath $(SERIES_BUILD))
+with_build = BUILD=$(SERIES_BUILD)
 SECONDS ?= 60
 
 help:

@@ -8,6 +8,7 @@ set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${BUILD:-$ROOT/build}
+BUILD=${BUILD%/}
 case $BUILD in
 /*) ;;
 *) BUILD=$PWD/$BUILD ;;

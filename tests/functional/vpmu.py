@@ -13,7 +13,7 @@ import subprocess
 from qemu_test import LinuxKernelTest
 
 # A test takes a minute, on an idle machine.
-SECONDS = 1200
+SECONDS = 800
 
 DEBIAN = 'http://deb.debian.org/debian/pool/main/'
 

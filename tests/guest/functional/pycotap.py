@@ -17,7 +17,13 @@ class LogMode(enum.Enum):
 class TAPTestResult(unittest.TestResult):
     """Prints a line of TAP for each test."""
 
+    told = None
+
     def report(self, test, good, note=''):
+        # Once, though what clears up behind a failure fails as well.
+        if test is self.told:
+            return
+        self.told = test
         print('ok' if good else 'not ok', self.testsRun, test.id() + note,
               flush=True)
 

@@ -37,7 +37,7 @@ lines() {
 machine=pc-i440fx-10.0
 # bare QEMU OPTION...: run the program
 bare() {
-    timeout 300 "$@" -L /usr/share/qemu -nodefaults -display none \
+    timeout 600 "$@" -L /usr/share/qemu -nodefaults -display none \
         -machine $machine -m 32 -bios /rom.bin \
         -global apic-common.vapic=off -serial stdio \
         -device isa-debug-exit,iobase=0xf4,iosize=0x4 < /dev/null 2>&1 | lines

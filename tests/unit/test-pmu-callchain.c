@@ -175,17 +175,18 @@ static void run(gconstpointer data)
     c->test(&m);
 }
 
-static const PmuStack x86_64 = {
+/* On a host of that kind, i386 alone is a macro of the compiler's. */
+static const PmuStack of_x86_64 = {
     .word = 8, .return_offset = 8, .highest = UINT64_MAX, .reach = UINT64_MAX,
 };
-static const PmuStack i386 = {
+static const PmuStack of_i386 = {
     .word = 4, .return_offset = 4, .highest = UINT32_MAX, .reach = UINT64_MAX,
 };
-static const PmuStack ppc64 = {
+static const PmuStack of_ppc64 = {
     .word = 8, .return_offset = 16, .highest = UINT64_MAX, .reach = UINT64_MAX,
     .big_endian = true,
 };
-static const PmuStack ppc = {
+static const PmuStack of_ppc = {
     .word = 4, .return_offset = 4, .highest = UINT32_MAX, .reach = UINT64_MAX,
     .big_endian = true,
 };
@@ -203,10 +204,10 @@ static void add_case(const char *test_name, void (*test)(Memory *m),
 
 static void add(const char *name, void (*test)(Memory *m))
 {
-    add_case(name, test, "x86_64", &x86_64);
-    add_case(name, test, "i386", &i386);
-    add_case(name, test, "ppc64", &ppc64);
-    add_case(name, test, "ppc", &ppc);
+    add_case(name, test, "x86_64", &of_x86_64);
+    add_case(name, test, "i386", &of_i386);
+    add_case(name, test, "ppc64", &of_ppc64);
+    add_case(name, test, "ppc", &of_ppc);
 }
 
 int main(int argc, char *argv[])

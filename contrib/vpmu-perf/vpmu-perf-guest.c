@@ -460,17 +460,39 @@ static void add_link(const char *target, const char *layer, const char *name,
     must_mount("vpmu-perf", target, "overlay", MS_RDONLY, options);
 }
 
+static bool is_directory(const char *path)
+{
+    struct stat st;
+
+    return !lstat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* A directory of the host's with what it does not have of another one's. */
+static void add_files(const char *target, const char *from)
+{
+    char options[128];
+
+    snprintf(options, sizeof(options), "lowerdir=%s:%s", target, from);
+    must_mount("vpmu-perf", target, "overlay", MS_RDONLY, options);
+}
+
 #define CROSS "/usr/powerpc64le-linux-gnu/lib"
+#define MULTIARCH "/usr/lib/powerpc64le-linux-gnu"
 
 /*
  * On a host of another architecture, Debian's libraries for a cross compiler
  * do for dynamic programs: let them be where the dynamic linker expects them.
+ * That directory may be there, as the cross compiler's binutils has plugins.
  */
 static void add_libraries(void)
 {
-    if (is_there(HOST CROSS "/ld64.so.2")) {
-        add_link(HOST "/lib64", "/layers/lib64", "ld64.so.2",
-                 CROSS "/ld64.so.2");
+    if (!is_there(HOST CROSS "/ld64.so.2")) {
+        return;
+    }
+    add_link(HOST "/lib64", "/layers/lib64", "ld64.so.2", CROSS "/ld64.so.2");
+    if (is_directory(HOST MULTIARCH)) {
+        add_files(HOST MULTIARCH, HOST CROSS);
+    } else {
         add_link(HOST "/usr/lib", "/layers/lib", "powerpc64le-linux-gnu",
                  CROSS);
     }

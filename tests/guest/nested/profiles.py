@@ -168,6 +168,8 @@ def throttled():
     yield 'number=$(number endless throttled throttled)'
     yield f"ask endless object-del '{json.dumps({'id': 'throttled'})}'"
     yield ('echo @ l1 throttled $number '
+           '$(perf report -i /tmp/throttled.data -D 2> /dev/null | '
+           r"grep -o 'RECORD_\(UN\)\?THROTTLE' | head -n 1) "
            '$(perf report -i /tmp/throttled.data --stats | '
            r"sed -n 's/^ *\(.*THROTTLE\) events: *\([0-9]*\).*/\1 \2/p')")
 
@@ -349,11 +351,12 @@ class Profiles:
 
         The stream can begin before an end, and end before one.
         """
-        number = int(said[0])
-        found = dict(zip(said[1::2], map(int, said[2::2])))
+        number, first = int(said[0]), said[1]
+        found = dict(zip(said[2::2], map(int, said[3::2])))
         begun, ended = found['THROTTLE'], found['UNTHROTTLE']
-        return None if 2 <= number <= begun and abs(begun - ended) <= 1 \
-            else f'{number} were told, and there are {found}'
+        ended -= first == 'RECORD_UNTHROTTLE'
+        return None if 2 <= number <= begun and begun - ended in (0, 1) \
+            else f'{number} were told, and behind {first} there are {found}'
 
     def wrong_stop(self):
         """Pinned events that had no counter do not come back by themselves."""

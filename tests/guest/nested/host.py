@@ -71,21 +71,21 @@ on() {
 # watch NAME ROM PROPERTIES: a second guest with the host's accounts, and a
 # monitor that says all in NAME.said
 watch() {
-    mkfifo /tmp/$1.qmp.in /tmp/$1.qmp.out
+    mkfifo /tmp/$1.qmp
     qemu-system-x86_64 -L /usr/share/qemu -nodefaults -display none \\
         -machine pc -m 32 -bios /$2.bin -global apic-common.vapic=off \\
-        -chardev pipe,id=qmp,path=/tmp/$1.qmp,logfile=/tmp/$1.said \\
+        -chardev file,id=qmp,path=/tmp/$1.said,input-path=/tmp/$1.qmp \\
         -mon qmp,mode=control \\
         -accel kvm -cpu host,$3 -serial file:/tmp/$1.out -D /tmp/$1.trace \\
         -trace 'pmu_host_*' -trace 'x86_vpmu_kvm_*' \\
-        < /dev/null 2> /tmp/$1.errors &
+        < /dev/null 2> /tmp/$1.errors 9<> /tmp/$1.qmp &
     eval "$1=$!"
     touch /tmp/$1.out /tmp/$1.trace /tmp/$1.said
     said $1 QMP > /dev/null
     tell $1 qmp_capabilities
 }
 # tell NAME COMMAND: to its monitor
-tell() { echo "{\\"execute\\": \\"$2\\"}" 1<> /tmp/$1.qmp.in; }
+tell() { echo "{\\"execute\\": \\"$2\\"}" 1<> /tmp/$1.qmp; }
 # said NAME PATTERN: what it has said of that, as soon as it has
 said() {
     eval "process=\\$$1"

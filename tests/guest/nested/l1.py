@@ -16,14 +16,16 @@ ROOT = HERE.parent.parent.parent
 SECONDS = 2400
 
 # The second guest appends to /tmp/l2.out, and $l2 is its process; its QEMU
-# takes commands if it is given the options in $monitor.
+# takes commands if it is given the options in $monitor, and has /tmp/monitor
+# open for itself: a FIFO has an end as soon as nobody is left who may write.
+# What it says goes to a file, as nobody reads it who would empty a pipe.
 START = """
 sh /modules/load
 PATH=$PATH:/l2/files/usr/bin
 touch /tmp/l2.out /tmp/l2.phases
-mkfifo /tmp/monitor.in /tmp/monitor.out
-monitor='-mon monitor -chardev pipe,id=monitor,path=/tmp/monitor'
-monitor=$monitor,logfile=/tmp/monitor.log
+mkfifo /tmp/monitor
+monitor='-mon monitor -chardev file,id=monitor,path=/tmp/monitor.log'
+monitor=$monitor,input-path=/tmp/monitor
 # phase NAME [VALUE]: what the second guest prints from now on belongs to that;
 # it may have stopped in the middle of a line
 phase() {
@@ -38,7 +40,7 @@ until_l2() {
 }
 # tell_l2 COMMAND...: to its QEMU, which may be no more
 tell_l2() {
-    for command; do echo "$command"; done 1<> /tmp/monitor.in
+    for command; do echo "$command"; done 1<> /tmp/monitor
 }
 # ask_l2 COMMAND ANSWER: until its QEMU has said that
 ask_l2() {

@@ -72,7 +72,7 @@ class Moving:
         yield "cat > /tmp/job << 'END'"
         yield from self.job()
         yield 'END'
-        yield f'{self.l2} >> /tmp/l2.out & l2=$!'
+        yield f'{self.l2} >> /tmp/l2.out 9<> /tmp/monitor & l2=$!'
         yield "until_l2 '^@ l2 begun1'; ask_l2 'info pmu' 'counts in:'"
         yield 'stop_in_count; phase saved $n; tell_l2 "savevm it" cont'
         yield 'until_l2 "^@ l2 counted$n "'
@@ -81,7 +81,7 @@ class Moving:
         yield 'until_l2 "^@ l2 counted$n "'
         yield 'stop_in_count; save_l2 /tmp/state; phase migrated $n'
         yield (f'{self.l2} -incoming file:/tmp/state -action reboot=reset '
-               '>> /tmp/l2.out & l2=$!')
+               '>> /tmp/l2.out 9<> /tmp/monitor & l2=$!')
         yield 'arrive_l2; until_l2 "^@ l2 counted$n "'
         yield 'stop_in_count; phase reset $n; tell_l2 system_reset cont'
         yield "until_l2 '^@ l2 counted1 '; kill -0 $l2 && phase end $n"

@@ -45,7 +45,8 @@ bare() {{
     qemu=$1 image=$2
     shift 2
     $qemu -machine {MACHINE} -accel kvm -cpu host -m 256 -nodefaults \\
-        -display none -L /usr/share/qemu -bios $image $monitor "$@" & l2=$!
+        -display none -L /usr/share/qemu -bios $image $monitor "$@" \\
+        9<> /tmp/monitor & l2=$!
 }}
 # answers PATTERN: of its monitor
 answers() {{ tr -d '\\r' < /tmp/monitor.log 2> /dev/null | grep "$1"; }}

@@ -70,7 +70,7 @@ class Priorities:
         yield ': > /tmp/l2.out'
         yield (f'l2 /tmp/job -cpu host,pmu=on,pmu-host-perf=on{properties} '
                "-append 'console=ttyS0 quiet panic=-1 nokaslr' "
-               '$monitor > /tmp/l2.out & l2=$!')
+               '$monitor > /tmp/l2.out 9<> /tmp/monitor & l2=$!')
         yield 'until_l2 "@ l2 counted"; ask_l2 "info pmu" "goes first"'
         yield 'tell_l2 quit; wait $l2; cat /tmp/l2.out'
         yield "sed 's/\\r//' /tmp/monitor.log > /tmp/said; rm /tmp/monitor.log"

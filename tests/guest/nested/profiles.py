@@ -32,20 +32,29 @@ FUNCTIONS = r"""
 start() {
     name=$1
     shift
-    mkfifo /tmp/$name.qmp.in /tmp/$name.qmp.out
+    mkfifo /tmp/$name.qmp
     qemu-system-x86_64 -L /usr/share/qemu -nodefaults -display none \
         -machine pc -m 32 -bios /endless.bin -global apic-common.vapic=off \
-        -accel kvm $(qmp_options $name) "$@" < /dev/null 2>&1 |
+        -accel kvm $(qmp_options $name) "$@" < /dev/null 2>&1 \
+        9<> /tmp/$name.qmp |
         sed "s/^/# $name: /" &
+    second=$!
     greet $name
 }
-# qmp_options NAME: of QEMU, for its monitor
+# pause: before one looks again.  If the second guest is no more, the first has
+# nothing to wait for.
+pause() {
+    kill -0 $second 2> /dev/null || exit
+    sleep 0.2
+}
+# qmp_options NAME: of QEMU, for its monitor.  That has no end as long as QEMU
+# itself has it open to write.
 qmp_options() {
-    echo -chardev pipe,id=qmp,path=/tmp/$1.qmp,logfile=/tmp/$1.said \
+    echo -chardev file,id=qmp,path=/tmp/$1.said,input-path=/tmp/$1.qmp \
          -mon qmp,mode=control
 }
 greet() {
-    until grep -qs QMP /tmp/$1.said; do sleep 0.2; done
+    until grep -qs QMP /tmp/$1.said; do pause; done
     ask $1 qmp_capabilities > /dev/null
 }
 # ask NAME COMMAND [ARGUMENTS]: what its monitor answers
@@ -54,8 +63,8 @@ ask() {
     asked=$(($(cat /tmp/asked) + 1))
     echo $asked > /tmp/asked
     echo "{\"execute\": \"$2\", \"arguments\": ${3:-{\}}, \"id\": $asked}" \
-        1<> /tmp/$1.qmp.in
-    until grep "\"id\": $asked[,}]" /tmp/$1.said; do sleep 0.2; done
+        1<> /tmp/$1.qmp
+    until grep "\"id\": $asked[,}]" /tmp/$1.said; do pause; done
 }
 # profile NAME ID [PROPERTIES]: a profile, as members of its JSON object
 profile() {
@@ -74,7 +83,7 @@ enable() {
 }
 # await NAME ID COUNT: until a profile has so many samples
 await() {
-    until [ "$(number $1 $2 samples)" -ge $3 ]; do sleep 0.2; done
+    until [ "$(number $1 $2 samples)" -ge $3 ]; do pause; done
 }
 # places WHAT FILE: where its samples are, and how many there
 places() {
@@ -163,7 +172,7 @@ def throttled():
     yield f'rate=$(cat {rate}); echo 100 > {rate}'
     yield f"profile endless throttled '{members({'period': PERIOD})}'"
     yield ('until [ "$(number endless throttled throttled)" -ge 2 ]; do '
-           'sleep 0.2; done')
+           'pause; done')
     yield f'echo $rate > {rate}'
     yield 'number=$(number endless throttled throttled)'
     yield f"ask endless object-del '{json.dumps({'id': 'throttled'})}'"
@@ -181,7 +190,7 @@ def pinned():
         yield (f"profile pinned {name}p '{members({'period': PERIOD})}'"
                ' > /dev/null')
     yield ('until grep PMU_PROFILE_STOPPED /tmp/pinned.said > /tmp/stopped; do '
-           'sleep 0.2; done')
+           'pause; done')
     yield 'echo @ l1 stopped $(head -n 1 /tmp/stopped)'
     # Its file has its end, and it cannot go on.
     yield r"""id=$(sed 's/.*"id": "\([^"]*\)".*/\1/; q' /tmp/stopped)"""
@@ -349,7 +358,7 @@ class Profiles:
     def wrong_throttles(self, said):
         """perf finds all in the stream, each with its end.
 
-        The stream can begin before an end, and end before one.
+        The first beginning and the last end may be outside the stream.
         """
         number, first = int(said[0]), said[1]
         found = dict(zip(said[2::2], map(int, said[3::2])))

@@ -46,7 +46,7 @@ bare() {
 leave() {
     file=$1
     shift
-    bare "$@" $monitor & l2=$!
+    bare "$@" $monitor 9<> /tmp/monitor & l2=$!
     until_l2 'ready to leave'
     save_l2 $file
 }
@@ -168,10 +168,11 @@ def script():
 
 def linux_to_stock():
     yield f"phase linux; echo '{LINUX_JOB}' > /tmp/job"
-    yield 'l2 /tmp/job $monitor >> /tmp/l2.out & l2=$!'
+    yield 'l2 /tmp/job $monitor >> /tmp/l2.out 9<> /tmp/monitor & l2=$!'
     yield 'until_l2 "^@ l2 alive"; save_l2 /tmp/linux; phase linux/stock'
     yield (f'L2_QEMU={STOCK} l2 /tmp/job -L /usr/share/qemu $monitor '
-           '-incoming file:/tmp/linux >> /tmp/l2.out & l2=$!')
+           '-incoming file:/tmp/linux >> /tmp/l2.out 9<> /tmp/monitor & '
+           'l2=$!')
     yield 'until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
 
 

@@ -5,6 +5,10 @@
 ARCH ?= x86_64
 export ARCH
 BUILD ?= build
+# What make takes for several directories, `make clean` would, too.
+ifneq ($(words $(abspath $(BUILD))),1)
+$(error BUILD is "$(BUILD)" in "$(CURDIR)", which has to be one path without a space)
+endif
 # Any but 10.0 has a directory of its own in BUILD (scripts/lib.sh).
 QEMU_SERIES ?= $(if $(filter %/10.2,$(abspath $(BUILD))),10.2,10.0)
 export QEMU_SERIES
@@ -170,7 +174,7 @@ mutants:
 	@$(with_build) scripts/mutants
 
 series: source
-	@scripts/series $(OUT)
+	@scripts/series $(if $(OUT),'$(OUT)')
 
 check-series: qemu
 	@STEP=$(STEP) LAST=$(LAST) scripts/check-series

@@ -7,12 +7,8 @@
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-BUILD=${BUILD:-$ROOT/build}
-BUILD=${BUILD%/}
-case $BUILD in
-/*) ;;
-*) BUILD=$PWD/$BUILD ;;
-esac
+# As make's abspath has it.
+BUILD=$(realpath -ms -- "${BUILD:-$ROOT/build}")
 # shellcheck disable=SC2034     # for scripts
 PYTHON=/usr/bin/python3
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}

@@ -482,7 +482,8 @@ static void add_files(const char *target, const char *from)
 /*
  * On a host of another architecture, Debian's libraries for a cross compiler
  * do for dynamic programs: let them be where the dynamic linker expects them.
- * That directory may be there, as the cross compiler's binutils has plugins.
+ * That directory may be there, as the cross compiler's binutils has plugins; or
+ * with all that programs want, and nothing is to be mixed with it.
  */
 static void add_libraries(void)
 {
@@ -490,6 +491,9 @@ static void add_libraries(void)
         return;
     }
     add_link(HOST "/lib64", "/layers/lib64", "ld64.so.2", CROSS "/ld64.so.2");
+    if (is_there(HOST MULTIARCH "/libc.so.6")) {
+        return;
+    }
     if (is_directory(HOST MULTIARCH)) {
         add_files(HOST MULTIARCH, HOST CROSS);
     } else {

@@ -562,6 +562,89 @@ static void test_chardev(void)
     end(&p);
 }
 
+static void *read_to_end(void *fd)
+{
+    GByteArray *all = g_byte_array_new();
+    uint8_t some[4096];
+    ssize_t n;
+
+    while ((n = read(GPOINTER_TO_INT(fd), some, sizeof(some))) > 0) {
+        g_byte_array_append(all, some, n);
+    }
+    return all;
+}
+
+/* PERF_RECORD_SAMPLE */
+#define SAMPLE_TYPE 9
+
+/* In a stream that ends behind a record */
+static unsigned count_samples(const GByteArray *stream)
+{
+    static const unsigned header_size = 16;
+    unsigned number = 0;
+    size_t at = header_size;
+
+    while (at < stream->len) {
+        uint32_t type;
+        uint16_t size;
+
+        memcpy(&type, stream->data + at, sizeof(type));
+        memcpy(&size, stream->data + at + 6, sizeof(size));
+        number += type == SAMPLE_TYPE;
+        at += size;
+    }
+    g_assert_cmpuint(at, ==, stream->len);
+    return number;
+}
+
+/*
+ * Whoever reads late has all, though the profile has ended, or the machine: there
+ * is more than a socket has room for.
+ */
+static void check_late_reader(bool quits)
+{
+    g_autofree char *socket = g_strdup_printf("/tmp/vpmu-late-%d.sock",
+                                              getpid());
+    g_autofree char *more = g_strdup_printf(
+        "-chardev socket,id=c,path=%s,server=on,wait=off"
+        " -object pmu-profile,id=p,chardev=c,period=10", socket);
+    Profiled p = start_profiled_with(face->cpu, more);
+    int fd = unix_connect(socket, &error_abort);
+    GThread *reader;
+    GByteArray *stream;
+    uint64_t number;
+
+    for (int i = 0; i < 10; i++) {
+        count_insns(&p.m, 10000);
+    }
+    number = samples(&p, "p");
+    g_assert_cmpuint(number, ==, 10000);
+    if (!quits) {
+        qtest_qmp_send(p.m.qts, "{'execute': 'object-del',"
+                       " 'arguments': {'id': 'p'}}");
+    }
+    reader = g_thread_new("reader", read_to_end, GINT_TO_POINTER(fd));
+    if (!quits) {
+        qobject_unref(qtest_qmp_receive(p.m.qts));
+    }
+    end(&p);
+    stream = g_thread_join(reader);
+    g_assert_cmpuint(count_samples(stream), ==, number);
+    g_byte_array_unref(stream);
+    close(fd);
+    unlink(socket);
+}
+
+static void test_late_reader(void)
+{
+    check_late_reader(false);
+}
+
+static void test_late_reader_of_machine(void)
+{
+    check_late_reader(true);
+}
+
 /*
  * What the guest reads itself
  */
@@ -1092,6 +1175,8 @@ void add_profile_cases(void)
     add("profile/disk-full", test_disk_full);
     add("profile/pipe", test_pipe);
     add("profile/chardev", test_chardev);
+    add("profile/late-reader", test_late_reader);
+    add("profile/late-reader-of-machine", test_late_reader_of_machine);
     add("profile/is-unused", test_is_unused);
     add("profile/given-kernel/unread", test_given_kernel_unread);
     if (g_str_equal(qtest_get_arch(), "x86_64")) {

@@ -2,7 +2,7 @@
  * Performance monitoring unit: a perf event of the host's, on a vCPU's thread
  *
  * The host's kernel counts, and leaves samples in a ring that it shares with
- * QEMU.  The event yields to others: it is not pinned.
+ * QEMU.
  *
  * Threads: any that holds the big lock, unless a function says otherwise.
  *
@@ -106,7 +106,7 @@ bool pmu_host_event_read(const PmuHostEvent *event, PmuHostCount *count);
  * @event: the event; it need not be open
  * @sample: set to it
  *
- * In one thread at a time; in signal handlers, too.
+ * In one thread at a time.
  *
  * Returns: false if there are none.
  */

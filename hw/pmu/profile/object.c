@@ -441,6 +441,10 @@ static void machine_changed(void *opaque, bool running, RunState state)
     if (!running) {
         drain(p);
         pmu_profile_clock_stop(&p->config.clock);
+        /* If QEMU ends now, chardevs end before this. */
+        if (state == RUN_STATE_SHUTDOWN) {
+            pmu_sink_flush(p->sink);
+        }
         return;
     }
     pmu_profile_clock_go_on(&p->config.clock);
@@ -468,13 +472,31 @@ static bool take_given_kernel(PmuProfile *p, Error **errp)
     return true;
 }
 
+/*
+ * What the guest reads depends on how fast it is read; and what goes to a chardev
+ * becomes a part of the recording, which waits until all of it is read.
+ */
+static bool check_replay(const PmuProfile *p, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (p->file || replay_mode == REPLAY_MODE_NONE) {
+        return true;
+    }
+    error_setg(errp, "A profile that %s cannot be recorded or replayed",
+               p->chardev ? "goes to a chardev" : "the guest reads");
+    error_append_hint(errp, "Name a file.\n");
+    return false;
+}
+
 static bool check_properties(PmuProfile *p, Error **errp)
 {
     if (p->file && p->chardev) {
         error_setg(errp, "A profile has either file or chardev");
         return false;
     }
-    return pmu_profile_request_check(&p->config.asked, errp)
+    return check_replay(p, errp)
+           && pmu_profile_request_check(&p->config.asked, errp)
            && take_given_kernel(p, errp);
 }
 
@@ -493,14 +515,8 @@ static PmuSink *open_sink(PmuProfile *p, Error **errp)
                    : pmu_sink_new_chardev(p->chardev, &sink_ops, p, errp);
 }
 
-/* What the guest reads depends on how fast it is read. */
 static bool be_chardev(PmuProfile *p, Error **errp)
 {
-    if (replay_mode != REPLAY_MODE_NONE) {
-        error_setg(errp, "A profile that the guest reads cannot be recorded "
-                   "or replayed");
-        return false;
-    }
     p->writer.is_guests = true;
     p->sink = pmu_sink_new_guest(p->config.owner, &sink_ops, p, errp);
     return p->sink;
@@ -592,7 +608,8 @@ static void end(PmuProfile *p)
         qemu_del_vm_change_state_handler(p->changes);
         stop_samplers(p);
         drain(p);
-    } else if (p->complete && p->ready.notify) {
+    }
+    if (p->ready.notify) {
         qemu_remove_machine_init_done_notifier(&p->ready);
     }
     if (p->complete) {

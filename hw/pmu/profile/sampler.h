@@ -4,7 +4,7 @@
  * A profile has a sampler on each vCPU.  Of what kind it is depends on who
  * executes the guest; what it samples is fetched in the same way from all.
  *
- * Threads: the main loop.
+ * Threads: those that hold the big lock.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

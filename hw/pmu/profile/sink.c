@@ -13,13 +13,24 @@
 #include "chardev.h"
 #include "sink.h"
 
+/* Where there is neither, what has a name among files does not wait. */
+#ifndef O_NONBLOCK
+#define O_NONBLOCK 0
+#endif
+#ifndef O_CLOEXEC
+#define O_CLOEXEC 0
+#endif
+
 /* So much may wait to be written. */
 #define MAX_BACKLOG (64 * 1024 * 1024)
 
 /* How often a thread that waits for a pipe looks whether it is to end. */
 #define POLL_MS 100
 
-/* How long it waits for the pipe then. */
+/* How often we look whether a chardev that is to end takes more. */
+#define CHARDEV_POLL_MS 1
+
+/* How long it waits for the pipe then; and we, for a chardev. */
 #define PATIENCE_MS 1000
 
 /**
@@ -264,12 +275,19 @@ static void remove_taken(PmuSink *sink, size_t count)
     sink->backlog = sink->pending->len - sink->taken;
 }
 
-static void write_to_chardev(PmuSink *sink)
+/* Returns: whether it has taken some of it. */
+static bool offer_to_chardev(PmuSink *sink)
 {
     int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
                                  sink->pending->len - sink->taken);
 
     remove_taken(sink, MAX(done, 0));
+    return done > 0;
+}
+
+static void write_to_chardev(PmuSink *sink)
+{
+    offer_to_chardev(sink);
     if (sink->backlog && !sink->watch) {
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
@@ -469,8 +487,24 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
     }
 }
 
+void pmu_sink_flush(PmuSink *sink)
+{
+    bool is_chardev = sink->fd < 0 && !sink->own;
+    int waited_ms = 0;
+
+    while (is_chardev && sink->backlog && waited_ms < PATIENCE_MS) {
+        if (offer_to_chardev(sink)) {
+            waited_ms = 0;
+        } else {
+            g_usleep(CHARDEV_POLL_MS * 1000);
+            waited_ms += CHARDEV_POLL_MS;
+        }
+    }
+}
+
 static void free_chardev(PmuSink *sink)
 {
+    pmu_sink_flush(sink);
     if (sink->watch) {
         g_source_remove(sink->watch);
     }

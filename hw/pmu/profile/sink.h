@@ -5,7 +5,7 @@
  * for a disk; to a chardev; or to the guest, whose device has the owner as its
  * chardev.
  *
- * Threads: those that hold the big lock.
+ * Threads: those that hold the big lock, also where the owner is told.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +17,7 @@
 #include "qemu/typedefs.h"
 
 /**
- * struct PmuSinkOps - what a sink tells its owner, in the main loop
+ * struct PmuSinkOps - what a sink tells its owner
  * @opened: somebody reads the chardev now: a stream begins, unless this returns
  *          false.  Of files and pipes this is told by pmu_sink_start().
  * @closed: nobody reads it any more, for now: what was not read is gone
@@ -128,10 +128,20 @@ void pmu_sink_drop(PmuSink *sink);
 bool pmu_sink_is_busy(PmuSink *sink);
 
 /**
+ * pmu_sink_flush - write what is left for a chardev
+ * @sink: the sink
+ *
+ * Waits for one that takes nothing a second.  What else a sink writes to has the
+ * rest when it is freed.
+ */
+void pmu_sink_flush(PmuSink *sink);
+
+/**
  * pmu_sink_free - write what is left, and close
  * @sink: the sink or NULL
  *
- * Waits for a file as long as that takes; for a pipe that is not read a second.
+ * Waits for a file as long as that takes; for a pipe or a chardev that is not
+ * read a second.  For the guest it does not: its device has gone.
  */
 void pmu_sink_free(PmuSink *sink);
 

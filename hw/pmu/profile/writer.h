@@ -4,7 +4,7 @@
  * Takes what samplers have, gives each address space a pid, says which kernel
  * runs and what is lost, and has the bytes ready for a sink.
  *
- * Threads: the main loop.
+ * Threads: those that hold the big lock.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -82,7 +82,7 @@ typedef void PmuObserverGoneFn(void *opaque);
  *            is cut at the instruction, and none translated for it.
  * @prepare: called ahead of such a block; may be NULL
  * @gone: called when the vCPU is unplugged
- * @opaque: the argument of both
+ * @opaque: their argument
  */
 typedef struct PmuObserverConfig {
     const char *owner;

@@ -57,7 +57,8 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
 
 /**
  * struct PmuTcgCells - the part of a vCPU that translated code counts in
- * @log: branches that neither recorder has seen; empty while nobody asks
+ * @log: branches that neither recorder has seen; empty while nobody asks, but
+ *       for blocks that were translated before and still write to it
  * @recorder: the last branches, while the guest asks for them
  * @outside: all of the last branches, while somebody outside asks for them
  * @left: the cells of each tally that has some, by pmu_tcg_row().  Those of

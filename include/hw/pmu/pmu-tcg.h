@@ -21,9 +21,10 @@
  *
  * For code that is compiled per target.
  *
- * Threads: everything here is called in the vCPU's own thread, except creation
- * and release.  A vCPU may fold only between instructions: at the
- * end of the last instruction of a block, or outside translated code.
+ * Threads: the vCPU's own, or, with the big lock, any while the vCPU is at rest;
+ * creation and release are with its CPU's.  A vCPU may fold only between
+ * instructions: at the end of the last instruction of a block, or outside
+ * translated code.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

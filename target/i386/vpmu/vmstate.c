@@ -110,6 +110,14 @@ static bool has_leftovers(const X86VPmu *v)
     return found;
 }
 
+static bool smm_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+    const X86VPmu *v = cpu->vpmu;
+
+    return v->smm.debugctl || v->smm.lbr_enabled;
+}
+
 /*
  * A guest can go where this is not known as long as it does not use its PMU.
  * But a replay is to find fractions of cycles as its recording left them.
@@ -121,7 +129,7 @@ static bool vpmu_needed(void *opaque)
 
     return v && !uses_stock_state(v)
            && (is_used(v) || lbr_is_used(v) || pebs_is_used(v)
-               || replay_mode != REPLAY_MODE_NONE);
+               || smm_needed(cpu) || replay_mode != REPLAY_MODE_NONE);
 }
 
 static int vpmu_pre_load(void *opaque)
@@ -129,14 +137,6 @@ static int vpmu_pre_load(void *opaque)
     X86CPU *cpu = opaque;
 
     return pmu_cpu_check_load(cpu->vpmu);
-}
-
-static bool smm_needed(void *opaque)
-{
-    X86CPU *cpu = opaque;
-    const X86VPmu *v = cpu->vpmu;
-
-    return v->smm.debugctl || v->smm.lbr_enabled;
 }
 
 static int smm_post_load(void *opaque, int version_id)

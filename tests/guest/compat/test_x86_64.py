@@ -345,6 +345,13 @@ def line_starts(cpu, machine):
             pass
 
 
+@test(each=[('', 'the guest reads'), (',chardev=c', 'goes to a chardev')])
+def recorded_profile_needs_a_file(goes, message):
+    options = ['-chardev', 'null,id=c', '-object', f'pmu-profile,id=p{goes}',
+               '-icount', 'shift=auto,rr=record,rrfile=/dev/null']
+    require(refused(message, Qemu(OURS, *options).__enter__))
+
+
 @test(each=[('pc', 'CPUs of this vendor'),
             ('pc-i440fx-9.2', 'this machine type has no PMU')])
 def enforce_needs_pmu(machine, message):

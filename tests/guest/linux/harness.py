@@ -18,7 +18,9 @@ A test is one of two kinds:
   else depends on the architecture.
 * `@scenario` marks a function that starts guests itself, and asserts.
 
-No test may depend on how fast the host is, or on how long something takes.
+No test may depend on how fast the host is, or on how long something takes.  A
+scenario that has to do something while a guest executes a program says so with
+in_time(): it is tried again if the guest was faster.
 """
 
 import contextlib
@@ -41,7 +43,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
 
-from qmp import Failure, Monitor                            # noqa: E402
+from qmp import Closed, Failure, Monitor                    # noqa: E402
 
 ROOT = HERE.parent.parent.parent
 BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build'))
@@ -92,16 +94,30 @@ SCRIPT_SECONDS = 600 * SLOWNESS
 BOOT_SECONDS = 600 * SLOWNESS
 TEST_SECONDS = 90 * SLOWNESS
 SCENARIO_SECONDS = 1800 * SLOWNESS
+# For QEMU to leave when its monitor has gone.
+GOODBYE_SECONDS = 60
+# Of a scenario that comes too late for its guest.
+TRIES = 3
 
 
 class Skip(Exception):
     """A scenario that is not for this host, and why."""
 
 
+class TooLate(Failure):
+    """A guest was done with its program before a scenario did its part."""
+
+
 def require(condition, why):
     """An assertion that says what is wrong."""
     if not condition:
         raise AssertionError(why)
+
+
+def in_time(condition, why):
+    """Or the scenario is to be tried again."""
+    if not condition:
+        raise TooLate(why)
 
 
 def require_equal(got, want, what):
@@ -317,6 +333,13 @@ class Guest:
     def errors(self):
         return self.errors_path.read_text(errors='replace').strip()
 
+    def has_ended_well(self):
+        """Whether the job has come to its end, and with it QEMU."""
+        try:
+            return self.process.wait(GOODBYE_SECONDS) == 0
+        except subprocess.TimeoutExpired:
+            return False
+
     def close(self):
         """End the guest, if it has not ended."""
         if self.process.poll() is None:
@@ -515,21 +538,33 @@ def run_tests(directory, machine, tests, programs, results):
     results.report(f'quiet [{machine.name}]', why or None)
 
 
-def run_scenario(directory, name, function, results):
-    directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
-    guests = []
-
+def attempt(function, directory, guests):
+    """Raises what is wrong.  Guests that it starts are added to those."""
     def start(*args, **kwargs):
         guests.append(Guest(directory, *args, **kwargs))
         return guests[-1]
 
     try:
         function(start, directory)
-        for guest in guests:
-            require(not guest.errors(), f'QEMU said: {guest.errors()}')
+    except Closed:
+        in_time(not any(guest.has_ended_well() for guest in guests),
+                'the guest had ended before the test')
+        raise
+    for guest in guests:
+        require(not guest.errors(), f'QEMU said: {guest.errors()}')
+
+
+def try_scenario(directory, name, function, results, is_last):
+    """Returns: whether that is its result."""
+    directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
+    guests = []
+    try:
+        attempt(function, directory, guests)
     except Skip as why:
         results.skip(name, why)
     except (AssertionError, Failure, LookupError, ValueError, OSError) as wrong:
+        if isinstance(wrong, TooLate) and not is_last:
+            return False
         log = [line for guest in guests for line in guest.log[-20:]]
         results.report(name, str(wrong) or repr(wrong), log)
     else:
@@ -538,3 +573,11 @@ def run_scenario(directory, name, function, results):
         for guest in guests:
             guest.close()
         shutil.rmtree(directory)
+    return True
+
+
+def run_scenario(directory, name, function, results):
+    """Again, if a busy host has kept the test from its part."""
+    tries = 1
+    while not try_scenario(directory, name, function, results, tries == TRIES):
+        tries += 1

@@ -4,8 +4,8 @@ machine goes back to its past or moves, and the guest notices nothing."""
 
 import re
 
-from harness import (ARCH, expectations, only, require, require_equal,
-                     scenario_of, symbols)
+from harness import (ARCH, expectations, in_time, only, require,
+                     require_equal, scenario_of, symbols)
 from machines import SMP, UP
 from test_lifecycle import adds, go_back, save_machine
 from test_profile import (TELL, Profile, build_id_of, modules, text_of,
@@ -78,7 +78,7 @@ def profile_of_unplugged_cpu(start, directory, machine):
                  lambda: samples_taken(monitor, 'p0') > enough)
     monitor.command('device_del', id='more')
     monitor.wait('unplugging', lambda: absent_cpus(monitor))
-    require(guest.lines.empty(), 'the program ended before the CPU was gone')
+    in_time(guest.lines.empty(), 'the program ended before the CPU was gone')
     guest.lines_until('@@@ left')
     # It begins again with the CPUs that are left.
     for enabled in False, True:

@@ -2,7 +2,8 @@
 """Branch records and precise samples go on over migration, from a snapshot,
 and in a replay."""
 
-from harness import expectations, require, require_equal, scenario_of, symbols
+from harness import (expectations, in_time, require, require_equal,
+                     scenario_of, symbols)
 from machines import (LBR_GENOA, LBR_SAPPHIRE, LBR_SKYLAKE, PEBS_HASWELL,
                       PEBS_ICELAKE, PEBS_SAPPHIRE, PEBS_SKYLAKE)
 from test_branches import DEPTHS, FILTERS, last_taken, stacks
@@ -113,7 +114,7 @@ def records_migrate(start, directory, machine):
     source = started(start, machine)
     source.lines_until('@@@ middle')
     move_away(source, state)
-    require('@@@ samples' not in source.log, 'the program had ended too early')
+    in_time('@@@ samples' not in source.log, 'the program had ended too early')
     target = started(start, machine, extra=['-incoming', f'file:{state}'],
                      verbose=True)
     move_in(target)
@@ -129,7 +130,7 @@ def records_of_snapshot(start, directory, machine):
     monitor = guest.monitor
     save_machine(monitor, directory / 'image')
     guest.lines_until('@@@ later')
-    require('@@@ samples' not in guest.log, 'the program had ended too early')
+    in_time('@@@ samples' not in guest.log, 'the program had ended too early')
     go_back(monitor)
     guest.lines_until('@@@ samples')
     check_recorded(machine, guest)

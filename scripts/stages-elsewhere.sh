@@ -165,10 +165,12 @@ stage_build-least()
 
     "$ROOT/scripts/install-packages" python3-sphinx python3-sphinx-rtd-theme \
         gcc-powerpc64le-linux-gnu
-    built least qemu-system-x86_64 qemu-system-ppc64 qemu-x86_64 \
-        qemu-ppc64le || return
+    built least qemu-system-x86_64 qemu-system-ppc64 qemu-system-ppc \
+        qemu-system-m68k qemu-x86_64 qemu-ppc64le || return
     x86_starts least tcg
     power_starts least tcg
+    starts least/ppc "$dir/qemu-system-ppc" -M none -cpu g4 -accel tcg
+    starts least/m68k "$dir/qemu-system-m68k" -M none -cpu m68040 -accel tcg
     user_programs "$dir/qemu-x86_64" gcc programs \
         mixed faults fork signals smc syscalls threads
     user_programs "$dir/qemu-ppc64le" powerpc64le-linux-gnu-gcc \

@@ -434,6 +434,19 @@ static void go_on_from_elsewhere(PmuProfile *p)
     }
 }
 
+/*
+ * When QEMU ends, chardevs end before objects do.  A machine that runs is
+ * stopped first, and machine_changed() has more to write.
+ */
+static void shutting_down(Notifier *notifier, void *unused)
+{
+    PmuProfile *p = container_of(notifier, PmuProfile, shutdown);
+
+    if (!runstate_is_running()) {
+        pmu_sink_flush(p->sink);
+    }
+}
+
 static void machine_changed(void *opaque, bool running, RunState state)
 {
     PmuProfile *p = opaque;
@@ -441,7 +454,6 @@ static void machine_changed(void *opaque, bool running, RunState state)
     if (!running) {
         drain(p);
         pmu_profile_clock_stop(&p->config.clock);
-        /* If QEMU ends now, chardevs end before this. */
         if (state == RUN_STATE_SHUTDOWN) {
             pmu_sink_flush(p->sink);
         }
@@ -473,8 +485,8 @@ static bool take_given_kernel(PmuProfile *p, Error **errp)
 }
 
 /*
- * What the guest reads depends on how fast it is read; and what goes to a chardev
- * becomes a part of the recording, which waits until all of it is read.
+ * What the guest reads depends on how fast it is read; and what goes to a
+ * chardev becomes a part of the recording, which waits until all of it is read.
  */
 static bool check_replay(const PmuProfile *p, Error **errp)
 {
@@ -556,6 +568,8 @@ static bool begin(PmuProfile *p, Error **errp)
                            && pmu_guest_kernel_can_be_told();
     pmu_profile_clock_stop(&p->config.clock);
     p->changes = qemu_add_vm_change_state_handler(machine_changed, p);
+    p->shutdown.notify = shutting_down;
+    qemu_register_shutdown_notifier(&p->shutdown);
     pmu_sink_start(p->sink);
     drain_now_and_then(p);
     return true;
@@ -606,6 +620,7 @@ static void end(PmuProfile *p)
     if (p->machine_ready) {
         device_listener_unregister(&p->listener);
         qemu_del_vm_change_state_handler(p->changes);
+        notifier_remove(&p->shutdown);
         stop_samplers(p);
         drain(p);
     }

@@ -36,6 +36,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * @sink: where that goes
  * @drain_timer: empties the samplers
  * @ready: called when there are vCPUs
+ * @shutdown: called when QEMU is to end
  * @listener: called when there are more, or fewer
  * @changes: called when the machine starts and stops
  * @reset: the state of the machine's resets
@@ -65,6 +66,7 @@ struct PmuProfile {
     PmuSink *sink;
     QEMUTimer *drain_timer;
     Notifier ready;
+    Notifier shutdown;
     DeviceListener listener;
     VMChangeStateEntry *changes;
     ResettableState reset;

@@ -28,7 +28,10 @@
 #define POLL_MS 100
 
 /* How often we look whether a chardev that is to end takes more. */
-#define CHARDEV_POLL_MS 1
+#define CHARDEV_POLL_US 1000
+
+/* And how much it is offered then: a chardev's log has what it refuses, too. */
+#define CHARDEV_PART 4096
 
 /* How long it waits for the pipe then; and we, for a chardev. */
 #define PATIENCE_MS 1000
@@ -275,11 +278,11 @@ static void remove_taken(PmuSink *sink, size_t count)
     sink->backlog = sink->pending->len - sink->taken;
 }
 
-/* Returns: whether it has taken some of it. */
-static bool offer_to_chardev(PmuSink *sink)
+/* Returns: whether it has taken some of the next @most bytes. */
+static bool offer_to_chardev(PmuSink *sink, size_t most)
 {
     int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
-                                 sink->pending->len - sink->taken);
+                                 MIN(sink->pending->len - sink->taken, most));
 
     remove_taken(sink, MAX(done, 0));
     return done > 0;
@@ -287,8 +290,11 @@ static bool offer_to_chardev(PmuSink *sink)
 
 static void write_to_chardev(PmuSink *sink)
 {
-    offer_to_chardev(sink);
-    if (sink->backlog && !sink->watch) {
+    if (sink->watch) {
+        return;
+    }
+    offer_to_chardev(sink, SIZE_MAX);
+    if (sink->backlog) {
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
         if (!sink->watch) {
@@ -490,14 +496,14 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
 void pmu_sink_flush(PmuSink *sink)
 {
     bool is_chardev = sink->fd < 0 && !sink->own;
-    int waited_ms = 0;
+    int64_t last_us = g_get_monotonic_time();
 
-    while (is_chardev && sink->backlog && waited_ms < PATIENCE_MS) {
-        if (offer_to_chardev(sink)) {
-            waited_ms = 0;
+    while (is_chardev && sink->backlog
+           && g_get_monotonic_time() - last_us < PATIENCE_MS * 1000) {
+        if (offer_to_chardev(sink, CHARDEV_PART)) {
+            last_us = g_get_monotonic_time();
         } else {
-            g_usleep(CHARDEV_POLL_MS * 1000);
-            waited_ms += CHARDEV_POLL_MS;
+            g_usleep(CHARDEV_POLL_US);
         }
     }
 }

@@ -131,8 +131,8 @@ bool pmu_sink_is_busy(PmuSink *sink);
  * pmu_sink_flush - write what is left for a chardev
  * @sink: the sink
  *
- * Waits for one that takes nothing a second.  What else a sink writes to has the
- * rest when it is freed.
+ * Waits until all is taken, or nothing for a second, with the big lock.  What
+ * else a sink writes to has the rest when it is freed.
  */
 void pmu_sink_flush(PmuSink *sink);
 

@@ -21,8 +21,8 @@
  *
  * For code that is compiled per target.
  *
- * Threads: the vCPU's own, or, with the big lock, any while the vCPU is at rest;
- * creation and release are with its CPU's.  A vCPU may fold only between
+ * Threads: the vCPU's own, or, with the big lock, any while the vCPU is at
+ * rest; creation and release are with its CPU's.  A vCPU may fold only between
  * instructions: at the end of the last instruction of a block, or outside
  * translated code.
  *

@@ -297,8 +297,9 @@ class Guest:
         while True:
             line = self.line()
             if line is None:
-                raise Failure(f'the guest ended without "{pattern}": '
-                              + (self.errors() or '; '.join(found[-3:])))
+                why = TooLate if self.has_ended_well() else Failure
+                raise why(f'the guest ended without "{pattern}": '
+                          + (self.errors() or '; '.join(found[-3:])))
             found.append(line)
             if re.search(pattern, line):
                 return found
@@ -437,6 +438,10 @@ class Results:
         with self.lock:
             print(f'ok {label} # SKIP {why}', flush=True)
 
+    def again(self, label, why):
+        with self.lock:
+            print(f'# {label}: again, as {why}', flush=True)
+
     def report(self, label, why=None, log=(), seconds=None):
         with self.lock:
             if why is None:
@@ -546,7 +551,7 @@ def attempt(function, directory, guests):
 
     try:
         function(start, directory)
-    except Closed:
+    except (Closed, ConnectionError):
         in_time(not any(guest.has_ended_well() for guest in guests),
                 'the guest had ended before the test')
         raise
@@ -564,6 +569,7 @@ def try_scenario(directory, name, function, results, is_last):
         results.skip(name, why)
     except (AssertionError, Failure, LookupError, ValueError, OSError) as wrong:
         if isinstance(wrong, TooLate) and not is_last:
+            results.again(name, wrong)
             return False
         log = [line for guest in guests for line in guest.log[-20:]]
         results.report(name, str(wrong) or repr(wrong), log)

@@ -63,6 +63,7 @@ def leave(guest):
     """End a guest in its middle: only guest-run is to say something of it."""
     guest.monitor.command('quit')
     said = guest.refusal()
+    in_time(said or not guest.has_ended_well(), 'the job had ended')
     require_equal(said, 'guest-run: the guest ended before the job',
                   'what was said of the guest that was left')
 
@@ -177,8 +178,9 @@ def snapshot(start, directory):
     monitor = guest.monitor
     save_machine(monitor, directory / 'image')
     guest.lines_until('@@@ later')
-    in_time(not counted(guest.log), 'the program had ended too early')
     go_back(monitor)
+    in_time(not counted(guest.lines_until('@@@ later')),
+            'the program had ended too early')
     check_counts(UP, 'long', counted(guest.lines_until('@@@ samples')))
     samples = guest.lines_until('@@@ complaints')[:-1]
     check_samples(addresses('\n'.join(samples)), PERIOD,

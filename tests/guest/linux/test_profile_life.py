@@ -74,8 +74,12 @@ def profile_of_unplugged_cpu(start, directory, machine):
     guest.go()
     guest.lines_until('@@@ begin')
     enough = samples_taken(monitor, 'p0') + 100
-    monitor.wait('sampling',
-                 lambda: samples_taken(monitor, 'p0') > enough)
+
+    def has_enough():
+        in_time(guest.lines.empty(), 'the program ended before the CPU is gone')
+        return samples_taken(monitor, 'p0') > enough
+
+    monitor.wait('sampling', has_enough)
     monitor.command('device_del', id='more')
     monitor.wait('unplugging', lambda: absent_cpus(monitor))
     in_time(guest.lines.empty(), 'the program ended before the CPU was gone')

@@ -130,8 +130,9 @@ def records_of_snapshot(start, directory, machine):
     monitor = guest.monitor
     save_machine(monitor, directory / 'image')
     guest.lines_until('@@@ later')
-    in_time('@@@ samples' not in guest.log, 'the program had ended too early')
     go_back(monitor)
+    in_time('@@@ samples' not in guest.lines_until('@@@ later'),
+            'the program had ended too early')
     guest.lines_until('@@@ samples')
     check_recorded(machine, guest)
 

@@ -33,18 +33,21 @@ start() {
     name=$1
     shift
     mkfifo /tmp/$name.qmp
-    qemu-system-x86_64 -L /usr/share/qemu -nodefaults -display none \
-        -machine pc -m 32 -bios /endless.bin -global apic-common.vapic=off \
-        -accel kvm $(qmp_options $name) "$@" < /dev/null 2>&1 \
-        9<> /tmp/$name.qmp |
-        sed "s/^/# $name: /" &
-    second=$!
+    ended=/tmp/$name.ended
+    {
+        qemu-system-x86_64 -L /usr/share/qemu -nodefaults -display none \
+            -machine pc -m 32 -bios /endless.bin \
+            -global apic-common.vapic=off -accel kvm $(qmp_options $name) \
+            "$@" < /dev/null 2>&1 9<> /tmp/$name.qmp
+        : > $ended
+    } | sed "s/^/# $name: /" &
     greet $name
 }
 # pause: before one looks again.  If the second guest is no more, the first has
-# nothing to wait for.
+# nothing to wait for.  Its process says nothing: it stays until the shell looks
+# for its children, which it does not while it waits for a command's output.
 pause() {
-    kill -0 $second 2> /dev/null || exit
+    [ ! -e $ended ] || exit
     sleep 0.2
 }
 # qmp_options NAME: of QEMU, for its monitor.  That has no end as long as QEMU

@@ -86,10 +86,13 @@ watch() {
 }
 # tell NAME COMMAND: to its monitor
 tell() { echo "{\\"execute\\": \\"$2\\"}" 1<> /tmp/$1.qmp; }
+# has_ended PROCESS: it may be a zombie, as the shell does not look for its
+# children while it waits for a command's output.
+has_ended() { ! grep -qs '^State:.[^Z]' /proc/$1/status; }
 # said NAME PATTERN: what it has said of that, as soon as it has
 said() {
     eval "process=\\$$1"
-    until grep -m 1 "$2" /tmp/$1.said || ! kill -0 $process 2> /dev/null; do
+    until grep -m 1 "$2" /tmp/$1.said || has_ended $process; do
         sleep 1
     done
 }
@@ -98,7 +101,7 @@ lines() { grep -c "$2" /tmp/$1.trace; }
 # watched NAME PATTERN COUNT: until its trace has so many, or it is no more
 watched() {
     eval "process=\\$$1"
-    until [ "$(lines "$1" "$2")" -ge $3 ] || ! kill -0 $process 2> /dev/null; do
+    until [ "$(lines "$1" "$2")" -ge $3 ] || has_ended $process; do
         sleep 1
     done
 }

@@ -538,15 +538,26 @@ static void test_pipe(void)
     end(&p);
 }
 
+static char *name_socket(void)
+{
+    return g_strdup_printf("/tmp/vpmu-profile-%d.sock", getpid());
+}
+
+/* A machine with the profile "p" in that socket, and properties of it */
+static Profiled start_in_socket(const char *socket, const char *properties)
+{
+    g_autofree char *more = g_strdup_printf(
+        "-chardev socket,id=c,path=%s,server=on,wait=off"
+        " -object pmu-profile,id=p,chardev=c,%s", socket, properties);
+
+    return start_profiled_with(face->cpu, more);
+}
+
 /* Whoever reads a chardev gets a stream from its beginning. */
 static void test_chardev(void)
 {
-    g_autofree char *socket = g_strdup_printf("/tmp/vpmu-profile-%d.sock",
-                                              getpid());
-    g_autofree char *more = g_strdup_printf(
-        "-chardev socket,id=c,path=%s,server=on,wait=off"
-        " -object pmu-profile,id=p,chardev=c,period=10", socket);
-    Profiled p = start_profiled_with(face->cpu, more);
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "period=10");
 
     for (int reader = 0; reader < 2; reader++) {
         char magic[8];
@@ -623,12 +634,8 @@ static void begin_end(Profiled *p, End what)
  */
 static bool late_reader_has_all(End what)
 {
-    g_autofree char *socket = g_strdup_printf("/tmp/vpmu-late-%d.sock",
-                                              getpid());
-    g_autofree char *more = g_strdup_printf(
-        "-chardev socket,id=c,path=%s,server=on,wait=off"
-        " -object pmu-profile,id=p,chardev=c,period=10", socket);
-    Profiled p = start_profiled_with(face->cpu, more);
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "period=10");
     int fd = unix_connect(socket, &error_abort);
     GByteArray *stream;
     GThread *reader;
@@ -1051,12 +1058,8 @@ static void check_given_kernel_ends(Profiled *p)
 /* Whoever reads it later would be told of a kernel that is no more. */
 static void test_given_kernel_unread(void)
 {
-    g_autofree char *socket = g_strdup_printf("/tmp/vpmu-kernel-%d.sock",
-                                              getpid());
-    g_autofree char *more = g_strdup_printf(
-        "-chardev socket,id=c,path=%s,server=on,wait=off"
-        " -object pmu-profile,id=p,chardev=c,kernel-text=4096", socket);
-    Profiled p = start_profiled_with(face->cpu, more);
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "kernel-text=4096");
 
     check_given_kernel_ends(&p);
     unlink(socket);

@@ -9,7 +9,7 @@ from machines import (LBR_GENOA, LBR_SAPPHIRE, LBR_SKYLAKE, PEBS_HASWELL,
 from test_branches import DEPTHS, FILTERS, last_taken, stacks
 from test_lifecycle import adds, go_back, long_address, move_away, move_in, \
     save_machine
-from test_pebs import LEAST, check_precise
+from test_pebs import LEAST_INSTRUCTIONS, check_precise
 from test_sampling import ADDRESSES, PINNED, addresses
 
 PROGRAM = 'longcalls'
@@ -78,7 +78,7 @@ def check_instructions(machine, lines, _):
     total = expectations('long')['instructions']
     check_precise(addresses('\n'.join(lines)), PRECISE_PERIOD,
                   lambda nth: long_address(nth - 1) if nth <= total else None,
-                  LEAST.get(machine, 2))
+                  LEAST_INSTRUCTIONS.get(machine, 2))
 
 
 # What each machine records, how that is checked, and how late Linux may be.

@@ -11,6 +11,7 @@
 #include "qemu/osdep.h"
 #include <sys/stat.h>
 #include "qapi/error.h"
+#include "qemu/bswap.h"
 #include "qemu/sockets.h"
 #include "qobject/qdict.h"
 #include "qobject/qjson.h"
@@ -23,6 +24,34 @@
 #include "vpmu-test.h"
 
 #define PERIOD 1000
+
+/* So long QEMU does not write when it has nothing to write. */
+#define NEVER_S 120
+
+/**
+ * struct Word - what a stream has: in the byte order of QEMU's host
+ * @little: in that order
+ * @big: in the other
+ *
+ * Which it is this program cannot tell: QEMU's host may be emulated.
+ */
+typedef struct Word {
+    char little[9], big[9];
+} Word;
+
+#define WORD_SIZE 8
+
+/* What a stream begins with */
+static const Word magic = { "PERFILE2", "2ELIFREP" };
+
+/* PERF_RECORD_FINISHED_INIT: its type, and the size of its header in bytes */
+static const Word flushed = { "\x52\0\0\0\0\0\x8", "\0\0\0\x52\0\0\0\x8" };
+
+static bool has_word(const void *bytes, size_t size, const Word *word)
+{
+    return memmem(bytes, size, word->little, WORD_SIZE)
+           || memmem(bytes, size, word->big, WORD_SIZE);
+}
 
 /**
  * struct Profiled - a machine, and a directory for its profiles
@@ -514,7 +543,8 @@ static void test_given_file(void)
     delete_profile(&p, "p");
     g_assert_cmpuint(nr_fdsets(&p), ==, 0);
     g_assert_true(g_file_get_contents(file, &contents, NULL, NULL));
-    g_assert_true(g_str_has_prefix(contents, "beforePERFILE2"));
+    g_assert_true(g_str_has_prefix(contents, "before"));
+    g_assert_true(has_word(contents + 6, WORD_SIZE, &magic));
     end(&p);
 }
 
@@ -522,7 +552,7 @@ static void test_pipe(void)
 {
     Profiled p = start_profiled(face->cpu);
     g_autofree char *pipe = file_of(&p, "p");
-    char magic[8];
+    char first[WORD_SIZE];
     int fd;
 
     g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
@@ -530,8 +560,8 @@ static void test_pipe(void)
     add_profile(&p, "p", "{'period': 10}");
     count_insns(&p.m, 1000);
     g_assert_cmpint(fcntl(fd, F_SETFL, 0), ==, 0);
-    g_assert_cmpint(read(fd, magic, sizeof(magic)), ==, sizeof(magic));
-    g_assert_cmpmem(magic, sizeof(magic), "PERFILE2", 8);
+    g_assert_cmpint(read(fd, first, sizeof(first)), ==, sizeof(first));
+    g_assert_true(has_word(first, sizeof(first), &magic));
     close(fd);
     count_insns(&p.m, 1000);
     await_stop(&p, "disconnected");
@@ -560,13 +590,13 @@ static void test_chardev(void)
     Profiled p = start_in_socket(socket, "period=10");
 
     for (int reader = 0; reader < 2; reader++) {
-        char magic[8];
+        char first[WORD_SIZE];
         int fd;
 
         count_insns(&p.m, 1000);
         fd = unix_connect(socket, &error_abort);
-        g_assert_cmpint(read(fd, magic, sizeof(magic)), ==, sizeof(magic));
-        g_assert_cmpmem(magic, sizeof(magic), "PERFILE2", 8);
+        g_assert_cmpint(read(fd, first, sizeof(first)), ==, sizeof(first));
+        g_assert_true(has_word(first, sizeof(first), &magic));
         close(fd);
     }
     unlink(socket);
@@ -591,18 +621,16 @@ static void *read_to_end(void *fd)
 /* In a stream, which is to end behind a record: otherwise there are none. */
 static unsigned count_samples(const GByteArray *stream)
 {
-    static const unsigned header_size = 16;
+    static const unsigned stream_header = 16, record_header = 8;
     unsigned number = 0;
-    size_t at = header_size;
+    size_t at = stream_header;
 
-    while (at < stream->len) {
-        uint32_t type;
-        uint16_t size;
+    while (at + record_header <= stream->len) {
+        const uint8_t *record = stream->data + at;
+        bool is_big = memcmp(stream->data, magic.big, WORD_SIZE) == 0;
 
-        memcpy(&type, stream->data + at, sizeof(type));
-        memcpy(&size, stream->data + at + 6, sizeof(size));
-        number += type == SAMPLE_TYPE;
-        at += size;
+        number += (is_big ? ldl_be_p(record) : ldl_le_p(record)) == SAMPLE_TYPE;
+        at += is_big ? lduw_be_p(record + 6) : lduw_le_p(record + 6);
     }
     return at == stream->len ? number : 0;
 }
@@ -628,10 +656,16 @@ static void begin_end(Profiled *p, End what)
     qtest_qmp_eventwait(p->m.qts, "SHUTDOWN");
 }
 
-/*
- * Somebody begins to read when a profile ends, of which there is more than a
- * socket has room for.
- */
+/* With samples of every 10th instruction, more than a socket has room for */
+static void overfill(Profiled *p)
+{
+    for (int i = 0; i < 10; i++) {
+        count_insns(&p->m, 10000);
+    }
+    g_assert_cmpuint(samples(p, "p"), ==, 10000);
+}
+
+/* Somebody begins to read when a profile ends. */
 static bool late_reader_has_all(End what)
 {
     g_autofree char *socket = name_socket();
@@ -641,10 +675,7 @@ static bool late_reader_has_all(End what)
     GThread *reader;
     bool all;
 
-    for (int i = 0; i < 10; i++) {
-        count_insns(&p.m, 10000);
-    }
-    g_assert_cmpuint(samples(&p, "p"), ==, 10000);
+    overfill(&p);
     begin_end(&p, what);
     reader = g_thread_new("reader", read_to_end, GINT_TO_POINTER(fd));
     if (what == END_OF_PROFILE) {
@@ -682,6 +713,45 @@ static void test_late_reader_of_machine(void)
 static void test_late_reader_of_stopped_machine(void)
 {
     check_late_reader(END_OF_STOPPED_MACHINE);
+}
+
+/*
+ * A reader leaves while the rest is written for him: the next one, whose socket
+ * has another number in QEMU, is not kept waiting for the first.
+ */
+static void test_reader_leaves_at_end(void)
+{
+    const struct timeval never = { .tv_sec = NEVER_S };
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(
+        socket, "period=10 -action reboot=shutdown,shutdown=pause");
+    int lower = open("/dev/null", O_RDONLY);
+    char first[WORD_SIZE];
+    int fd;
+
+    qtest_qmp_fds_assert_success(p.m.qts, &lower, 1, "{'execute': 'add-fd', "
+                                 "'arguments': {'fdset-id': 1}}");
+    close(lower);
+    fd = unix_connect(socket, &error_abort);
+    overfill(&p);
+    qtest_qmp_send(p.m.qts, "{'execute': 'system_reset'}");
+    qtest_qmp_eventwait(p.m.qts, "SHUTDOWN");
+    close(fd);
+    qobject_unref(qtest_qmp_receive(p.m.qts));
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'remove-fd', 'arguments': "
+                             "{'fdset-id': 1}}");
+    fd = unix_connect(socket, &error_abort);
+    g_assert_cmpint(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &never,
+                               sizeof(never)), ==, 0);
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'set-action', 'arguments': "
+                             "{'reboot': 'reset'}}");
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'system_reset'}");
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'cont'}");
+    g_assert_cmpint(read(fd, first, sizeof(first)), ==, sizeof(first));
+    g_assert_true(has_word(first, sizeof(first), &magic));
+    close(fd);
+    unlink(socket);
+    end(&p);
 }
 
 /*
@@ -729,20 +799,23 @@ static void say(Port *port, const char *text)
     }
 }
 
-static bool has_read(const Port *port, const void *bytes, size_t size)
+static bool has_read(const Port *port, const void *word)
 {
-    return memmem(port->read->data, port->read->len, bytes, size);
+    return has_word(port->read->data, port->read->len, word);
 }
 
-/* So long QEMU does not write when it has nothing to write. */
-#define NEVER_S 120
+static bool has_read_text(const Port *port, const void *text)
+{
+    return memmem(port->read->data, port->read->len, text, strlen(text));
+}
 
 /* Read until it is there: QEMU writes when it comes to that. */
-static void read_until(Port *port, const void *bytes, size_t size)
+static void read_until_there(Port *port, const void *what,
+                             bool (*is_there)(const Port *, const void *))
 {
     g_autoptr(GTimer) timer = g_timer_new();
 
-    while (!port->read->len || !has_read(port, bytes, size)) {
+    while (!port->read->len || !is_there(port, what)) {
         g_assert_cmpfloat(g_timer_elapsed(timer, NULL), <, NEVER_S);
         if (qtest_inb(port->p.m.qts, LINE_STATUS) & DATA_READY) {
             uint8_t byte = qtest_inb(port->p.m.qts, COM1);
@@ -752,23 +825,25 @@ static void read_until(Port *port, const void *bytes, size_t size)
     }
 }
 
-static void read_until_text(Port *port, const char *text)
+static void read_until(Port *port, const Word *word)
 {
-    read_until(port, text, strlen(text));
+    read_until_there(port, word, has_read);
 }
 
-/* PERF_RECORD_FINISHED_INIT: its type, and the size of its header in bytes */
-static const uint8_t flushed[] = { 82, 0, 0, 0, 0, 0, 8, 0 };
+static void read_until_text(Port *port, const char *text)
+{
+    read_until_there(port, text, has_read_text);
+}
 
 static void test_guest_reads(void)
 {
     Port port = open_port(",period=100");
 
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     read_until_text(&port, "[kernel.kallsyms]_stext");
     count_insns(&port.p.m, 1000);
     say(&port, "flush\n");
-    read_until(&port, flushed, sizeof(flushed));
+    read_until(&port, &flushed);
     g_assert_cmpuint(samples(&port.p, "p"), ==, 10);
     close_port(&port);
 }
@@ -783,7 +858,7 @@ static void test_guest_speaks(void)
     read_until_text(&port, "pmu-profile: not as a line of fork is");
     say(&port, "map 0 77 0x1000 0x1000 0 /bin/giraffe\nflush\n");
     read_until_text(&port, "/bin/giraffe");
-    read_until(&port, flushed, sizeof(flushed));
+    read_until(&port, &flushed);
     close_port(&port);
 }
 
@@ -797,7 +872,7 @@ static void test_guest_lies(void)
     say(&port, "task 0 0 0 0\n");
     count_insns(&port.p.m, 1000);
     say(&port, "flush\n");
-    read_until(&port, flushed, sizeof(flushed));
+    read_until(&port, &flushed);
     g_assert_cmpuint(samples(&port.p, "p"), ==, 20);
     close_port(&port);
 }
@@ -806,10 +881,10 @@ static void test_guest_is_reset(void)
 {
     Port port = open_port("");
 
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     qtest_system_reset(port.p.m.qts);
     g_byte_array_set_size(port.read, 0);
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     close_port(&port);
 }
 
@@ -818,7 +893,7 @@ static void test_guest_is_stopped(void)
 {
     Port port = open_port(",period=100");
 
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     for (int turn = 1; turn <= 3; turn++) {
         qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'stop'}");
         /* The guest's time goes on before anybody is told. */
@@ -827,10 +902,10 @@ static void test_guest_is_stopped(void)
         count_insns(&port.p.m, 1000);
         g_byte_array_set_size(port.read, 0);
         say(&port, "flush\n");
-        read_until(&port, flushed, sizeof(flushed));
+        read_until(&port, &flushed);
         g_assert_cmpuint(property(&port.p, "p", "samples"), ==, 10 * turn);
     }
-    g_assert_false(has_read(&port, "PERFILE2", 8));
+    g_assert_false(has_read(&port, &magic));
     close_port(&port);
 }
 
@@ -839,12 +914,12 @@ static void test_guest_is_reset_stopped(void)
 {
     Port port = open_port("");
 
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'stop'}");
     qtest_system_reset(port.p.m.qts);
     qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'cont'}");
     g_byte_array_set_size(port.read, 0);
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     close_port(&port);
 }
 
@@ -854,11 +929,11 @@ static void test_guest_migrates(void)
     Port port = open_port("");
     g_autofree char *args = port_args("");
 
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     migrate_machine(&port.p.m, args);
     g_byte_array_set_size(port.read, 0);
     qtest_clock_step(port.p.m.qts, 1000);
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     close_port(&port);
 }
 
@@ -868,16 +943,16 @@ static void test_guest_migrates_and_is_reset(void)
     Port port = open_port("");
     g_autofree char *args = port_args("");
 
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     migrate_machine(&port.p.m, args);
     qtest_system_reset(port.p.m.qts);
     g_byte_array_set_size(port.read, 0);
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     qtest_clock_step(port.p.m.qts, 1000);
     g_byte_array_set_size(port.read, 0);
     say(&port, "flush\n");
-    read_until(&port, flushed, sizeof(flushed));
-    g_assert_false(has_read(&port, "PERFILE2", 8));
+    read_until(&port, &flushed);
+    g_assert_false(has_read(&port, &magic));
     close_port(&port);
 }
 
@@ -940,10 +1015,13 @@ static void tell_kernel(Profiled *p, uint64_t text)
 static bool file_has(const char *path, uint64_t number)
 {
     g_autofree char *contents = NULL;
+    Word word;
     size_t size;
 
+    stq_le_p(word.little, number);
+    stq_be_p(word.big, number);
     g_assert_true(g_file_get_contents(path, &contents, &size, NULL));
-    return memmem(contents, size, &number, sizeof(number));
+    return has_word(contents, size, &word);
 }
 
 /* Until the guest has told, it is asked, and for the last time at the end. */
@@ -1070,7 +1148,7 @@ static void test_given_kernel_of_reader(void)
 {
     Port port = open_port(",kernel-text=4096");
 
-    read_until_text(&port, "PERFILE2");
+    read_until(&port, &magic);
     check_given_kernel_ends(&port.p);
     close_port(&port);
 }
@@ -1210,6 +1288,7 @@ void add_profile_cases(void)
     add("profile/disk-full", test_disk_full);
     add("profile/pipe", test_pipe);
     add("profile/chardev", test_chardev);
+    add("profile/reader-leaves-at-end", test_reader_leaves_at_end);
     add("profile/late-reader", test_late_reader);
     add("profile/late-reader-of-machine", test_late_reader_of_machine);
     add("profile/late-reader-of-stopped-machine",

@@ -306,7 +306,8 @@ static void test_readers_kernel(Tape *tape)
     skip_beginning(tape);
     pmu_stream_readers_kernel(&tape->stream, 77);
     assert_begins(tape, 1, 1);
-    g_assert_cmphex(take64(tape), ==, 0xffffffff);
+    g_assert_cmphex(take32(tape), ==, 0xffffffff);
+    g_assert_cmphex(take32(tape), ==, 0);
     g_assert_cmphex(take64(tape), ==, 1ull << 63);
     g_assert_cmphex(take64(tape), ==, INT64_MAX);
     g_assert_cmphex(take64(tape), ==, 0);

@@ -442,7 +442,7 @@ static void shutting_down(Notifier *notifier, void *unused)
 {
     PmuProfile *p = container_of(notifier, PmuProfile, shutdown);
 
-    if (!runstate_is_running()) {
+    if (!runstate_is_live(runstate_get())) {
         pmu_sink_flush(p->sink);
     }
 }

@@ -322,10 +322,22 @@ static void write_pending(PmuSink *sink)
     }
 }
 
+/* It is of a connection that is no more. */
+static void forget_watch(PmuSink *sink)
+{
+    if (sink->watch) {
+        g_source_remove(sink->watch);
+        sink->watch = 0;
+    }
+}
+
 static void chardev_event(void *opaque, QEMUChrEvent event)
 {
     PmuSink *sink = opaque;
 
+    if (event == CHR_EVENT_OPENED || event == CHR_EVENT_CLOSED) {
+        forget_watch(sink);
+    }
     if (event == CHR_EVENT_OPENED) {
         pmu_sink_drop(sink);
         sink->ops->opened(sink->opaque);
@@ -511,9 +523,7 @@ void pmu_sink_flush(PmuSink *sink)
 static void free_chardev(PmuSink *sink)
 {
     pmu_sink_flush(sink);
-    if (sink->watch) {
-        g_source_remove(sink->watch);
-    }
+    forget_watch(sink);
     if (sink->own) {
         pmu_chardev_free(sink->own);
     } else {

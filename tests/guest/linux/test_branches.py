@@ -8,8 +8,9 @@ from harness import (SKYLAKE, Machine, expectations, require, require_equal,
                      scenario_of, symbols, test)
 from machines import (LBR_GENOA, LBR_HASWELL, LBR_NEHALEM, LBR_SAPPHIRE,
                       LBR_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
+from test_pebs import check_late, least_rest
 from test_profile import profiled
-from test_sampling import PINNED
+from test_sampling import PINNED, SCRIPT, SWITCH, Samples
 
 WITHOUT_PMU = Machine('without', cpu=SKYLAKE.replace('pmu=on', 'pmu=off'))
 
@@ -69,38 +70,56 @@ def last_taken(nth, kinds, most):
     return found
 
 
+# What prints what stacks() wants.
+STACKS = f'{SCRIPT} -F brstack'
+
+
 def stacks(output):
     """Of each sample, its branches, as perf script -F brstack prints them.
 
     Those by which the kernel returns from interrupts may be anywhere.
     """
+    samples = Samples()
     for line in output.splitlines():
         found = re.findall(r'0x([0-9a-f]+)/0x([0-9a-f]+)/', line)
         if found:
             branches = [(int(source, 16), int(target, 16))
                         for source, target in found]
-            yield [branch for branch in branches if branch[0] < 1 << 63]
+            samples.append([branch for branch in branches
+                            if branch[0] < 1 << 63])
+        elif SWITCH in line:
+            samples.switch()
+    return samples
 
 
-def check_stack(number, stack, kinds, depth, latest):
-    """Linux forgets branches when it switches tasks, and is then late by one
-    event if a single one was left of a period."""
-    nth = number * PERIOD
-    require(len(stack) <= depth, f'{len(stack)} branches')
-    wanted = [last_taken(nth + late, kinds, len(stack))
-              for late in range(latest + 1)]
-    require(stack in wanted, f'sample {number}: {stack}, not {wanted[0]}')
+def check_places(found, period, kinds, least):
+    """Linux is late for a sample, and on time for the next, if fewer events
+    than the least were left of a period when it switched tasks."""
+    for number, stack in enumerate(found, 1):
+        late = least if number in found.after_switch else 1
+        wanted = [last_taken(number * period + more, kinds, len(stack))
+                  for more in range(late)]
+        require(stack in wanted, f'sample {number}: {stack}, not {wanted[0]}')
 
 
-def check_stacks(output, kinds, depth, latest=1):
-    found = list(stacks(output))
-    # Beyond the loop there are others.
+def check_depth(found, depth):
+    """Linux forgets branches when it switches tasks."""
+    require_equal(max(len(stack) for stack in found), depth, 'branches')
+    full = sum(len(stack) == depth for stack in found)
+    require(full >= len(found) * 9 // 10, f'{full} of {len(found)} are full')
+
+
+def in_loop(found):
+    """Those of `calls`: behind its loop there are others."""
     rounds = expectations('calls')['branches'] * 99 // 100 // PERIOD
     require(len(found) >= rounds, f'{len(found)} samples')
-    for number, stack in enumerate(found[:rounds], 1):
-        check_stack(number, stack, kinds, depth, latest)
-    full = sum(len(stack) == depth for stack in found[:rounds])
-    require(full >= rounds * 9 // 10, f'{full} of {rounds} are full')
+    del found[rounds:]
+    return found
+
+
+def is_last_taken(stack, nth):
+    """Whether these are the branches up to the Nth."""
+    return stack == last_taken(nth, FILTERS['any'], len(stack))
 
 
 @test(LBR_SKYLAKE, LBR_GENOA, LBR_SAPPHIRE, each=FILTERS)
@@ -109,20 +128,20 @@ def branches_before(machine, name):
     """Each record of each sample is the branch that was taken there."""
     output = yield f'''
         {PINNED} -j {name},u -e branches:u -c {PERIOD} calls
-        perf script -i /tmp/data -F brstack'''
-    check_stacks(output, FILTERS[name], DEPTHS[machine])
+        {STACKS}'''
+    found = in_loop(stacks(output))
+    check_places(found, PERIOD, FILTERS[name], least_rest(machine))
+    check_depth(found, DEPTHS[machine])
 
 
 @test(PEBS_ICELAKE, PEBS_SAPPHIRE)
-def branches_in_records(_):
-    """They are as exact in what PEBS writes, which takes them there at once.
-
-    With PEBS, what is late once stays late.
-    """
-    output = yield f'''
+def branches_in_records(machine):
+    """They are as exact in what PEBS writes, which takes them there at once."""
+    found = in_loop(stacks((yield f'''
         {PINNED} -j any,u -e branches:uppp -c {PERIOD} calls
-        perf script -i /tmp/data -F brstack'''
-    check_stacks(output, FILTERS['any'], 32, latest=8)
+        {STACKS}''')))
+    check_late(found, PERIOD, least_rest(machine, 3), is_last_taken)
+    check_depth(found, 32)
 
 
 @test(LBR_SAPPHIRE)
@@ -184,11 +203,11 @@ def decoded(output):
     the branches: addresses, and whether they are branches."""
     samples = []
     for line in output.splitlines():
-        found = next(stacks(line), None)
+        found = stacks(line)
         insn = re.match(r'\s*([0-9a-f]{8,})\s+insn:( [0-9a-f]{2})+\s*(# )?',
                         line)
-        if found is not None:
-            samples.append((found, []))
+        if found:
+            samples.append((found[0], []))
         elif insn:
             samples[-1][1].append((int(insn.group(1), 16),
                                    insn.group(3) is not None))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What QEMU's monitor shows of counters while Linux uses them."""
 
-from harness import (expectations, in_time, require, require_equal,
+from harness import (expectations, require, require_equal,
                      scenario_of)
 from machines import GENOA, POWER8, POWER10_BOTH, UP
 from test_counting import check_counts
@@ -30,7 +30,7 @@ def see_move(monitor, guest):
     while len(seen) < 2:
         values = of_programs(running(monitor))
         seen.update([tuple(values)] if values else [])
-        in_time(guest.lines.empty(), f'the program ended; seen: {seen}')
+        guest.expect_silence(f'the program ended; seen: {seen}')
 
 
 def text(monitor, line):

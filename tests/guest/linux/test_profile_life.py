@@ -4,7 +4,7 @@ machine goes back to its past or moves, and the guest notices nothing."""
 
 import re
 
-from harness import (ARCH, expectations, in_time, only, require,
+from harness import (ARCH, expectations, only, require,
                      require_equal, scenario_of, symbols)
 from machines import SMP, UP
 from test_lifecycle import adds, go_back, save_machine
@@ -76,13 +76,13 @@ def profile_of_unplugged_cpu(start, directory, machine):
     enough = samples_taken(monitor, 'p0') + 100
 
     def has_enough():
-        in_time(guest.lines.empty(), 'the program ended before the CPU is gone')
+        guest.expect_silence('the program ended before the CPU is gone')
         return samples_taken(monitor, 'p0') > enough
 
     monitor.wait('sampling', has_enough)
     monitor.command('device_del', id='more')
     monitor.wait('unplugging', lambda: absent_cpus(monitor))
-    in_time(guest.lines.empty(), 'the program ended before the CPU was gone')
+    guest.expect_silence('the program ended before the CPU was gone')
     guest.lines_until('@@@ left')
     # It begins again with the CPUs that are left.
     for enabled in False, True:

@@ -6,11 +6,12 @@ from harness import (expectations, in_time, require, require_equal,
                      scenario_of, symbols)
 from machines import (LBR_GENOA, LBR_SAPPHIRE, LBR_SKYLAKE, PEBS_HASWELL,
                       PEBS_ICELAKE, PEBS_SAPPHIRE, PEBS_SKYLAKE)
-from test_branches import DEPTHS, FILTERS, last_taken, stacks
-from test_lifecycle import adds, go_back, long_address, move_away, move_in, \
-    save_machine
-from test_pebs import LEAST_INSTRUCTIONS, check_precise
-from test_sampling import ADDRESSES, PINNED, addresses
+from test_branches import (DEPTHS, FILTERS, STACKS, check_depth, check_places,
+                           is_last_taken, stacks)
+from test_lifecycle import adds, go_back, move_away, move_in, save_machine
+from test_pebs import (check_late, check_with_registers, least_rest,
+                       precise_with_registers)
+from test_sampling import PINNED
 
 PROGRAM = 'longcalls'
 PERIOD = 1000003
@@ -36,14 +37,13 @@ complaints
 
 def branches(event):
     """A job that records branches before samples of branches."""
-    return job(f'{PINNED} -j any,u -e branches:{event} -c {PERIOD}',
-               'perf script -i /tmp/data -F brstack', PROGRAM)
+    return job(f'{PINNED} -j any,u -e branches:{event} -c {PERIOD}', STACKS,
+               PROGRAM)
 
 
 def precise():
     """A job whose samples the CPU writes."""
-    return job(f'{PINNED} -e instructions:uppp -c {PRECISE_PERIOD}', ADDRESSES,
-               'long')
+    return job(*precise_with_registers(PRECISE_PERIOD), 'long')
 
 
 def code_of(program):
@@ -52,52 +52,48 @@ def code_of(program):
             if not name.startswith('expect_')}
 
 
-def is_at(stack, nth, late):
-    """Whether the records are those of the Nth branch, or of one behind it."""
-    return stack in [last_taken(nth + more, FILTERS['any'], len(stack))
-                     for more in range(late + 1)]
-
-
-def check_branches(machine, lines, late):
-    """Linux may be late by so many branches, see test_branches."""
+def stacks_in_loop(lines):
+    """Behind it there are others, a few thousands."""
     require_equal(code_of(PROGRAM), code_of('calls'), 'addresses')
-    found = list(stacks('\n'.join(lines)))
+    found = stacks('\n'.join(lines))
     rounds = expectations(PROGRAM)['taken'] // PERIOD
     require(rounds - 1 <= len(found) <= rounds + 1, f'{len(found)} samples')
-    # Behind the loop there are others, a few thousands.
-    in_loop = found[:rounds - 1]
-    for number, stack in enumerate(in_loop, 1):
-        require(is_at(stack, number * PERIOD, late),
-                f'sample {number}: {stack}')
-    full = sum(len(stack) == DEPTH[machine] for stack in in_loop)
-    require(full >= len(in_loop) * 9 // 10, f'{full} of {len(found)} are full')
+    del found[rounds - 1:]
+    return found
 
 
-def check_instructions(machine, lines, _):
-    """Each is the very instruction."""
-    total = expectations('long')['instructions']
-    check_precise(addresses('\n'.join(lines)), PRECISE_PERIOD,
-                  lambda nth: long_address(nth - 1) if nth <= total else None,
-                  LEAST_INSTRUCTIONS.get(machine, 2))
+def check_branches(machine, lines):
+    found = stacks_in_loop(lines)
+    check_places(found, PERIOD, FILTERS['any'], least_rest(machine))
+    check_depth(found, DEPTH[machine])
 
 
-# What each machine records, how that is checked, and how late Linux may be.
+def check_precise_branches(machine, lines):
+    found = stacks_in_loop(lines)
+    check_late(found, PERIOD, least_rest(machine, 3), is_last_taken)
+    check_depth(found, DEPTH[machine])
+
+
+def check_instructions(machine, lines):
+    check_with_registers(machine, '\n'.join(lines), PRECISE_PERIOD)
+
+
+# What each machine records, and how that is checked.
 RECORDED = {
-    LBR_SKYLAKE: (branches('u'), check_branches, 1),
-    LBR_GENOA: (branches('u'), check_branches, 1),
-    LBR_SAPPHIRE: (branches('u'), check_branches, 1),
-    PEBS_SAPPHIRE: (branches('uppp'), check_branches, 8),
-    PEBS_SKYLAKE: (precise(), check_instructions, 0),
-    PEBS_HASWELL: (precise(), check_instructions, 0),
+    LBR_SKYLAKE: (branches('u'), check_branches),
+    LBR_GENOA: (branches('u'), check_branches),
+    LBR_SAPPHIRE: (branches('u'), check_branches),
+    PEBS_SAPPHIRE: (branches('uppp'), check_precise_branches),
+    PEBS_SKYLAKE: (precise(), check_instructions),
+    PEBS_HASWELL: (precise(), check_instructions),
 }
 PROGRAMS = [PROGRAM, 'long']
 
 
 def check_recorded(machine, guest):
     """What the guest prints behind "@@@ samples" is right, and all it says."""
-    _, check, late = RECORDED[machine]
     samples = guest.lines_until('@@@ complaints')[:-1]
-    check(machine, samples, late)
+    RECORDED[machine][1](machine, samples)
     complaints = ''.join(guest.rest())
     require(not complaints, complaints)
 

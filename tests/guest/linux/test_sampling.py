@@ -20,17 +20,24 @@ SWITCH = 'PERF_RECORD_SWITCH'
 ADDRESSES = f"{SCRIPT} -F ip | awk '{{ print $1 }}'"
 
 
-class Addresses(list):
-    """Of samples, and the numbers of those that follow a switch of tasks."""
+class Samples(list):
+    """What each has, and the numbers of those that follow a switch of tasks."""
 
     def __init__(self):
         super().__init__()
         self.after_switch = set()
 
+    def switch(self):
+        self.after_switch.add(len(self) + 1)
+
+
+class Addresses(Samples):
+    """Of samples."""
+
     def add(self, word):
         """An address, or a switch, as perf script prints it."""
         if word == SWITCH:
-            self.after_switch.add(len(self) + 1)
+            self.switch()
         else:
             address = int(word, 16)
             self.append(address if address < 1 << 63 else KERNEL)

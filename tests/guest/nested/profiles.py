@@ -67,7 +67,13 @@ ask() {
     echo $asked > /tmp/asked
     echo "{\"execute\": \"$2\", \"arguments\": ${3:-{\}}, \"id\": $asked}" \
         1<> /tmp/$1.qmp
-    until grep "\"id\": $asked[,}]" /tmp/$1.said; do pause; done
+    over=
+    # It may have answered right before its end.
+    until grep "\"id\": $asked[,}]" /tmp/$1.said; do
+        [ -z "$over" ] || exit
+        [ ! -e $ended ] || over=yes
+        sleep 0.2
+    done
 }
 # profile NAME ID [PROPERTIES]: a profile, as members of its JSON object
 profile() {

@@ -39,8 +39,8 @@ def least_rest(machine, precision=2):
     """The fewest events that Linux lets a counter count before a sample.
 
     If fewer are left of a period when the task is switched, it makes so many of
-    them (arch/x86/events/intel/core.c, *_limit_period(); what has 128 there on
-    Haswell is none of the events that we sample).
+    them (arch/x86/events/intel/core.c, where periods are limited; what has 128
+    there on Haswell is none of the events that we sample).
     """
     if machine is PEBS_SAPPHIRE and precision == 3:
         return 128

@@ -435,8 +435,8 @@ static void go_on_from_elsewhere(PmuProfile *p)
 }
 
 /*
- * When QEMU ends, chardevs end before objects do.  A machine that runs is
- * stopped first, and machine_changed() has more to write.
+ * When QEMU ends, chardevs end before objects do.  A machine that runs, or is
+ * suspended, is stopped first, and machine_changed() has more to write.
  */
 static void shutting_down(Notifier *notifier, void *unused)
 {

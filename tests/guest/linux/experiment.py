@@ -176,8 +176,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix='experiment-') as directory, \
             contextlib.ExitStack() as guests:
         def start(*args, **kwargs):
-            guest = Guest(directory, *args, **kwargs)
-            return guests.enter_context(contextlib.closing(guest))
+            guest = guests.enter_context(
+                contextlib.closing(Guest(directory, *args, **kwargs)))
+            guest.connect()
+            return guest
 
         for device in DRIVERS:
             own = pathlib.Path(directory, device)

@@ -260,16 +260,16 @@ class Guest:
         self.lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.log = []
-        if monitored:
-            self._connect()
+        self.monitored = monitored
 
     def _read(self):
         for line in self.process.stdout:
             self.lines.put(line.rstrip('\n'))
         self.lines.put(None)
 
-    def _connect(self):
-        while True:
+    def connect(self):
+        """To its monitor, if it has one, and the port."""
+        while self.monitored:
             try:
                 self.monitor = Monitor.at(self.monitor_path)
                 self.port = socket.socket(socket.AF_UNIX)
@@ -529,6 +529,7 @@ def run_tests(directory, machine, tests, programs, results):
                   seconds=machine.slowness * (
                       BOOT_SECONDS + TEST_SECONDS * len(tests)))
     try:
+        guest.connect()
         if machine.monitor:
             guest.lines_until('@@@ ready')
             for command in machine.monitor:
@@ -555,12 +556,13 @@ def attempt(function, directory, guests):
     """Raises what is wrong.  Guests that it starts are added to those."""
     def start(*args, **kwargs):
         guests.append(Guest(directory, *args, **kwargs))
+        guests[-1].connect()
         return guests[-1]
 
     try:
         function(start, directory)
     except (Closed, ConnectionError):
-        # The last one is who was spoken to: the others were left, or moved in.
+        # The last one is who was spoken to: the others were left.
         in_time(not guests or not guests[-1].has_ended_well(),
                 'the guest had ended before the test')
         raise

@@ -57,7 +57,7 @@ def check_late(got, period, least, is_at):
     in which there is room for chance.  What is returned has all the numbers of
     events that are possible, if there are several.
     """
-    most = 3 + 4 * len(got.after_switch) * (least - 1) // period
+    most = 3 + 2 * got.switches * (least - 1) // period
     # With how many rests that were made longer.
     late = {0: 0}
     for number, sample in enumerate(got, 1):

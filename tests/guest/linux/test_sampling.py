@@ -26,9 +26,12 @@ class Samples(list):
     def __init__(self):
         super().__init__()
         self.after_switch = set()
+        self.switches = 0
 
     def switch(self):
+        """Away from the task, or back to it: each is seen twice."""
         self.after_switch.add(len(self) + 1)
+        self.switches += 1
 
 
 class Addresses(Samples):

@@ -249,8 +249,12 @@ def branches_of_past_are_forgotten(start, directory, machine):
     guest.go()
     guest.lines_until('@@@ ready')
     require_equal(first_stack(going_on), 32, 'branches of who goes on')
+    # It does not go on before the profile begins: when it was saved, it may
+    # have been on its way to where it waits.
+    monitor.command('stop')
     go_back(monitor)
     back = Profile(monitor, directory, 'back', period=5, **properties)
+    monitor.command('cont')
     guest.go()
     guest.lines_until('@@@ ready')
     # The period's, and what comes between by interrupts.

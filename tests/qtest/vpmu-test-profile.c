@@ -622,12 +622,13 @@ static void *read_to_end(void *fd)
 static unsigned count_samples(const GByteArray *stream)
 {
     static const unsigned stream_header = 16, record_header = 8;
+    bool is_big = stream->len >= WORD_SIZE
+                  && memcmp(stream->data, magic.big, WORD_SIZE) == 0;
     unsigned number = 0;
     size_t at = stream_header;
 
     while (at + record_header <= stream->len) {
         const uint8_t *record = stream->data + at;
-        bool is_big = memcmp(stream->data, magic.big, WORD_SIZE) == 0;
 
         number += (is_big ? ldl_be_p(record) : ldl_le_p(record)) == SAMPLE_TYPE;
         at += is_big ? lduw_be_p(record + 6) : lduw_le_p(record + 6);

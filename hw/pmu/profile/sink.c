@@ -260,8 +260,13 @@ static gboolean takes_more(void *unused, GIOCondition condition, void *opaque)
     return G_SOURCE_REMOVE;
 }
 
+/* The connection may be no more, and the watch is of its descriptor. */
 void pmu_sink_drop(PmuSink *sink)
 {
+    if (sink->watch) {
+        g_source_remove(sink->watch);
+        sink->watch = 0;
+    }
     g_byte_array_set_size(sink->pending, 0);
     sink->taken = 0;
     sink->backlog = 0;
@@ -322,22 +327,10 @@ static void write_pending(PmuSink *sink)
     }
 }
 
-/* It is of a connection that is no more. */
-static void forget_watch(PmuSink *sink)
-{
-    if (sink->watch) {
-        g_source_remove(sink->watch);
-        sink->watch = 0;
-    }
-}
-
 static void chardev_event(void *opaque, QEMUChrEvent event)
 {
     PmuSink *sink = opaque;
 
-    if (event == CHR_EVENT_OPENED || event == CHR_EVENT_CLOSED) {
-        forget_watch(sink);
-    }
     if (event == CHR_EVENT_OPENED) {
         pmu_sink_drop(sink);
         sink->ops->opened(sink->opaque);
@@ -523,7 +516,7 @@ void pmu_sink_flush(PmuSink *sink)
 static void free_chardev(PmuSink *sink)
 {
     pmu_sink_flush(sink);
-    forget_watch(sink);
+    pmu_sink_drop(sink);
     if (sink->own) {
         pmu_chardev_free(sink->own);
     } else {

@@ -433,6 +433,10 @@ def only(architecture):
     return keep
 
 
+def in_one_line(why):
+    return ' '.join(str(why).split())
+
+
 class Results:
     """Prints and counts tests as they end."""
 
@@ -447,8 +451,7 @@ class Results:
 
     def again(self, label, why):
         with self.lock:
-            print(f"# {label}: again, as {' '.join(str(why).split())}",
-                  flush=True)
+            print(f'# {label}: again, as {in_one_line(why)}', flush=True)
 
     def report(self, label, why=None, log=(), seconds=None):
         with self.lock:
@@ -458,7 +461,7 @@ class Results:
                 print(f'ok {label}', flush=True)
                 return
             self.failed += 1
-            print(f"not ok {label} # {' '.join(str(why).split())}", flush=True)
+            print(f'not ok {label} # {in_one_line(why)}', flush=True)
             for line in log:
                 print(f'    {line[:500]}', flush=True)
 

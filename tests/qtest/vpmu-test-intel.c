@@ -844,6 +844,9 @@ static void test_leftovers_of_version_1(void)
 enum { MSR_LBR_SELECT = 0x1c8, MSR_LBR_TOS, MSR_LBR_FROM = 0x680,
        MSR_LBR_TO = 0x6c0, MSR_LBR_INFO = 0xdc0 };
 
+/* IA32_PERF_CAPABILITIES */
+#define LBR_FORMAT 0x3f
+
 static const struct {
     uint32_t msr;
     uint64_t val;
@@ -924,6 +927,67 @@ static void test_lbr_refused(void)
     g_assert_nonnull(strstr(message, "add lbr=on"));
 }
 
+static void write_branches(Machine *m, uint32_t from, uint32_t to, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        wrmsr(m, from + i, 0xffffffff81000000 + i);
+        wrmsr(m, to + i, 0x401000 + i);
+    }
+}
+
+static void assert_branches(Machine *m, uint32_t from, uint32_t to, unsigned n,
+                            bool written)
+{
+    for (unsigned i = 0; i < n; i++) {
+        assert_msr(m, from + i, written ? 0xffffffff81000000 + i : 0);
+        assert_msr(m, to + i, written ? 0x401000 + i : 0);
+    }
+}
+
+/* Depth, format and place are the model's; some have no filters. */
+static void test_lbr_models(void)
+{
+    static const struct {
+        const char *cpu;
+        uint32_t from, to;
+        unsigned numbers, depth, format;
+        bool select;
+    } models[] = {
+        { "core2duo", 0x40, 0x60, 8, 4, 1, false },
+        { "Penryn", 0x40, 0x60, 8, 4, 1, false },
+        { "n270", 0x40, 0x60, 8, 8, 1, false },
+        { "KnightsMill", MSR_LBR_FROM, MSR_LBR_TO, 32, 8, 1, true },
+        { "Denverton", MSR_LBR_FROM, MSR_LBR_TO, 32, 32, 6, true },
+        { "Snowridge", MSR_LBR_FROM, MSR_LBR_TO, 32, 32, 7, true },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(models); i++) {
+        g_autofree char *cpu = g_strdup_printf("%s,pmu=on", models[i].cpu);
+        g_autofree char *args = x86_args(cpu);
+        Machine m = x86_start(cpu);
+        const uint32_t from = models[i].from, to = models[i].to;
+        const unsigned depth = models[i].depth;
+        uint64_t val;
+
+        g_assert_cmpuint(rdmsr(&m, MSR_PERF_CAP) & LBR_FORMAT, ==,
+                         models[i].format);
+        g_assert(try_rdmsr(&m, MSR_LBR_SELECT, &val) == models[i].select);
+        for (unsigned n = depth; n < models[i].numbers; n++) {
+            g_assert_false(try_rdmsr(&m, from + n, &val));
+            g_assert_false(try_wrmsr(&m, to + n, 0));
+        }
+        write_branches(&m, from, to, depth);
+        wrmsr(&m, MSR_LBR_TOS, depth - 1);
+        migrate_machine(&m, args);
+        assert_branches(&m, from, to, depth, true);
+        assert_msr(&m, MSR_LBR_TOS, depth - 1);
+        qtest_system_reset(m.qts);
+        assert_branches(&m, from, to, depth, false);
+        assert_msr(&m, MSR_LBR_TOS, 0);
+        stop(&m);
+    }
+}
+
 /* Nobody finds some where there are none. */
 static void test_lbr_absent(void)
 {
@@ -983,8 +1047,6 @@ static void assert_arch_records(Machine *m, bool written)
                    written ? arch_records[i].val : 0);
     }
 }
-
-#define LBR_FORMAT 0x3f
 
 /* XSAVE knows nothing of them. */
 static void test_arch_features(void)
@@ -2042,6 +2104,7 @@ static void add_lbr(void)
     add("lbr/migration-ended", test_lbr_migration_ended);
     add("lbr/refused", test_lbr_refused);
     add("lbr/absent", test_lbr_absent);
+    add("lbr/models", test_lbr_models);
     add("lbr/arch/features", test_arch_features);
     add("lbr/arch/untimed", test_arch_untimed);
     add("lbr/arch/bits", test_arch_bits);

@@ -230,11 +230,13 @@ static const IntelModel models[] = {
         NUMBERS(0x0f, 0x17),
         EVENTS(core_accesses, core_misses),
         .gp_counters = 4,
+        .lbr = &lbr_of_core,
     }, {
         .vpmu.name = "Bonnell",
         NUMBERS(0x1c),
         EVENTS(bonnell_events),
         .gp_counters = 4,
+        .lbr = &lbr_of_bonnell,
     }, {
         .vpmu.name = "Nehalem",
         NUMBERS(0x1a, 0x2c, 0x2e),
@@ -290,11 +292,13 @@ static const IntelModel models[] = {
         NUMBERS(0x57, 0x85),
         EVENTS(slm_branches, knl_accesses),
         .gp_counters = 4,
+        .lbr = &lbr_of_knights,
     }, {
         .vpmu.name = "Goldmont",
         NUMBERS(0x5f),
         EVENTS(slm_branches, glm_taken, snb_accesses, glm_itlb, interrupts),
         .gp_counters = 4,
+        .lbr = &lbr_of_goldmont,
     }, {
         /*
          * QEMU's Icelake-Server has this number, too, up to its version 3;
@@ -305,6 +309,7 @@ static const IntelModel models[] = {
         EVENTS(slm_branches, icl_branches, snb_accesses, hsw_walks, glm_itlb,
                interrupts),
         .gp_counters = 8,
+        .lbr = &lbr_of_tremont,
         .pebs = &pebs_of_ice_lake,
     }, {
         .vpmu.name = "Crestmont",

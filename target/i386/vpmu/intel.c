@@ -633,7 +633,7 @@ static const X86VPmuMsr msrs[] = {
       NULL, read_perf_capabilities, NULL },
     { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
       debugctl_bits, read_debugctl, write_debugctl },
-    { MSR_LBR_SELECT, 1, 1, lbr_count_legacy_one,
+    { MSR_LBR_SELECT, 1, 1, lbr_count_select,
       lbr_select_bits, lbr_read_select, write_lbr_select },
     { MSR_LBR_TOS, 1, 1, lbr_count_legacy_one,
       lbr_tos_bits, lbr_read_tos, lbr_write_tos },
@@ -668,9 +668,11 @@ static const X86VPmuMsr msrs[] = {
       pebs_ld_lat_bits, pebs_read_ld_lat, write_pebs_ld_lat },
     { MSR_PEBS_DATA_CFG, 1, 1, pebs_count_data_cfg,
       pebs_data_cfg_bits, pebs_read_data_cfg, write_pebs_data_cfg },
-    /* Older CPUs have theirs here; software that looks for them is to fault. */
-    { MSR_CORE_LBR_FROM, 8, 1, lbr_count_none },
-    { MSR_CORE_LBR_TO, 8, 1, lbr_count_none },
+    /* Software that counts these is to fault as well. */
+    { MSR_CORE_LBR_FROM, 8, 1, lbr_count_unfiltered,
+      x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
+    { MSR_CORE_LBR_TO, 8, 1, lbr_count_unfiltered,
+      x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
 };
 
 static void load_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)

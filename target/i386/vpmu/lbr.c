@@ -34,16 +34,24 @@
 /* How many records there are is known to streams. */
 QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
 
-/* MSR_LASTBRANCH_x_FROM_IP: flags, by format */
+/* What MSR_LASTBRANCH_x_FROM_IP has above the address, or where else it is */
+#define FORMAT_LINEAR       1
 #define FORMAT_FLAGS        3
 #define FORMAT_FLAGS_TSX    4
 #define FORMAT_INFO         5
+#define FORMAT_TIME         6
+#define FORMAT_INFO_NO_TSX  7
 #define FORMAT_ARCH         0x3f
 
+/* FORMAT_TIME has cycles above the address of where a branch went. */
+#define TIME_SHIFT          48
+
+/* However a format tells of them */
+#define MAX_CYCLES          0xffff
+
 /* MSR_LBR_INFO_x, and in addition IA32_LBR_x_INFO */
-#define INFO_BITS (MAKE_64BIT_MASK(61, 3) | MAKE_64BIT_MASK(0, 16))
+#define INFO_BITS (MAKE_64BIT_MASK(61, 3) | MAX_CYCLES)
 #define INFO_ARCH_BITS MAKE_64BIT_MASK(56, 5)
-#define INFO_MAX_CYCLES 0xffff
 #define INFO_TYPE_SHIFT 56
 #define INFO_CYCLES_VALID (1ull << 60)
 
@@ -66,12 +74,26 @@ enum {
 #define AMD_FLAGS_TO        3
 #define AMD_TO_VALID        (1ull << 63)
 
+const X86VPmuLbr lbr_of_core = {
+    .depth = 4, .format = FORMAT_LINEAR, .unfiltered = true,
+};
+const X86VPmuLbr lbr_of_bonnell = {
+    .depth = 8, .format = FORMAT_LINEAR, .unfiltered = true,
+};
+/* They have FORMAT_FLAGS, and tell otherwise. */
+const X86VPmuLbr lbr_of_knights = { .depth = 8, .format = FORMAT_LINEAR };
 const X86VPmuLbr lbr_of_nehalem = { .depth = 16, .format = FORMAT_FLAGS };
 const X86VPmuLbr lbr_of_haswell = {
     .depth = 16, .format = FORMAT_FLAGS_TSX, .call_stack = true,
 };
 const X86VPmuLbr lbr_of_skylake = {
     .depth = 32, .format = FORMAT_INFO, .call_stack = true,
+};
+const X86VPmuLbr lbr_of_goldmont = {
+    .depth = 32, .format = FORMAT_TIME, .call_stack = true,
+};
+const X86VPmuLbr lbr_of_tremont = {
+    .depth = 32, .format = FORMAT_INFO_NO_TSX, .call_stack = true,
 };
 /* 8, 16 or 32 of them */
 const X86VPmuLbr lbr_of_sapphire_rapids = {
@@ -120,12 +142,13 @@ static PmuBranchKinds unfiltered(uint64_t select)
 
 static bool has_info(const X86VPmuLbr *lbr)
 {
-    return lbr->format == FORMAT_INFO || lbr->architectural;
+    return lbr->format == FORMAT_INFO || lbr->format == FORMAT_INFO_NO_TSX
+           || lbr->architectural;
 }
 
 bool lbr_is_timed(const X86VPmu *v)
 {
-    return has_info(v->lbr)
+    return (has_info(v->lbr) || v->lbr->format == FORMAT_TIME)
            && !pmu_cycles_model(&v->cpu->vpmu_props.cycles).from_clock;
 }
 
@@ -230,24 +253,30 @@ unsigned lbr_count_legacy_one(const X86VPmu *v)
     return is_legacy(v) ? 1 : 0;
 }
 
+unsigned lbr_count_select(const X86VPmu *v)
+{
+    return is_legacy(v) && !v->lbr->unfiltered ? 1 : 0;
+}
+
 unsigned lbr_count_legacy(const X86VPmu *v)
 {
-    return is_legacy(v) ? v->lbr->depth : 0;
+    return is_legacy(v) && !v->lbr->unfiltered ? v->lbr->depth : 0;
+}
+
+unsigned lbr_count_unfiltered(const X86VPmu *v)
+{
+    return is_legacy(v) && v->lbr->unfiltered ? v->lbr->depth : 0;
 }
 
 unsigned lbr_count_info(const X86VPmu *v)
 {
-    return v->lbr && v->lbr->format == FORMAT_INFO ? v->lbr->depth : 0;
-}
-
-unsigned lbr_count_none(const X86VPmu *v)
-{
-    return 0;
+    return is_legacy(v) && has_info(v->lbr) ? v->lbr->depth : 0;
 }
 
 uint64_t lbr_select_bits(const X86VPmu *v)
 {
-    return SELECT_FILTERS | (v->lbr->call_stack ? SELECT_CALLSTACK : 0);
+    return v->lbr->unfiltered ? 0
+           : SELECT_FILTERS | (v->lbr->call_stack ? SELECT_CALLSTACK : 0);
 }
 
 uint64_t lbr_read_select(X86VPmu *v, unsigned i)
@@ -298,9 +327,17 @@ static bool is_recorded(const PmuRecorder *r, unsigned slot)
 
 static unsigned flags_in_from(const X86VPmuLbr *lbr)
 {
-    return lbr->valid_in_to ? AMD_FLAGS_FROM
-           : lbr->format == FORMAT_FLAGS ? 1
-           : lbr->format == FORMAT_FLAGS_TSX ? 3 : 0;
+    switch (lbr->format) {
+    case FORMAT_LINEAR:
+        return lbr->unfiltered ? 0 : 1;
+    case FORMAT_FLAGS:
+    case FORMAT_TIME:
+        return 1;
+    case FORMAT_FLAGS_TSX:
+        return 3;
+    default:
+        return lbr->valid_in_to ? AMD_FLAGS_FROM : 0;
+    }
 }
 
 /*
@@ -316,13 +353,34 @@ static uint64_t shown_from(const X86VPmu *v, unsigned slot)
            : r->from[slot];
 }
 
+/* Since the record before, as many as there is room for; 0 if not known. */
+static uint64_t recorded_cycles(const X86VPmu *v, unsigned slot)
+{
+    uint64_t cycles = 0;
+
+    if (lbr_is_timed(v) && tcg_enabled()) {
+        pmu_tcg_cycles(v->unit->tcg, recorder(v)->insns[slot], &cycles);
+    }
+    return MIN(cycles, MAX_CYCLES);
+}
+
+static uint64_t recorded_to(const X86VPmu *v, unsigned slot)
+{
+    uint64_t to = recorder(v)->to[slot];
+
+    if (v->lbr->format == FORMAT_TIME) {
+        return extract64(to, 0, TIME_SHIFT)
+               | recorded_cycles(v, slot) << TIME_SHIFT;
+    }
+    return v->lbr->valid_in_to
+           ? extract64(to, 0, 64 - AMD_FLAGS_TO) | AMD_TO_VALID : to;
+}
+
 static uint64_t shown_to(const X86VPmu *v, unsigned slot)
 {
     const PmuRecorder *r = recorder(v);
 
-    return is_recorded(r, slot) && v->lbr->valid_in_to
-           ? extract64(r->to[slot], 0, 64 - AMD_FLAGS_TO) | AMD_TO_VALID
-           : r->to[slot];
+    return is_recorded(r, slot) ? recorded_to(v, slot) : r->to[slot];
 }
 
 static uint64_t type_of(PmuBranchKind kind)
@@ -340,21 +398,15 @@ static uint64_t type_of(PmuBranchKind kind)
     return kind & PMU_BRANCH_CONDITIONAL ? TYPE_CONDITIONAL : types[kind];
 }
 
-/* Cycles since the record before, as many as there is room for. */
 static uint64_t recorded_info(const X86VPmu *v, unsigned slot)
 {
-    const PmuRecorder *r = recorder(v);
-    uint64_t cycles = 0;
-    uint64_t valid = 0;
+    uint64_t info = recorded_cycles(v, slot);
 
-    if (lbr_is_timed(v) && tcg_enabled()) {
-        pmu_tcg_cycles(v->unit->tcg, r->insns[slot], &cycles);
-        cycles = MIN(cycles, INFO_MAX_CYCLES);
-        valid = INFO_CYCLES_VALID;
+    if (v->lbr->architectural) {
+        info |= type_of(recorder(v)->kind[slot]) << INFO_TYPE_SHIFT;
+        info |= lbr_is_timed(v) && tcg_enabled() ? INFO_CYCLES_VALID : 0;
     }
-    return v->lbr->architectural
-           ? cycles | valid | type_of(r->kind[slot]) << INFO_TYPE_SHIFT
-           : cycles;
+    return info;
 }
 
 static uint64_t shown_info(const X86VPmu *v, unsigned slot)

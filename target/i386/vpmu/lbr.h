@@ -23,6 +23,8 @@
  * @format: of IA32_PERF_CAPABILITIES: what is told of a branch, and where;
  *          Intel's
  * @call_stack: returns can take calls away
+ * @unfiltered: there is no MSR_LBR_SELECT, and the records are in the registers
+ *              that Core's CPUs have for them
  * @newest_is_first: a register's number is how many branches are newer
  * @valid_in_to: SAMP_BR_TO tells whether there is one; AMD's
  * @architectural: IA32_LBR_CTL controls them
@@ -32,16 +34,20 @@ struct X86VPmuLbr {
     unsigned depths;
     unsigned format;
     bool call_stack;
+    bool unfiltered;
     bool newest_is_first;
     bool valid_in_to;
     bool architectural;
 };
 
 /**
- * Generations: Nehalem to Ivy Bridge, Haswell and Broadwell, Skylake to Ice
- * Lake; Sapphire Rapids and later; Zen 4 and later.
+ * Generations: Core; Bonnell; Knights Landing and Mill; Nehalem to Ivy Bridge;
+ * Haswell and Broadwell; Skylake to Ice Lake; Goldmont; Tremont; Sapphire
+ * Rapids and later; Zen 4 and later.
  */
-extern const X86VPmuLbr lbr_of_nehalem, lbr_of_haswell, lbr_of_skylake,
+extern const X86VPmuLbr lbr_of_core, lbr_of_bonnell, lbr_of_knights,
+                        lbr_of_nehalem, lbr_of_haswell, lbr_of_skylake,
+                        lbr_of_goldmont, lbr_of_tremont,
                         lbr_of_sapphire_rapids, lbr_of_zen4;
 
 /**
@@ -114,11 +120,12 @@ bool lbr_is_used(const X86VPmu *v);
 unsigned lbr_count_one(const X86VPmu *v);
 unsigned lbr_count(const X86VPmu *v);
 unsigned lbr_count_info(const X86VPmu *v);
-unsigned lbr_count_none(const X86VPmu *v);
 uint64_t lbr_select_bits(const X86VPmu *v);
 uint64_t lbr_read_select(X86VPmu *v, unsigned i);
 unsigned lbr_count_legacy_one(const X86VPmu *v);
+unsigned lbr_count_select(const X86VPmu *v);
 unsigned lbr_count_legacy(const X86VPmu *v);
+unsigned lbr_count_unfiltered(const X86VPmu *v);
 uint64_t lbr_config_bits(const X86VPmu *v);
 uint64_t lbr_read_config(X86VPmu *v, unsigned i);
 uint64_t lbr_tos_bits(const X86VPmu *v);

@@ -46,6 +46,17 @@ LBR_SKYLAKE = Machine('lbr-skylake', cpu=f'{SKYLAKE},lbr=on')
 LBR_HASWELL = Machine('lbr-haswell', cpu=(
     f'Haswell-v2,pmu=on,lbr=on,{LEFT_OUT}'))
 LBR_NEHALEM = Machine('lbr-nehalem', cpu='Nehalem-v1,pmu=on,lbr=on')
+LBR_PENRYN = Machine('lbr-penryn', cpu='Penryn-v1,pmu=on,lbr=on')
+LBR_KNIGHTS = Machine('lbr-knights', cpu=(
+    'KnightsMill-v1,pmu=on,lbr=on,-tsc-deadline,-avx512f,-avx512pf,-avx512er,'
+    '-avx512cd,-avx512-vpopcntdq,-avx512-4vnniw,-avx512-4fmaps'))
+LBR_DENVERTON = Machine('lbr-denverton', cpu=(
+    'Denverton-v1,pmu=on,lbr=on,-tsc-deadline,-spec-ctrl,-arch-capabilities,'
+    '-ssbd,-xsavec'))
+LBR_SNOWRIDGE = Machine('lbr-snowridge', cpu=(
+    'Snowridge-v1,pmu=on,lbr=on,-tsc-deadline,-spec-ctrl,-arch-capabilities,'
+    '-ssbd,-xsavec,-gfni,-cldemote,-movdiri,-movdir64b,-core-capability,'
+    '-split-lock-detect,-mpx'))
 LBR_GENOA = Machine('lbr-genoa', cpu=f'{GENOA.cpu},lbr=on')
 LBR_SAPPHIRE = Machine('lbr-sapphire', cpu=(
     f'SapphireRapids-v1,pmu=on,lbr=on,{LEFT_OUT},-avx-vnni,-avx512-bf16,'

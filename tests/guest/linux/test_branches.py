@@ -6,8 +6,9 @@ import re
 
 from harness import (SKYLAKE, Machine, expectations, require, require_equal,
                      scenario_of, symbols, test)
-from machines import (LBR_GENOA, LBR_HASWELL, LBR_NEHALEM, LBR_SAPPHIRE,
-                      LBR_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
+from machines import (LBR_DENVERTON, LBR_GENOA, LBR_HASWELL, LBR_KNIGHTS,
+                      LBR_NEHALEM, LBR_PENRYN, LBR_SAPPHIRE, LBR_SKYLAKE,
+                      LBR_SNOWRIDGE, PEBS_ICELAKE, PEBS_SAPPHIRE)
 from test_pebs import check_late, least_rest
 from test_profile import profiled
 from test_sampling import PINNED, SCRIPT, SWITCH, Samples
@@ -15,8 +16,9 @@ from test_sampling import PINNED, SCRIPT, SWITCH, Samples
 WITHOUT_PMU = Machine('without', cpu=SKYLAKE.replace('pmu=on', 'pmu=off'))
 
 PERIOD = 10007
-DEPTHS = {LBR_GENOA: 16, LBR_HASWELL: 16, LBR_NEHALEM: 16, LBR_SAPPHIRE: 32,
-          LBR_SKYLAKE: 32}
+DEPTHS = {LBR_PENRYN: 4, LBR_KNIGHTS: 8, LBR_NEHALEM: 16, LBR_HASWELL: 16,
+          LBR_SKYLAKE: 32, LBR_DENVERTON: 32, LBR_SNOWRIDGE: 32,
+          LBR_SAPPHIRE: 32, LBR_GENOA: 16}
 
 # Kinds of branches, as perf's filters name them
 CALL, INDIRECT_CALL, RETURN = 'call', 'ind_call', 'any_ret'
@@ -130,7 +132,8 @@ def is_last_taken(stack, nth):
 
 
 @test(LBR_SKYLAKE, LBR_GENOA, LBR_SAPPHIRE, each=FILTERS)
-@test(LBR_HASWELL, LBR_NEHALEM, each=['any'])
+@test(LBR_HASWELL, LBR_NEHALEM, LBR_PENRYN, LBR_KNIGHTS, LBR_DENVERTON,
+      LBR_SNOWRIDGE, each=['any'])
 def branches_before(machine, name):
     """Each record of each sample is the branch that was taken there."""
     output = yield f'''
@@ -151,9 +154,10 @@ def branches_in_records(machine):
     check_depth(found, 32)
 
 
-@test(LBR_SAPPHIRE)
+@test(LBR_SKYLAKE, LBR_DENVERTON, LBR_SNOWRIDGE, LBR_SAPPHIRE)
 def types_of_branches(_):
-    """The hardware tells of what type a branch was, and what time it took."""
+    """The hardware tells what time a branch took, and it, or Linux by the code,
+    of what type it was."""
     output = yield f'''
         {PINNED} -j any,save_type,u -e branches:u -c 200003 calls
         perf script -i /tmp/data -F brstack'''

@@ -372,6 +372,7 @@ void ref_happen(PmuTallies events, unsigned mode)
 
 /* The cycles that a record of Intel's took. */
 #define INFO_CYCLES  MAKE_64BIT_MASK(0, 16)
+#define TO_CYCLES    MAKE_64BIT_MASK(48, 16)
 
 static bool records_branches(void)
 {
@@ -402,12 +403,23 @@ static uint64_t exclusion_of(PmuBranchKind kind)
     }
 }
 
+static bool has_cycles_in_to(void)
+{
+    return pmu->lbr_format == 6;
+}
+
 static bool records_branch(PmuBranchKind kind, unsigned mode)
 {
     uint64_t exclusion = mode & 1 ? EXCLUDE_USER : EXCLUDE_OS;
 
     return records_branches() && !(mode & 4)
            && !(regs.lbr_select & (exclusion | exclusion_of(kind)));
+}
+
+static unsigned bits_in_from(void)
+{
+    return pmu->lbr_format == 3 || has_cycles_in_to() ? 63
+           : pmu->lbr_format == 4 ? 61 : 64;
 }
 
 /* Flags are above the addresses; nothing sets them but AMD's valid. */
@@ -420,9 +432,8 @@ static Record shown(const PmuBranch *branch)
         };
     }
     return (Record) {
-        .from = extract64(branch->from, 0, pmu->lbr_format == 3 ? 63
-                                           : pmu->lbr_format == 4 ? 61 : 64),
-        .to = branch->to,
+        .from = extract64(branch->from, 0, bits_in_from()),
+        .to = has_cycles_in_to() ? branch->to & ~TO_CYCLES : branch->to,
         .timed = true,
     };
 }
@@ -482,7 +493,7 @@ typedef enum Kind {
     NONE, EVTSEL, COUNTER, COUNTER_LEGACY, FIXED, FIXED_CTRL, GLOBAL_CTRL,
     STATUS, STATUS_CLEAR, STATUS_SET, INUSE, CAPABILITIES, DEBUGCTL,
     LBR_SELECT, LBR_TOS, LBR_FROM, LBR_TO, LBR_INFO, LBR_CONFIG,
-    DS_AREA, PEBS_ENABLE, DATA_CFG, LD_LAT, ABSENT,
+    CORE_LBR_FROM, CORE_LBR_TO, DS_AREA, PEBS_ENABLE, DATA_CFG, LD_LAT,
 } Kind;
 
 /* A range of numbers; @version is the first that has these registers. */
@@ -493,8 +504,8 @@ typedef struct Range {
 } Range;
 
 static const Range intel_ranges[] = {
-    { 0x040, 8, 1, 1, ABSENT },
-    { 0x060, 8, 1, 1, ABSENT },
+    { 0x040, 8, 1, 1, CORE_LBR_FROM },
+    { 0x060, 8, 1, 1, CORE_LBR_TO },
     { 0x0c1, 8, 1, 1, COUNTER_LEGACY },
     { 0x186, 8, 1, 1, EVTSEL },
     { 0x1c8, 1, 1, 1, LBR_SELECT },
@@ -547,12 +558,16 @@ static unsigned count_of(const Range *r)
     case FIXED:
         return pmu->nr_fixed;
     case LBR_SELECT:
+        return pmu->lbrs && !pmu->unfiltered ? 1 : 0;
     case LBR_TOS:
     case LBR_CONFIG:
         return pmu->lbrs ? 1 : 0;
     case LBR_FROM:
     case LBR_TO:
-        return pmu->lbrs;
+        return pmu->unfiltered ? 0 : pmu->lbrs;
+    case CORE_LBR_FROM:
+    case CORE_LBR_TO:
+        return pmu->unfiltered ? pmu->lbrs : 0;
     case LBR_INFO:
         return pmu->lbr_format == 5 ? pmu->lbrs : 0;
     case DATA_CFG:
@@ -561,8 +576,6 @@ static unsigned count_of(const Range *r)
     case PEBS_ENABLE:
     case LD_LAT:
         return pmu->pebs ? 1 : 0;
-    case ABSENT:
-        return 0;
     default:
         return 1;
     }
@@ -675,6 +688,8 @@ static uint64_t bits_of(Kind kind)
         return CONFIG_LBRS;
     case LBR_FROM:
     case LBR_TO:
+    case CORE_LBR_FROM:
+    case CORE_LBR_TO:
         return UINT64_MAX;
     case LBR_INFO:
         return MAKE_64BIT_MASK(61, 3) | INFO_CYCLES;
@@ -705,9 +720,12 @@ uint64_t ref_unknown(uint32_t msr)
     unsigned i;
     bool exists;
     Kind kind = pmu ? kind_of(msr, &i, &exists) : NONE;
+    bool told = kind == LBR_INFO || (kind == LBR_TO && has_cycles_in_to());
 
-    return kind == LBR_INFO && exists && regs.records[i].timed ? INFO_CYCLES
-                                                                : 0;
+    if (!told || !exists || !regs.records[i].timed) {
+        return 0;
+    }
+    return kind == LBR_INFO ? INFO_CYCLES : TO_CYCLES;
 }
 
 static uint64_t inuse(void)
@@ -755,8 +773,10 @@ static uint64_t read_kind(Kind kind, unsigned i)
     case LBR_CONFIG:
         return regs.lbr_config;
     case LBR_FROM:
+    case CORE_LBR_FROM:
         return regs.records[i].from;
     case LBR_TO:
+    case CORE_LBR_TO:
         return regs.records[i].to;
     case LBR_INFO:
         return regs.records[i].info;
@@ -846,10 +866,13 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
         regs.lbr_config = val;
         break;
     case LBR_FROM:
+    case CORE_LBR_FROM:
         regs.records[i].from = val;
         break;
     case LBR_TO:
+    case CORE_LBR_TO:
         regs.records[i].to = val;
+        regs.records[i].timed &= !has_cycles_in_to();
         break;
     case LBR_INFO:
         regs.records[i].info = val;

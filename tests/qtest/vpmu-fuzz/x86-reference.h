@@ -39,6 +39,7 @@ typedef struct RefEvent {
  * @fixed_denied: fixed counters that do not count
  * @lbrs: branch records; 0 if there are none
  * @lbr_format: of IA32_PERF_CAPABILITIES
+ * @unfiltered: they are in Core's registers, and nothing selects them
  * @pebs: the format of its PEBS; 0 if it has none
  */
 typedef struct RefX86 {
@@ -51,6 +52,7 @@ typedef struct RefX86 {
     const uint16_t *denied;
     unsigned fixed_denied;
     unsigned lbrs, lbr_format;
+    bool unfiltered;
     unsigned pebs;
 } RefX86;
 

@@ -62,6 +62,15 @@ static const RefEvent intel_events[] = {
     { }
 };
 
+static const RefEvent goldmont_events[] = {
+    { 0x00c0, 0, T(INSNS) },
+    { 0x00c4, 0, BRANCHES },
+    { 0x81d0, 0, T(LOADS) },
+    { 0x82d0, 0, T(STORES) },
+    { 0x01cb, 0, T(INTERRUPTS) },
+    { }
+};
+
 static const RefEvent icelake_events[] = {
     { 0x003c, 0, T(CYCLES) },
     { 0x013c, 0, T(REF_CYCLES) },
@@ -184,6 +193,11 @@ static const FuzzFace faces[] = {
       INTEL_PMU_OF(intel_events, 3, 4, .lbrs = 16, .lbr_format = 4) },
     { "intel-lbr-4", INTEL(4) ",lbr=on",
       INTEL_PMU(4, 4, .lbrs = 32, .lbr_format = 5) },
+    { "intel-lbr-core", TCG "Penryn,pmu=on,lbr=on",
+      INTEL_PMU_OF(intel_events, 2, 4, .lbrs = 4, .lbr_format = 1,
+                   .unfiltered = true) },
+    { "intel-lbr-time", TCG "Denverton,pmu=on,pmu-version=4,lbr=on",
+      INTEL_PMU_OF(goldmont_events, 4, 4, .lbrs = 32, .lbr_format = 6) },
     { "amd-lbr", TCG "EPYC-Genoa,pmu=on,lbr=on",
       AMD_PMU(2, 6, true, zen4_events, .lbrs = 16) },
     { "intel-off", TCG "Skylake-Server,pmu=off", NULL },

@@ -64,10 +64,10 @@ def version(number, counters=4):
               {'version': number, 'counters': counters})
 
 
-def lbr(name, number, thousandths=1000):
+def lbr(name, number, thousandths=1000, depth=32):
     return Pc(f'{name} v{number}',
               f'{name},pmu=on,lbr=on,pmu-version={number},'
-              f'pmu-cpi={thousandths}', {'cpi': thousandths})
+              f'pmu-cpi={thousandths}', {'cpi': thousandths, 'depth': depth})
 
 
 def pebs(name):
@@ -97,7 +97,9 @@ MACHINES = {
     'count': [Pc('', DEFAULT_CPU + ',+monitor')],
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
     'lbr': [lbr('Skylake-Client-v1', 2), lbr('Skylake-Client-v1', 4),
-            lbr('Haswell-noTSX', 3), lbr('Nehalem', 3),
+            lbr('Haswell-noTSX', 3, depth=16), lbr('Nehalem', 3, depth=16),
+            lbr('KnightsMill', 3, depth=8), lbr('Denverton', 4, 1500),
+            lbr('Snowridge', 4),
             lbr('SapphireRapids', 5), lbr('SierraForest', 4, 1500),
             Pc('AMD', f'{AMD_CPU},lbr=on')],
     'memory': [Pc('', DEFAULT_CPU + ',+mpx')],
@@ -124,6 +126,7 @@ MACHINES = {
                 'pmu-frequency=1000000000')],
     'smp': [DEFAULT, cpus(4)],
     'svm': [Pc('', DEFAULT_CPU + ',+svm'), Pc('AMD LBR', f'{AMD_CPU},lbr=on')],
+    'unfiltered': [lbr('Penryn', 2, depth=4)],
     'version': [version(1), version(2), version(3), version(4),
                 version(5, 8)],
 }

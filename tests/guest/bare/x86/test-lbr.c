@@ -34,9 +34,10 @@
 
 /* Formats in IA32_PERF_CAPABILITIES */
 #define PERF_CAP_FORMAT      0x3f
-#define FORMAT_FLAGS         3
 #define FORMAT_FLAGS_TSX     4
 #define FORMAT_INFO          5
+#define FORMAT_TIME          6
+#define FORMAT_INFO_NO_TSX   7
 #define FORMAT_ARCH          0x3f
 
 /* MSR_LBR_CTL: what is recorded */
@@ -83,13 +84,20 @@ static bool is_legacy(void)
 
 static bool has_info(void)
 {
-    return format() == FORMAT_INFO || is_arch();
+    return format() == FORMAT_INFO || format() == FORMAT_INFO_NO_TSX
+           || is_arch();
+}
+
+/* Cycles are above the address of TO. */
+static bool has_time(void)
+{
+    return format() == FORMAT_TIME;
 }
 
 static unsigned depth(void)
 {
     return !pmu_is_intel() ? cpuid(LEAF_AMD_LBR, 0).b >> 4 & 0x3f
-           : is_arch() ? rdmsr(MSR_LBR_DEPTH) : has_info() ? 32 : 16;
+           : is_arch() ? rdmsr(MSR_LBR_DEPTH) : option("depth", 0);
 }
 
 struct branch {
@@ -174,9 +182,12 @@ static void expect_tos(unsigned tos)
     }
 }
 
-/* Without AMD's flag, which says that there is one. */
+/* Without AMD's flag, which says that there is one, and without cycles. */
 static uint64_t target(uint64_t to)
 {
+    if (has_time()) {
+        return (int64_t)(to << 16) >> 16;
+    }
     if (pmu_is_intel() || !to) {
         return to;
     }
@@ -290,7 +301,7 @@ TEST(lbr, entries)
 {
     record_user(NO_FAR, lbr_code);
     expect_code("all", 0);
-    expect_tos(8);
+    expect_tos(8 % depth());
 }
 
 /* While branches are counted, too. */
@@ -787,7 +798,7 @@ static void intel_registers(void)
         expect_fault(MSR_LBR_FROM(i), i >= depth());
         expect_fault(MSR_LBR_TO(i), i >= depth());
         expect_fault(MSR_LBR_INFO(i),
-                     i >= depth() || format() != FORMAT_INFO);
+                     i >= depth() || !has_info());
     }
     /* Those of other models. */
     expect_fault(0x40, true);
@@ -830,24 +841,37 @@ TEST(lbr, written)
 /* MSR_LBR_INFO: the type, where there is one */
 enum { COND, IND_JUMP, JUMP, IND_CALL, CALL, RETURN };
 
+static bool is_timed(void)
+{
+    return has_info() || has_time();
+}
+
+static uint64_t recorded_cycles(unsigned age)
+{
+    return has_time() ? rdmsr(MSR_LBR_TO(number(age))) >> 48
+                      : rdmsr(MSR_LBR_INFO(number(age))) & INFO_CYCLES;
+}
+
 /* If @insns is 0, they are not known. */
 static void expect_info(unsigned age, unsigned insns, uint64_t type)
 {
-    uint64_t info = rdmsr(MSR_LBR_INFO(number(age)));
     uint64_t cycles = insns * option("cpi", 1000) / 1000;
 
     if (insns) {
-        expect(info & INFO_CYCLES, cycles < INFO_CYCLES ? cycles : INFO_CYCLES,
+        expect(recorded_cycles(age),
+               cycles < INFO_CYCLES ? cycles : INFO_CYCLES,
                "record %u: cycles", age);
     }
-    expect(info & ~INFO_CYCLES,
-           is_arch() ? INFO_VALID | type << INFO_TYPE_SHIFT : 0,
-           "record %u: INFO", age);
+    if (has_info()) {
+        expect(rdmsr(MSR_LBR_INFO(number(age))) & ~INFO_CYCLES,
+               is_arch() ? INFO_VALID | type << INFO_TYPE_SHIFT : 0,
+               "record %u: INFO", age);
+    }
 }
 
 TEST(lbr, info)
 {
-    if (!has_info()) {
+    if (!is_timed()) {
         return;
     }
     record_user(NO_FAR, lbr_code);
@@ -875,7 +899,7 @@ TEST(lbr, cycles)
 {
     static const unsigned turns[] = { 1, 100, 20000, 32766, 32767, 200000 };
 
-    for (unsigned i = 0; has_info() && i < ARRAY_SIZE(turns); i++) {
+    for (unsigned i = 0; is_timed() && i < ARRAY_SIZE(turns); i++) {
         clear_records();
         begin_recording(NO_RING_0 | NO_FAR | NO_COND, 0);
         run_user(0, lbr_long, turns[i]);
@@ -890,7 +914,7 @@ TEST(lbr, cycles_of_counted)
 {
     static const unsigned turns = 100;
 
-    for (unsigned n = 1; has_info() && n < 2 * turns; n += 7) {
+    for (unsigned n = 1; is_timed() && n < 2 * turns; n += 7) {
         wrmsr(MSR_GLOBAL_OVF_CTRL, 1);
         pmu_gp(0, EV_INSTRUCTIONS | SEL_USR, -(uint64_t)n);
         clear_records();
@@ -916,7 +940,7 @@ code_fn lbr_rep;
 /* A fault is no instruction, and whatever is repeated is one. */
 TEST(lbr, cycles_of_faults)
 {
-    if (!has_info()) {
+    if (!is_timed()) {
         return;
     }
     set_gate(UD_VECTOR, lbr_ud);

@@ -436,6 +436,7 @@ TEST(pebs, smm)
  * of the HPET's first timer: not marked as accessed, nor kept in any TLB.
  */
 #define HPET            0xfed00000ull
+#define HPET_VENDOR     0x8086
 #define HPET_COMPARATOR 0x108
 #define DEVICE_REGION   (WINDOW_BASE + 0x200000)
 #define DEVICE_AREA     (DEVICE_REGION + HPET_COMPARATOR / 8 * PAGE_SIZE)
@@ -470,6 +471,10 @@ TEST(pebs, tables_in_a_device)
     volatile uint32_t *comparator = (uint32_t *)(HPET + HPET_COMPARATOR);
     const uint64_t entry = *entry_of_region();
 
+    /* A QEMU that is built without default devices has none. */
+    if (*(volatile uint32_t *)HPET >> 16 != HPET_VENDOR) {
+        skip();
+    }
     prepare_area(MAX_RECORDS + 1);
     set_entry_of_region(HPET | PTE_RW);
     comparator[0] = (uint64_t)spare[0] | PTE_P | PTE_W;

@@ -68,7 +68,7 @@ bool x86_vpmu_refuse_lbr(Error **errp)
     ERRP_GUARD();
 
     error_setg(errp, "lbr=on is not possible with this CPU");
-    error_append_hint(errp, "Choose a model of Intel's from Nehalem "
+    error_append_hint(errp, "Choose a model of Intel's from Core 2 "
                       "on, or one of AMD's with perfmon-v2.\n");
     return false;
 }

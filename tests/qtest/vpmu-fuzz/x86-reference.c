@@ -418,8 +418,10 @@ static bool records_branch(PmuBranchKind kind, unsigned mode)
 
 static unsigned bits_in_from(void)
 {
-    return pmu->lbr_format == 3 || has_cycles_in_to() ? 63
-           : pmu->lbr_format == 4 ? 61 : 64;
+    bool flag = pmu->lbr_format == 3 || has_cycles_in_to()
+                || (pmu->lbr_format == 1 && !pmu->unfiltered);
+
+    return flag ? 63 : pmu->lbr_format == 4 ? 61 : 64;
 }
 
 /* Flags are above the addresses; nothing sets them but AMD's valid. */

@@ -62,6 +62,15 @@ static const RefEvent intel_events[] = {
     { }
 };
 
+static const RefEvent knights_events[] = {
+    { 0x003c, 0, T(CYCLES) },
+    { 0x00c0, 0, T(INSNS) },
+    { 0x00c4, 0, BRANCHES },
+    { 0x7ec4, 0, COND },
+    { 0xf7c4, 0, T(RETURNS) },
+    { }
+};
+
 static const RefEvent goldmont_events[] = {
     { 0x00c0, 0, T(INSNS) },
     { 0x00c4, 0, BRANCHES },
@@ -196,6 +205,8 @@ static const FuzzFace faces[] = {
     { "intel-lbr-core", TCG "Penryn,pmu=on,lbr=on",
       INTEL_PMU_OF(intel_events, 2, 4, .lbrs = 4, .lbr_format = 1,
                    .unfiltered = true) },
+    { "intel-lbr-knights", TCG "KnightsMill,pmu=on,pmu-version=3,lbr=on",
+      INTEL_PMU_OF(knights_events, 3, 4, .lbrs = 8, .lbr_format = 1) },
     { "intel-lbr-time", TCG "Denverton,pmu=on,pmu-version=4,lbr=on",
       INTEL_PMU_OF(goldmont_events, 4, 4, .lbrs = 32, .lbr_format = 6) },
     { "amd-lbr", TCG "EPYC-Genoa,pmu=on,lbr=on",

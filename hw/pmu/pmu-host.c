@@ -160,7 +160,8 @@ const char *pmu_host_remedy(int error)
     case ENFILE:
         return "Raise the limit of open files.\n";
     default:
-        return "The machine runs on without.\n";
+        return "perf_event_open(2) says when the host's kernel has this "
+               "error.\n";
     }
 }
 

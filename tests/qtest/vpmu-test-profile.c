@@ -515,6 +515,18 @@ static void test_disk_full(void)
     end(&p);
 }
 
+/* The same with a chardev, which does not say why it takes no more. */
+static void test_chardev_full(void)
+{
+    Profiled p = start_profiled_with(face->cpu,
+                                     "-chardev file,id=c,path=/dev/full");
+
+    add_profile(&p, "p", "{'period': 10, 'chardev': 'c'}");
+    count_insns(&p.m, 1000);
+    await_stop(&p, "write-error");
+    end(&p);
+}
+
 static unsigned nr_fdsets(Profiled *p)
 {
     QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'query-fdsets'}");
@@ -564,6 +576,23 @@ static void test_pipe(void)
     g_assert_true(has_word(first, sizeof(first), &magic));
     close(fd);
     count_insns(&p.m, 1000);
+    await_stop(&p, "disconnected");
+    end(&p);
+}
+
+/* Whoever ends a profile hears that its end was not written. */
+static void test_pipe_at_end(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *pipe = file_of(&p, "p");
+    int fd;
+
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    fd = open(pipe, O_RDONLY | O_NONBLOCK);
+    add_profile(&p, "p", "{'period': 10}");
+    close(fd);
+    count_insns(&p.m, 1000);
+    delete_profile(&p, "p");
     await_stop(&p, "disconnected");
     end(&p);
 }
@@ -1167,6 +1196,7 @@ static const Refused refused[] = {
     { "code", "{'event': 'rfffff'}", "not counted here" },
     { "long-code", "{'event': 'r11111111111111111'}", "no event" },
     { "both-rates", "{'period': 10, 'frequency': 10}", "exclude each other" },
+    { "period", "{'period': 9223372036854775808}", "9223372036854775807" },
     { "frequency", "{'frequency': 2000000000}", "more than a sample" },
     { "modes", "{'modes': 'ux'}", "modes=ux" },
     { "accounting", "{'accounting': 'giraffe'}", "giraffe" },
@@ -1287,7 +1317,9 @@ void add_profile_cases(void)
     add("profile/given-file", test_given_file);
     add("profile/nested-modes", test_nested_modes);
     add("profile/disk-full", test_disk_full);
+    add("profile/chardev-full", test_chardev_full);
     add("profile/pipe", test_pipe);
+    add("profile/pipe-at-end", test_pipe_at_end);
     add("profile/chardev", test_chardev);
     add("profile/reader-leaves-at-end", test_reader_leaves_at_end);
     add("profile/late-reader", test_late_reader);

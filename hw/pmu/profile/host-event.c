@@ -215,8 +215,8 @@ bool pmu_host_event_init(PmuHostEvent *e, const PmuProfileRequest *asked,
             .clockid = CLOCK_MONOTONIC,
             .freq = asked->frequency != 0,
             .sample_period = asked->frequency ?: asked->period,
+            /* With a mark of 0, we are woken by the ring's half. */
             .watermark = true,
-            .wakeup_watermark = MAX_RING_SIZE / 2,
         },
     };
     return choose_event(&e->attr, asked, errp);

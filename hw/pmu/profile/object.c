@@ -115,12 +115,15 @@ static void drain(PmuProfile *p)
     stop_if_out_of_order(p);
 }
 
-/* Samples wait, and are lost at last, while the sink has enough to do. */
+/*
+ * Samples wait, and are lost at last, while the sink has enough to do.  Before
+ * there is one, some may have been taken already.
+ */
 static void drain_if_idle(void *opaque)
 {
     PmuProfile *p = opaque;
 
-    if (!pmu_sink_is_busy(p->sink)) {
+    if (p->sink && !pmu_sink_is_busy(p->sink)) {
         drain(p);
     }
 }
@@ -652,13 +655,29 @@ static void finalize(Object *obj)
     g_free(p->stopped);
 }
 
-void pmu_profile_enable(PmuProfile *p, bool enabled, Error **errp)
+static void refuse_ended(const PmuProfile *p, Error **errp)
 {
     ERRP_GUARD();
 
+    error_setg(errp, "The profile has ended: %s", p->stopped);
+    error_append_hint(errp, "Begin another one, with another file.\n");
+}
+
+/* While samplers start, the big lock is given up, and the profile may end. */
+static void start_again(PmuProfile *p, Error **errp)
+{
+    p->enabled = start_samplers(p, errp);
+    if (p->enabled && p->stopped) {
+        p->enabled = false;
+        stop_samplers(p);
+        refuse_ended(p, errp);
+    }
+}
+
+void pmu_profile_enable(PmuProfile *p, bool enabled, Error **errp)
+{
     if (enabled && p->stopped) {
-        error_setg(errp, "The profile has ended: %s", p->stopped);
-        error_append_hint(errp, "Begin another one, with another file.\n");
+        refuse_ended(p, errp);
     } else if (!p->machine_ready) {
         p->enabled = enabled;
     } else if (!enabled) {
@@ -666,7 +685,7 @@ void pmu_profile_enable(PmuProfile *p, bool enabled, Error **errp)
         stop_samplers(p);
         drain(p);
     } else {
-        p->enabled = start_samplers(p, errp);
+        start_again(p, errp);
     }
 }
 

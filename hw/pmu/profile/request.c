@@ -129,6 +129,11 @@ static bool check_period(PmuProfileRequest *r, Error **errp)
         error_setg(errp, "period and frequency exclude each other");
         return false;
     }
+    if (!r->cpu_clock && r->period > INT64_MAX) {
+        error_setg(errp, "period=%" PRIu64 " is more than %" PRId64, r->period,
+                   INT64_MAX);
+        return false;
+    }
     if (r->frequency > NANOSECONDS_PER_SECOND) {
         error_setg(errp, "frequency=%" PRIu64 " is more than a sample in a "
                    "nanosecond", r->frequency);

@@ -124,7 +124,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
 
     if (length > r->size - used) {
         qatomic_inc(&r->lost);
-        return true;
+        return false;
     }
     put_words(r, r->head, words, NR_WORDS);
     if (s->has_task) {
@@ -133,7 +133,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
     put_words(r, r->head + fixed, s->callers, s->nr_callers);
     put_branches(r, r->head + fixed + s->nr_callers, s);
     qatomic_store_release(&r->head, r->head + length);
-    return used + length > r->size / 2;
+    return used <= r->size / 2 && used + length > r->size / 2;
 }
 
 bool pmu_ring_get(PmuRing *r, PmuSample *s)

@@ -35,7 +35,8 @@ void pmu_ring_free(PmuRing *ring);
  *
  * In one thread at a time.
  *
- * Returns: whether the ring is half full now, and should be emptied soon.
+ * Returns: whether this sample is the one that made the ring half full, so that
+ *          it should be emptied soon.
  */
 bool pmu_ring_put(PmuRing *ring, const PmuSample *sample);
 

@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
 #include "qemu/main-loop.h"
 #include "qemu/thread.h"
 #include "qapi/error.h"
@@ -56,6 +57,7 @@
  * @closing: it is to end
  * @fail: tells the owner that nothing more can be written
  * @error: the errno of that, negative
+ * @is_told: the owner knows
  */
 struct PmuSink {
     const PmuSinkOps *ops;
@@ -77,6 +79,7 @@ struct PmuSink {
     bool closing;
     QEMUBH *fail;
     int error;
+    bool is_told;
 };
 
 bool pmu_sink_is_busy(PmuSink *sink)
@@ -109,6 +112,7 @@ static int write_whole(PmuSink *sink, const GByteArray *bytes)
 
         if (n >= 0) {
             done += n;
+            waited_ms = n ? 0 : waited_ms;
         } else if (errno == EAGAIN) {
             if (!wait_for_room(sink, &waited_ms)) {
                 return -ETIMEDOUT;
@@ -163,8 +167,27 @@ static void tell_failure(void *opaque)
     PmuSink *sink = opaque;
     Error *err = NULL;
 
+    sink->is_told = true;
     error_setg_errno(&err, -sink->error, "The profile cannot be written");
     sink->ops->failed(sink->opaque, err, sink->error == -EPIPE);
+}
+
+/* Some disks say only now that they are full. */
+static void close_file(PmuSink *sink)
+{
+    if (qemu_close(sink->fd) < 0 && !sink->error) {
+        sink->error = -errno;
+    }
+}
+
+/* When QEMU ends, nobody may be left who hears of events. */
+static void tell_last_failure(PmuSink *sink)
+{
+    if (sink->error && !sink->is_told) {
+        warn_report("The end of a profile cannot be written: %s",
+                    strerror(-sink->error));
+        tell_failure(sink);
+    }
 }
 
 static void end_writer(PmuSink *sink)
@@ -172,9 +195,9 @@ static void end_writer(PmuSink *sink)
     qatomic_set(&sink->closing, true);
     g_async_queue_push(sink->queue, g_byte_array_new());
     qemu_thread_join(&sink->writer);
-    qemu_bh_delete(sink->fail);
     g_async_queue_unref(sink->queue);
-    qemu_close(sink->fd);
+    close_file(sink);
+    tell_last_failure(sink);
 }
 
 /* Without O_NONBLOCK a pipe that nobody reads would hold up QEMU. */
@@ -261,7 +284,7 @@ static gboolean takes_more(void *unused, GIOCondition condition, void *opaque)
 }
 
 /* The connection may be no more, and the watch is of its descriptor. */
-void pmu_sink_drop(PmuSink *sink)
+static void drop(PmuSink *sink)
 {
     if (sink->watch) {
         g_source_remove(sink->watch);
@@ -283,14 +306,32 @@ static void remove_taken(PmuSink *sink, size_t count)
     sink->backlog = sink->pending->len - sink->taken;
 }
 
-/* Returns: whether it has taken some of the next @most bytes. */
-static bool offer_to_chardev(PmuSink *sink, size_t most)
+/* Returns: how many of the next @most bytes it has taken; negative: fails */
+static int offer_to_chardev(PmuSink *sink, size_t most)
 {
     int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
                                  MIN(sink->pending->len - sink->taken, most));
 
+    if (done < 0 && errno == EAGAIN) {
+        done = 0;
+    }
     remove_taken(sink, MAX(done, 0));
-    return done > 0;
+    return done;
+}
+
+/* Of a socket we are told that its reader has gone, and another may come. */
+static bool may_come_back(const PmuSink *sink)
+{
+    return qemu_chr_has_feature(sink->chr.chr,
+                                QEMU_CHAR_FEATURE_RECONNECTABLE);
+}
+
+/* Chardevs do not say why. */
+static void fail_chardev(PmuSink *sink)
+{
+    sink->error = -EIO;
+    drop(sink);
+    qemu_bh_schedule(sink->fail);
 }
 
 static void write_to_chardev(PmuSink *sink)
@@ -298,12 +339,15 @@ static void write_to_chardev(PmuSink *sink)
     if (sink->watch) {
         return;
     }
-    offer_to_chardev(sink, SIZE_MAX);
+    if (offer_to_chardev(sink, SIZE_MAX) < 0 && !may_come_back(sink)) {
+        fail_chardev(sink);
+        return;
+    }
     if (sink->backlog) {
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
         if (!sink->watch) {
-            pmu_sink_drop(sink);
+            drop(sink);
         }
     }
 }
@@ -332,10 +376,10 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
     PmuSink *sink = opaque;
 
     if (event == CHR_EVENT_OPENED) {
-        pmu_sink_drop(sink);
+        drop(sink);
         sink->ops->opened(sink->opaque);
     } else if (event == CHR_EVENT_CLOSED) {
-        pmu_sink_drop(sink);
+        drop(sink);
         sink->ops->closed(sink->opaque);
     }
 }
@@ -348,7 +392,17 @@ static PmuSink *new_sink(const PmuSinkOps *ops, void *opaque)
     sink->opaque = opaque;
     sink->fd = -1;
     sink->pending = g_byte_array_new();
+    sink->fail = qemu_bh_new(tell_failure, sink);
     return sink;
+}
+
+static void free_sink(PmuSink *sink)
+{
+    if (sink->pending) {
+        g_byte_array_unref(sink->pending);
+    }
+    qemu_bh_delete(sink->fail);
+    g_free(sink);
 }
 
 PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
@@ -362,8 +416,7 @@ PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
     } else if (qemu_chr_fe_init(&sink->chr, chr, errp)) {
         return sink;
     }
-    g_byte_array_unref(sink->pending);
-    g_free(sink);
+    free_sink(sink);
     return NULL;
 }
 
@@ -383,7 +436,7 @@ static void guest_opened(void *opaque)
     PmuSink *sink = opaque;
 
     sink->is_open = true;
-    pmu_sink_drop(sink);
+    drop(sink);
     answer(sink);
     if (sink->is_started && !sink->ops->opened(sink->opaque)) {
         pmu_sink_hang_up(sink);
@@ -395,7 +448,7 @@ static void guest_closed(void *opaque)
     PmuSink *sink = opaque;
 
     sink->is_open = false;
-    pmu_sink_drop(sink);
+    drop(sink);
     answer(sink);
     sink->ops->closed(sink->opaque);
 }
@@ -426,8 +479,7 @@ PmuSink *pmu_sink_new_guest(const char *id, const PmuSinkOps *ops,
 
     sink->own = pmu_chardev_new(id, &own_ops, sink, errp);
     if (!sink->own) {
-        g_byte_array_unref(sink->pending);
-        g_clear_pointer(&sink, g_free);
+        g_clear_pointer(&sink, free_sink);
     }
     return sink;
 }
@@ -459,7 +511,7 @@ void pmu_sink_hang_up(PmuSink *sink)
 
 void pmu_sink_restart(PmuSink *sink)
 {
-    pmu_sink_drop(sink);
+    drop(sink);
     answer(sink);
     start_guest(sink);
 }
@@ -485,12 +537,12 @@ void pmu_sink_start(PmuSink *sink)
 
 void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
 {
-    if (sink->fd < 0) {
+    if (sink->fd < 0 && !sink->error) {
         g_byte_array_append(sink->pending, bytes->data, bytes->len);
         sink->backlog = sink->pending->len - sink->taken;
         g_byte_array_unref(bytes);
         write_pending(sink);
-    } else if (bytes->len) {
+    } else if (sink->fd >= 0 && bytes->len) {
         qatomic_fetch_add(&sink->backlog, bytes->len);
         g_async_queue_push(sink->queue, bytes);
     } else {
@@ -505,7 +557,7 @@ void pmu_sink_flush(PmuSink *sink)
 
     while (is_chardev && sink->backlog
            && g_get_monotonic_time() - last_us < PATIENCE_MS * 1000) {
-        if (offer_to_chardev(sink, CHARDEV_PART)) {
+        if (offer_to_chardev(sink, CHARDEV_PART) > 0) {
             last_us = g_get_monotonic_time();
         } else {
             g_usleep(CHARDEV_POLL_US);
@@ -516,13 +568,12 @@ void pmu_sink_flush(PmuSink *sink)
 static void free_chardev(PmuSink *sink)
 {
     pmu_sink_flush(sink);
-    pmu_sink_drop(sink);
+    drop(sink);
     if (sink->own) {
         pmu_chardev_free(sink->own);
     } else {
         qemu_chr_fe_deinit(&sink->chr, false);
     }
-    g_byte_array_unref(sink->pending);
 }
 
 void pmu_sink_free(PmuSink *sink)
@@ -535,5 +586,5 @@ void pmu_sink_free(PmuSink *sink)
     } else {
         end_writer(sink);
     }
-    g_free(sink);
+    free_sink(sink);
 }

@@ -114,12 +114,6 @@ void pmu_sink_go_on(PmuSink *sink);
 void pmu_sink_hang_up(PmuSink *sink);
 
 /**
- * pmu_sink_drop - nobody reads what was written
- * @sink: one that writes to the guest
- */
-void pmu_sink_drop(PmuSink *sink);
-
-/**
  * pmu_sink_is_busy - whether much is left to be written
  * @sink: the sink
  *
@@ -141,7 +135,8 @@ void pmu_sink_flush(PmuSink *sink);
  * @sink: the sink or NULL
  *
  * Waits for a file as long as that takes; for a pipe or a chardev that is not
- * read a second.  For the guest it does not: its device has gone.
+ * read a second.  For the guest it does not: its device has gone.  If the end
+ * of a file cannot be written, the owner is told even now.
  */
 void pmu_sink_free(PmuSink *sink);
 

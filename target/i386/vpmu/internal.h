@@ -456,6 +456,15 @@ void x86_vpmu_load_global_ctrl(X86VPmu *v, unsigned i, uint64_t val);
 void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val);
 
 /**
+ * x86_vpmu_has_put_aside - whether an SMI has put aside anything
+ * @v: the PMU
+ */
+static inline bool x86_vpmu_has_put_aside(const X86VPmu *v)
+{
+    return v->smm.debugctl || v->smm.lbr_enabled;
+}
+
+/**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt
  * @v: the PMU
  * @counters: those that ask for it

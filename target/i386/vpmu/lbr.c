@@ -446,7 +446,7 @@ static void take_over(X86VPmu *v, unsigned slot)
 
     r->from[slot] = shown_from(v, slot);
     r->to[slot] = shown_to(v, slot);
-    v->lbr_info[slot] = shown_info(v, slot);
+    v->lbr_info[slot] = has_info(v->lbr) ? shown_info(v, slot) : 0;
     r->kind[slot] = WRITTEN;
 }
 
@@ -526,7 +526,6 @@ static int lbr_post_load(void *opaque, int version_id)
     v->dbg_extn_cfg &= lbr_config_bits(v);
     for (unsigned i = 0; i < X86_VPMU_MAX_LBR; i++) {
         v->lbr_info[i] &= lbr_info_bits(v);
-        r->kind[i] = WRITTEN;
     }
     r->next &= r->last;
     pmu_begin(v->pmu);
@@ -535,6 +534,34 @@ static int lbr_post_load(void *opaque, int version_id)
     r->since = since;
     return 0;
 }
+
+/*
+ * A stream may hold anything.  What is behind this may be refused, and the
+ * guest go on recording.
+ */
+static int records_post_load(void *opaque, int version_id)
+{
+    PmuRecorder *r = opaque;
+
+    r->next &= r->last;
+    for (unsigned i = 0; i < PMU_RECORDER_MAX; i++) {
+        r->kind[i] = WRITTEN;
+    }
+    return 0;
+}
+
+static const VMStateDescription vmstate_records = {
+    .name = "cpu/vpmu/lbr/records",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = records_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64_ARRAY(from, PmuRecorder, PMU_RECORDER_MAX),
+        VMSTATE_UINT64_ARRAY(to, PmuRecorder, PMU_RECORDER_MAX),
+        VMSTATE_UINT32(next, PmuRecorder),
+        VMSTATE_END_OF_LIST()
+    }
+};
 
 static const VMStateDescription vmstate_written = {
     .name = "cpu/vpmu/lbr/written",
@@ -579,9 +606,7 @@ const VMStateDescription vmstate_x86_vpmu_lbr = {
     .post_load = lbr_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_written, X86VPmu),
-        VMSTATE_UINT64_ARRAY(RECORDER.from, X86CPU, PMU_RECORDER_MAX),
-        VMSTATE_UINT64_ARRAY(RECORDER.to, X86CPU, PMU_RECORDER_MAX),
-        VMSTATE_UINT32(RECORDER.next, X86CPU),
+        VMSTATE_STRUCT(RECORDER, X86CPU, 1, vmstate_records, PmuRecorder),
         VMSTATE_END_OF_LIST()
     },
     .subsections = (const VMStateDescription *const []) {

@@ -263,15 +263,22 @@ static bool access_page_of_test(X86VPmu *v, uint64_t addr, void *buf, int len,
                                 buf ? len : 1, buf && write);
 }
 
+/* Outside long mode they have 32 bits, as those of instructions. */
+static uint64_t linear(const X86VPmu *v, uint64_t addr)
+{
+    return v->cpu->env.hflags & HF_LMA_MASK ? addr : (uint32_t)addr;
+}
+
 /* @buf may be NULL: could it be accessed? */
 static bool access_memory(X86VPmu *v, uint64_t addr, void *buf, int len,
                           bool write)
 {
     while (len) {
-        int part = MIN((uint64_t)len, -(addr | TARGET_PAGE_MASK));
+        uint64_t at = linear(v, addr);
+        int part = MIN((uint64_t)len, -(at | TARGET_PAGE_MASK));
 
-        if (!(tcg_enabled() ? access_page(v, addr, buf, part, write)
-              : access_page_of_test(v, addr, buf, part, write))) {
+        if (!(tcg_enabled() ? access_page(v, at, buf, part, write)
+              : access_page_of_test(v, at, buf, part, write))) {
             return false;
         }
         addr += part;

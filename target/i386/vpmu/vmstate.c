@@ -113,9 +113,8 @@ static bool has_leftovers(const X86VPmu *v)
 static bool smm_needed(void *opaque)
 {
     X86CPU *cpu = opaque;
-    const X86VPmu *v = cpu->vpmu;
 
-    return v->smm.debugctl || v->smm.lbr_enabled;
+    return x86_vpmu_has_put_aside(cpu->vpmu);
 }
 
 /*
@@ -308,6 +307,7 @@ static void take_stock_state(X86VPmu *v)
 #define GLOBAL_NR_GP    32
 #define GLOBAL_NR_FIXED 16
 #define FIXED_FIELD     4
+#define FIXED_FIELDS    32
 
 static bool beyond_version(const X86VPmu *v)
 {
@@ -329,13 +329,21 @@ static bool beyond_gp(const X86VPmu *v)
     return beyond;
 }
 
+/* A counter has a field in either half: what it counts, and its PEBS. */
+static uint64_t both_fields(uint64_t fixed_ctrl)
+{
+    return extract64(fixed_ctrl, 0, FIXED_FIELDS)
+           | extract64(fixed_ctrl, FIXED_FIELDS, FIXED_FIELDS);
+}
+
 static bool beyond_fixed(const X86VPmu *v)
 {
     const CPUX86State *env = &v->cpu->env;
     uint64_t global = env->msr_global_ctrl | env->msr_global_status;
     uint64_t beyond = extract64(global, GLOBAL_NR_GP, GLOBAL_NR_FIXED)
                       >> v->nr_fixed
-                      | env->msr_fixed_ctr_ctrl >> v->nr_fixed * FIXED_FIELD;
+                      | both_fields(env->msr_fixed_ctr_ctrl)
+                      >> v->nr_fixed * FIXED_FIELD;
 
     for (unsigned i = v->nr_fixed; i < MAX_FIXED_COUNTERS; i++) {
         beyond |= env->msr_fixed_counters[i];

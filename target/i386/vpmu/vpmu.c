@@ -297,14 +297,27 @@ void x86_vpmu_reset(X86CPU *cpu)
     }
 }
 
-/* What is in the CPU by now is nothing to be recorded. */
+static void take_back_from_smm(X86VPmu *v)
+{
+    v->debugctl = v->smm.debugctl ?: v->debugctl;
+    arch_lbr_enable(v, v->smm.lbr_enabled);
+    v->smm = (X86VPmuSmm) { };
+}
+
+/*
+ * What is in the CPU by now is nothing for PEBS to record.  In QEMU, INIT ends
+ * SMM, too.
+ */
 void x86_vpmu_init_signal(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
 
-    if (v && v->pebs) {
-        pebs_reset(v);
+    if (v && (v->pebs || x86_vpmu_has_put_aside(v))) {
         pmu_begin(v->pmu);
+        pebs_reset(v);
+        if (x86_vpmu_has_put_aside(v)) {
+            take_back_from_smm(v);
+        }
         v->ops->update(v);
         pmu_commit(v->pmu);
     }
@@ -346,7 +359,7 @@ void x86_vpmu_enter_smm(X86CPU *cpu)
     put_aside = v->debugctl & v->ops->put_aside_in_smm;
     v->smm.debugctl = put_aside ? v->debugctl : 0;
     v->smm.lbr_enabled = arch_lbr_is_enabled(v);
-    if (v->smm.debugctl || v->smm.lbr_enabled) {
+    if (x86_vpmu_has_put_aside(v)) {
         pmu_begin(v->pmu);
         v->debugctl &= put_aside ? ~v->ops->debug_clears : UINT64_MAX;
         arch_lbr_enable(v, false);
@@ -361,9 +374,7 @@ void x86_vpmu_leave_smm(X86CPU *cpu)
 
     if (v) {
         pmu_begin(v->pmu);
-        v->debugctl = v->smm.debugctl ?: v->debugctl;
-        arch_lbr_enable(v, v->smm.lbr_enabled);
-        v->smm = (X86VPmuSmm) { };
+        take_back_from_smm(v);
         v->ops->update(v);
         pmu_commit(v->pmu);
     }

@@ -111,8 +111,9 @@ void x86_vpmu_destroy(X86CPU *cpu);
 void x86_vpmu_reset(X86CPU *cpu);
 
 /**
- * x86_vpmu_init_signal - what INIT does: PEBS ends, the rest of a PMU stays
- * @cpu: the CPU
+ * x86_vpmu_init_signal - what INIT does: PEBS ends, and what was put aside for
+ *                        SMM is taken back; the rest of a PMU stays
+ * @cpu: the CPU, as it was before
  */
 void x86_vpmu_init_signal(X86CPU *cpu);
 

@@ -31,18 +31,34 @@
  * @stride: from one counter's to the next one's
  * @branches: the event
  * @accesses: whether there are events of loads and of stores
+ * @pebs: whether there is that
  */
 typedef struct Pmu {
     uint32_t control;
     uint32_t select, counter, stride;
     uint32_t branches;
     bool accesses;
+    bool pebs;
 } Pmu;
 
-static const Pmu intel = { 0x38f, 0x186, 0x4c1, 1, 0x00c4, true };
-static const Pmu amd = { 0xc0000301, 0xc0010200, 0xc0010201, 2, 0x00c2, false };
+static const Pmu intel = { 0x38f, 0x186, 0x4c1, 1, 0x00c4, true, true };
+static const Pmu amd = { 0xc0000301, 0xc0010200, 0xc0010201, 2, 0x00c2, false,
+                         false };
 
 #define COUNTER_MASK 0xffffffffffffull
+
+/* What PEBS of Intel's takes from memory, in words. */
+#define DS_AREA_MSR 0x600
+#define PEBS_ENABLE_MSR 0x3f1
+#define DS_INDEX 5
+#define DS_MAXIMUM 6
+#define DS_THRESHOLD 7
+#define DS_RESET 8
+#define RECORD_WORDS 25
+#define RECORD_COUNTERS 18
+
+/* Canonical, and above all that such a CPU can address. */
+#define ABOVE 0x7fff00000000ull
 
 #define INSTRUCTIONS 0x00c0
 #define LOADS 0x81d0
@@ -64,6 +80,9 @@ void accesses(void), user_nops(void);
 
 uint8_t buffer[128];
 uint32_t task[26];
+
+/* The compiler is not to think that nobody else writes them. */
+volatile uint64_t ds_area[16], records[RECORD_WORDS];
 
 static const Pmu *pmu;
 static uint64_t gdt[6];
@@ -258,6 +277,25 @@ static void test_periods(void)
     check("overflow/periods", interrupt_after(period), period - 1);
 }
 
+/* Addresses of a CPU without long mode have 32 bits, whoever has said them. */
+static void test_pebs_addresses(void)
+{
+    uint64_t buffer = ABOVE + (uint32_t)records;
+
+    ds_area[DS_INDEX] = buffer;
+    ds_area[DS_MAXIMUM] = buffer + sizeof(records);
+    ds_area[DS_THRESHOLD] = buffer + sizeof(records) + 1;
+    ds_area[DS_RESET] = -1000000;
+    wrmsr(DS_AREA_MSR, ABOVE + (uint32_t)ds_area);
+    wrmsr(PEBS_ENABLE_MSR, 1);
+    start(0, INSTRUCTIONS | KERNEL, -3);
+    run(pmu->control, 1, nops);
+    wrmsr(PEBS_ENABLE_MSR, 0);
+    check("pebs/index", ds_area[DS_INDEX] - buffer, sizeof(records));
+    check("pebs/record", records[RECORD_COUNTERS], 1);
+    check("pebs/address", records[1], (uint32_t)nops + 2);
+}
+
 void main(void)
 {
     set_up_pmu();
@@ -265,6 +303,9 @@ void main(void)
     test_counts();
     test_modes();
     test_periods();
+    if (pmu->pebs) {
+        test_pebs_addresses();
+    }
     print("end\n");
     outb(0xf4, failed);
     for (;;) {

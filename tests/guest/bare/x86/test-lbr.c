@@ -671,6 +671,55 @@ TEST(lbr, smm)
     }
 }
 
+/* It never comes back. */
+CODE("    .code16\n"
+     "lbr_smm_end_of_it:\n"
+     "    xor %ax, %ax\n"
+     "    mov %ax, %ds\n"
+     "    movl $1, 0x9000\n"
+     "1:  hlt\n"
+     "    jmp 1b\n"
+     "lbr_smm_end_of_it_end:\n"
+     "    .code64\n");
+LABEL(lbr_smm_end_of_it);
+LABEL(lbr_smm_end_of_it_end);
+
+static volatile uint64_t seen_debugctl, seen_behind, seen_switch;
+
+static void stay_in_smm(void)
+{
+    begin_recording(0, DEBUGCTL_BTF | DEBUGCTL_FREEZE_IN_SMM);
+    seen_debugctl = rdmsr(MSR_DEBUGCTL);
+    apic_write(APIC_ICR, APIC_SELF | APIC_ASSERT | APIC_SMI);
+}
+
+static void read_switches(void)
+{
+    seen_behind = rdmsr(MSR_DEBUGCTL);
+    seen_switch = rdmsr(lbr_switch);
+    end_recording();
+}
+
+/* INIT ends it, where there is no RSM to take back what was put aside. */
+TEST(lbr, smm_init)
+{
+    volatile uint32_t *in_smm = (volatile uint32_t *)SEEN;
+
+    if (!pmu_is_intel() || !(rdmsr(MSR_PERF_CAP) & PERF_CAP_FREEZE_IN_SMM)) {
+        return;
+    }
+    memcpy((void *)SMI_ENTRY, lbr_smm_end_of_it,
+           lbr_smm_end_of_it_end - lbr_smm_end_of_it);
+    *in_smm = 0;
+    find_switch();
+    start_cpu(1, stay_in_smm);
+    spin_until(*in_smm);
+    start_cpu(1, read_switches);
+    expect(spin_until(cpu_done(1)), true, "CPU 1 done");
+    expect(seen_behind, seen_debugctl, "DEBUGCTL behind");
+    expect(seen_switch & lbr_on, lbr_on, "switch behind");
+}
+
 /* ---- Interrupt shadows ---------------------------------------------- */
 
 /* An interrupt that is pending is taken behind the instruction after STI. */

@@ -524,6 +524,12 @@ static void test_chardev_full(void)
     add_profile(&p, "p", "{'period': 10, 'chardev': 'c'}");
     count_insns(&p.m, 1000);
     await_stop(&p, "write-error");
+    delete_profile(&p, "p");
+
+    /* One that has ended before it can be told. */
+    add_profile(&p, "p", "{'period': 10, 'chardev': 'c'}");
+    delete_profile(&p, "p");
+    await_stop(&p, "write-error");
     end(&p);
 }
 

@@ -180,16 +180,6 @@ static void close_file(PmuSink *sink)
     }
 }
 
-/* When QEMU ends, nobody may be left who hears of events. */
-static void tell_last_failure(PmuSink *sink)
-{
-    if (sink->error && !sink->is_told) {
-        warn_report("The end of a profile cannot be written: %s",
-                    strerror(-sink->error));
-        tell_failure(sink);
-    }
-}
-
 static void end_writer(PmuSink *sink)
 {
     qatomic_set(&sink->closing, true);
@@ -197,7 +187,6 @@ static void end_writer(PmuSink *sink)
     qemu_thread_join(&sink->writer);
     g_async_queue_unref(sink->queue);
     close_file(sink);
-    tell_last_failure(sink);
 }
 
 /* Without O_NONBLOCK a pipe that nobody reads would hold up QEMU. */
@@ -306,19 +295,6 @@ static void remove_taken(PmuSink *sink, size_t count)
     sink->backlog = sink->pending->len - sink->taken;
 }
 
-/* Returns: how many of the next @most bytes it has taken; negative: fails */
-static int offer_to_chardev(PmuSink *sink, size_t most)
-{
-    int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
-                                 MIN(sink->pending->len - sink->taken, most));
-
-    if (done < 0 && errno == EAGAIN) {
-        done = 0;
-    }
-    remove_taken(sink, MAX(done, 0));
-    return done;
-}
-
 /* Of a socket we are told that its reader has gone, and another may come. */
 static bool may_come_back(const PmuSink *sink)
 {
@@ -334,15 +310,26 @@ static void fail_chardev(PmuSink *sink)
     qemu_bh_schedule(sink->fail);
 }
 
+/* Returns: whether it has taken some of the next @most bytes. */
+static bool offer_to_chardev(PmuSink *sink, size_t most)
+{
+    int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
+                                 MIN(sink->pending->len - sink->taken, most));
+
+    if (done < 0 && errno != EAGAIN && !may_come_back(sink)) {
+        fail_chardev(sink);
+    } else {
+        remove_taken(sink, MAX(done, 0));
+    }
+    return done > 0;
+}
+
 static void write_to_chardev(PmuSink *sink)
 {
     if (sink->watch) {
         return;
     }
-    if (offer_to_chardev(sink, SIZE_MAX) < 0 && !may_come_back(sink)) {
-        fail_chardev(sink);
-        return;
-    }
+    offer_to_chardev(sink, SIZE_MAX);
     if (sink->backlog) {
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
@@ -557,11 +544,21 @@ void pmu_sink_flush(PmuSink *sink)
 
     while (is_chardev && sink->backlog
            && g_get_monotonic_time() - last_us < PATIENCE_MS * 1000) {
-        if (offer_to_chardev(sink, CHARDEV_PART) > 0) {
+        if (offer_to_chardev(sink, CHARDEV_PART)) {
             last_us = g_get_monotonic_time();
         } else {
             g_usleep(CHARDEV_POLL_US);
         }
+    }
+}
+
+/* When QEMU ends, nobody may be left who hears of events. */
+static void tell_last_failure(PmuSink *sink)
+{
+    if (sink->error && !sink->is_told) {
+        warn_report("The end of a profile cannot be written: %s",
+                    strerror(-sink->error));
+        tell_failure(sink);
     }
 }
 
@@ -586,5 +583,6 @@ void pmu_sink_free(PmuSink *sink)
     } else {
         end_writer(sink);
     }
+    tell_last_failure(sink);
     free_sink(sink);
 }

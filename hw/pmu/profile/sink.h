@@ -136,7 +136,7 @@ void pmu_sink_flush(PmuSink *sink);
  *
  * Waits for a file as long as that takes; for a pipe or a chardev that is not
  * read a second.  For the guest it does not: its device has gone.  If the end
- * of a file cannot be written, the owner is told even now.
+ * cannot be written, the owner is told even now.
  */
 void pmu_sink_free(PmuSink *sink);
 

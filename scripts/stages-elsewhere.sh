@@ -180,9 +180,14 @@ stage_build-least()
 
 stage_build-interpreter()
 {
+    local dir=$BUILD/qemu-interpreter status=0
+
     ARCH=ppc64 "$ROOT/scripts/install-packages"
-    built interpreter qemu-system-x86_64 qemu-system-ppc64 || return
-    both_suites "$BUILD/qemu-interpreter" multi
+    built interpreter qemu-system-x86_64 qemu-system-ppc64 \
+        qemu-system-i386 || return
+    both_suites "$dir" multi || status=1
+    QEMU=$dir/qemu-system-i386 "$ROOT/tests/guest/bare/i386/run" || status=1
+    return $status
 }
 
 # Its tests are those of "make soak" and others; here it is the one by Clang.

@@ -1576,10 +1576,13 @@ static void test_pebs_together(const void *data)
     stop(&m);
 }
 
-/* Where there is no memory, nothing moves, and nothing ends. */
+/*
+ * Where there is no memory, nothing moves, and nothing ends.  The address has
+ * 32 bits, as the CPU is not in long mode.
+ */
 static void test_pebs_nowhere(void)
 {
-    const uint64_t nowhere = 0x7fffffff0000;
+    const uint64_t nowhere = 0x70000000;
     Machine m = x86_start(PEBS);
 
     prepare_buffer(&m, 25, 2, 1);
@@ -1600,6 +1603,24 @@ static void test_pebs_nowhere(void)
     assert_msr(&m, MSR_PERFCTR0, 0);
     assert_msr(&m, MSR_STATUS, 0);
     assert_nothing_written(&m, 0);
+    stop(&m);
+}
+
+/* Outside long mode, a linear address ends with bit 31. */
+static void test_pebs_linear(void)
+{
+    const uint64_t above = BUFFER | 1ull << 40;
+    Machine m = x86_start(PEBS);
+
+    prepare_buffer(&m, 25, 2, 2);
+    wrmsr(&m, MSR_PEBS_ENABLE, 1);
+    wrmsr(&m, MSR_DS_AREA, DS_AREA | 1ull << 32);
+    write_word(&m, DS_AREA + 0x28, above);
+    write_word(&m, DS_AREA + 0x30, UINT64_MAX);
+    arm_gp(&m, 0, 1, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 1);
+    g_assert_cmphex(pebs_index(&m), ==, above + 25 * 8);
+    g_assert_cmphex(read_word(&m, BUFFER + 18 * 8), ==, 1);
     stop(&m);
 }
 
@@ -2136,6 +2157,7 @@ static void add_pebs(void)
     add("pebs/refused-by-other", test_pebs_refused_by_other);
     add("pebs/groups", test_pebs_groups);
     add("pebs/nowhere", test_pebs_nowhere);
+    add("pebs/linear", test_pebs_linear);
     add("pebs/bad-index", test_pebs_bad_index);
     add_number("pebs/freeze", 3, test_pebs_freeze);
     add_number("pebs/freeze", 4, test_pebs_freeze);

@@ -527,7 +527,6 @@ static int lbr_post_load(void *opaque, int version_id)
     for (unsigned i = 0; i < X86_VPMU_MAX_LBR; i++) {
         v->lbr_info[i] &= lbr_info_bits(v);
     }
-    r->next &= r->last;
     pmu_begin(v->pmu);
     v->ops->update(v);
     pmu_commit(v->pmu);

@@ -117,12 +117,17 @@ static uint64_t named_since(const PmuWriter *w, const Name *name)
                                MAX(w->taken_ns, name->forked_ns));
 }
 
+/*
+ * A name that is known may be older: the vCPUs' samples come one vCPU after the
+ * other, and a task that begins a program may have moved since.
+ */
 static void announce_task(PmuWriter *w, const PmuTask *task)
 {
     Name *name = name_of(w, task->tid);
+    bool is_new = memcmp(name->name, task->comm, sizeof(task->comm));
 
-    if (memcmp(name->name, task->comm, sizeof(task->comm))) {
-        uint64_t since = named_since(w, name);
+    if (is_new || w->sample.time_ns < name->since_ns) {
+        uint64_t since = is_new ? named_since(w, name) : w->sample.time_ns;
 
         name->since_ns = w->sample.time_ns;
         memcpy(name->name, task->comm, sizeof(task->comm));

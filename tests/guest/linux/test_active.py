@@ -5,7 +5,7 @@ import collections
 import re
 
 from harness import expectations, require, require_equal, scenario_of
-from machines import GENOA, POWER8, POWER10, SMP, UP
+from machines import GENOA, POWER8, POWER10, SMP, UP, loop_address
 from test_lifecycle import (adds, go_back, long_address, move_away, move_in,
                             save_machine)
 from test_profile import values_of
@@ -212,6 +212,45 @@ def guest_reads_with_cpu_offline(start, directory, machine):
 echo 0 > /sys/devices/system/cpu/cpu1/online
 ''' + RECORD + SHOW, ['long', 'vpmu-agent'], modes='u', period=PERIOD)
     check_program(lines)
+
+
+# Between two looks of QEMU at its samples, the shell becomes a program on the
+# last CPU, which then moves to the first, whose samples QEMU takes first.
+MOVES = 12
+# The shell is sampled on the first CPU alone.
+SELDOM = 200003
+MOVER = '''
+echo "@@@ pid $$"
+taskset -p 1 $$
+i=0
+while [ $i -lt 2000 ]; do
+    i=$((i + 1))
+done
+(sleep 0.01; taskset -p 1 $$) &
+taskset -p 4 $$
+exec loop
+'''
+
+
+@scenario_of(UP.variant('three', smp=3))
+def guest_reads_who_moves(start, directory, machine):
+    """A program has its own name from its first instruction on."""
+    lines = run(start, machine, f'''
+cat > /tmp/mover << 'end'
+{MOVER}
+end
+vpmu-agent "$port" sh -c 'for turn in $(seq {MOVES}); do
+    sh /tmp/mover
+done' 2>&1 > /tmp/data
+{SHOW}''', ['loop', 'vpmu-agent'], modes='u', period=SELDOM)
+    pids = values_of(lines, 'pid')
+    loop = {loop_address(nth) for nth in range(10, 16)}
+    its = [sample[0] for sample in samples_of(lines)
+           if sample[1] in pids and int(sample[3], 16) in loop]
+    require_equal(set(its), {'loop'}, 'what the program is called')
+    want = MOVES * expectations('loop')['instructions'] // SELDOM
+    require(abs(len(its) - want) <= MOVES + SWITCHES,
+            f'{len(its)} samples, not {want}')
 
 
 @scenario_of(UP, POWER10)

@@ -12,6 +12,9 @@
 /* How many kinds there are in how many modes */
 #define NR_SORTS (PMU_MAX_MODES << PMU_LOGGED_MODE)
 
+/* Far branches are noted in C: none is in a log. */
+#define LOGGED_KINDS (~PMU_BRANCHES_OF(PMU_BRANCH_FAR))
+
 QEMU_BUILD_BUG_ON(PMU_BRANCH__MAX > 1 << PMU_LOGGED_MODE);
 QEMU_BUILD_BUG_ON(NR_SORTS > 1 << PMU_LOGGED_DISTANCE);
 
@@ -162,7 +165,7 @@ static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
     uint8_t answers[NR_SORTS];
     unsigned count = 0;
 
-    if (r->wanted[mode_of(sort_of(b))] == ~0u) {
+    if (!(LOGGED_KINDS & ~r->wanted[mode_of(sort_of(b))])) {
         return end - b;
     }
     for (unsigned sort = 0; sort < NR_SORTS; sort++) {

@@ -148,10 +148,19 @@ static void test_random(gconstpointer data)
     }
 }
 
-/* Whoever looks from outside leaves nothing out. */
-static void want_all(PmuRecorder *r)
+#define FAR_BRANCHES PMU_BRANCHES_OF(PMU_BRANCH_FAR)
+
+/*
+ * Whoever looks from outside leaves nothing out, and Power's BHRB only what is
+ * in no log.
+ */
+static void want_all_logged(PmuRecorder *r, GRand *rand)
 {
-    memset(r->wanted, 0xff, sizeof(r->wanted));
+    PmuBranchKinds kinds = g_rand_boolean(rand) ? ~0u : ~FAR_BRANCHES;
+
+    for (unsigned mode = 0; mode < PMU_MAX_MODES; mode++) {
+        r->wanted[mode] = kinds;
+    }
 }
 
 /* Distances that a log takes, both ways, and those that it does not. */
@@ -170,12 +179,18 @@ static void test_fits(void)
     }
 }
 
-/* A branch that is as far from its target as one of them, or anywhere. */
-static PmuBranch some_distance(GRand *rand)
+/*
+ * A branch that is as far from its target as one of them, or anywhere; and no
+ * far branch, which translated code leaves to C.
+ */
+static PmuBranch some_logged(GRand *rand)
 {
-    PmuBranch branch = some_branch(rand);
     unsigned i = g_rand_int_range(rand, 0, 2 * G_N_ELEMENTS(distances));
+    PmuBranch branch;
 
+    do {
+        branch = some_branch(rand);
+    } while (FAR_BRANCHES >> branch.kind & 1);
     if (i < G_N_ELEMENTS(distances)) {
         branch.from = branch.to - distances[i];
     }
@@ -260,7 +275,7 @@ static void compare_log(PmuRecorder *seeing, PmuRecorder *told, bool timed,
     before = left[mode];
     pmu_branch_log_clear(&log);
     while (count--) {
-        const PmuBranch branch = some_distance(rand);
+        const PmuBranch branch = some_logged(rand);
 
         if (!timed) {
             mode = g_rand_int_range(rand, 0, PMU_MAX_MODES);
@@ -291,7 +306,7 @@ static void test_log(gconstpointer data)
 
             choose_wanted(&seeing, &ref, rand);
             if (i % 4 == 0) {
-                want_all(&seeing);
+                want_all_logged(&seeing, rand);
             }
             memcpy(told.wanted, seeing.wanted, sizeof(told.wanted));
             told.call_stack = seeing.call_stack;

@@ -52,8 +52,26 @@ CODE("btf_code:\n"
      "    ret\n"
      "btf_to_leaf:\n"
      "    nop\n"
-     "    ret\n");
-code_fn btf_code;
+     "    ret\n"
+     "btf_halt:\n"
+     "    mov $0xfee00000, %eax\n"
+     "    movl $0x44042, 0x300(%rax)\n"
+     "    pushfq\n"
+     "    orq $0x100, (%rsp)\n"
+     "    popfq\n"
+     "    sti\n"
+     "    hlt\n"
+     "    cli\n"
+     "    jmp btf_to_awake\n"
+     "    nop\n"
+     "btf_to_awake:\n"
+     "    mov $7, %eax\n"
+     "    ret\n"
+     "btf_wake_up:\n"
+     "    movl $0, 0xb0(%rax)\n"
+     "    iretq\n"
+     "btf_code_end:\n");
+code_fn btf_code, btf_halt;
 LABEL(btf_to_jmp);
 LABEL(btf_to_call);
 LABEL(btf_to_icall);
@@ -62,6 +80,11 @@ LABEL(btf_to_loop);
 LABEL(btf_to_again);
 LABEL(btf_to_end);
 LABEL(btf_to_leaf);
+LABEL(btf_to_awake);
+LABEL(btf_wake_up);
+LABEL(btf_code_end);
+
+_Static_assert(VEC_IPI == 0x42, "btf_halt sends it to itself");
 
 /* From one stop to the next; REP is one. */
 #define CODE_COUNT (8 + 1 + 2 + 2 + 2 + 2 + 2 + 2 + 1 + 5 + 2)
@@ -89,7 +112,7 @@ static void write_dr6(uint64_t value)
 /* The program has left, to the kernel or to where it was called from. */
 static bool is_outside(const struct regs *regs)
 {
-    return regs->rip < AT(btf_code) || regs->rip > AT(btf_to_leaf) + 1;
+    return regs->rip < AT(btf_code) || regs->rip >= AT(btf_code_end);
 }
 
 static void on_stop(struct regs *regs)
@@ -145,6 +168,15 @@ TEST(btf, kernel)
 {
     step(run_kernel, 0, btf_code, true);
     expect_stops("kernel");
+}
+
+/* HLT is no branch, nor is the interrupt that ends it one of the program's. */
+TEST(btf, halted)
+{
+    set_gate(VEC_IPI, btf_wake_up);
+    step(run_kernel, 0, btf_halt, true);
+    expect(stop_count, 2, "stops");
+    expect(stops[0], AT(btf_to_awake), "behind JMP");
 }
 
 /* The trap clears BTF: steps are single instructions from there. */

@@ -677,3 +677,50 @@ TEST(svm, debugctl)
     expect(rdmsr(MSR_DEBUGCTL), DEBUGCTL_BTF, "behind it");
     wrmsr(MSR_DEBUGCTL, 0);
 }
+
+/*
+ * The host is stepped: with BTF, it does not stop behind VMRUN, which is no
+ * branch, but behind the JMP.
+ */
+CODE("svm_step:\n"
+     "    mov %rdi, %rax\n"
+     "    pushfq\n"
+     "    orq $0x100, (%rsp)\n"
+     "    popfq\n"
+     "    vmrun\n"
+     "svm_step_behind:\n"
+     "    jmp svm_step_end\n"
+     "    nop\n"
+     "svm_step_end:\n"
+     "    stgi\n"
+     "    ret\n");
+code_fn svm_step;
+LABEL(svm_step_behind);
+LABEL(svm_step_end);
+
+static uint64_t first_stop;
+
+static void end_steps(struct regs *regs)
+{
+    first_stop = regs->rip;
+    regs->rflags &= ~RFLAGS_TF;
+}
+
+static uint64_t step_over_guest(uint64_t debugctl)
+{
+    first_stop = 0;
+    on_trap(DB_VECTOR, end_steps);
+    prepare_guest(svm_guest, false, 0);
+    wrmsr(MSR_DEBUGCTL, debugctl);
+    svm_step((uint64_t)&vmcb);
+    on_trap(DB_VECTOR, NULL);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+    return first_stop;
+}
+
+TEST(svm, steps)
+{
+    expect(step_over_guest(0), AT(svm_step_behind), "stop without BTF");
+    expect(step_over_guest(DEBUGCTL_BTF), AT(svm_step_end), "stop with BTF");
+    expect(rdmsr(MSR_DEBUGCTL), 0, "DEBUGCTL");
+}

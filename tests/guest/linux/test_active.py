@@ -249,6 +249,7 @@ done' 2>&1 > /tmp/data
            if sample[1] in pids and int(sample[3], 16) in loop]
     require_equal(set(its), {'loop'}, 'what the program is called')
     want = MOVES * expectations('loop')['instructions'] // SELDOM
+    # Each run may begin and end in the midst of a period: one more, or less.
     require(abs(len(its) - want) <= MOVES + SWITCHES,
             f'{len(its)} samples, not {want}')
 

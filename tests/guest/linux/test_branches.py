@@ -272,7 +272,11 @@ def report_of_branches(_):
         r'([\d.]+)%\s+\[.\] (\S+)\s+\[.\] (\S+)', output)}
     shares = [found.get(branch, 0) for branch in named_branches()]
     mean = sum(shares) / len(shares)
-    require(mean > 5 and max(shares) - min(shares) < mean / 5, found)
+    # A ninth is 11.1 %, and a little is recursion's and the kernel's.  Nine
+    # samples on end begin at nine branches, so that these have as many records
+    # in them.  Some 600 are of each branch; one more or less for each sample
+    # behind the last nine, or with an interrupt in it: a twentieth is 30.
+    require(mean > 10 and max(shares) - min(shares) < mean / 20, found)
 
 
 @test(LBR_SKYLAKE, LBR_SAPPHIRE)
@@ -287,6 +291,9 @@ def history_of_branches(_):
     found = [(start, end) for (end, none), (start, cycles)
              in zip(lines, lines[1:]) if cycles and not none]
     known = [branch for branch in found if branch in named_branches()]
+    # The last sample is of the recursion: six of a hundred.  A sample with an
+    # interrupt in it has a chain of its own, of 11 branches.  The kernel's line
+    # there may have no symbol; then its neighbours are taken for a branch.
     require(len(known) >= 50 and len(known) >= len(found) * 3 // 4,
             f'{len(known)} of {len(found)} branches are of the loop')
     require_equal(set(known), named_branches(), 'branches of the loop')
@@ -317,11 +324,13 @@ perf script -i /tmp/data -F brstack | tail -n 10''', ['calls'], {
         'modes': 'u', 'event': 'branches', 'period': PERIOD_OUTSIDE,
         'branch-stack': True})
     taken = {tuple(branch) for _, *branch in taken_in_round()}
-    # Interrupts are among them, and other programs.
+    # A sample is lost if an interrupt, or another program, came within its 32
+    # branches.  Samples are 11,003 apart: of hundreds of interrupts, one comes
+    # so near.
     found = [stack for stack in stacks(profile.script('brstack'))
              if stack and taken.issuperset(stack)]
     rounds = expectations('calls')['branches'] // PERIOD_OUTSIDE
-    require(len(found) >= rounds * 8 // 10,
+    require(len(found) >= rounds * 19 // 20,
             f'{len(found)} samples of {rounds} are of the loop')
     for stack in found:
         require(is_of_rounds(stack), stack)

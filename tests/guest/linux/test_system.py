@@ -83,6 +83,9 @@ def cycles_of_clock(machine):
     fields = output.splitlines()[-1].split(',')
     cycles, nanoseconds = int(fields[0]), int(fields[3])
     want = nanoseconds * FREQUENCY // 10 ** 9
+    # Linux takes the time, and then starts the counter; in the end as well.
+    # In between, a busy host may let QEMU wait: 13 % of the 25 ms that the
+    # program takes were seen.  This is to find a rate in a wrong unit.
     require(want / 2 <= cycles <= want * 2,
             f'{cycles} cycles in {nanoseconds} ns')
 
@@ -206,7 +209,9 @@ def multiplexed_scaled(machine):
     names = {name: event for event, name in EVENTS.items()}
     for event, count, share in multiplexed(output):
         want = stated[names[event]]
-        require(abs(count - want) < want * 0.05,
+        # In two seconds an event has 50 turns of 4 ms, or more.  One that is
+        # lost, or counted twice, would be 2 %.
+        require(abs(count - want) < want * 0.01,
                 f'{event}: {count} in {share} % of the time, not {want}')
 
 

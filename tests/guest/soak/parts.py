@@ -134,7 +134,7 @@ def check_rounds(lines):
     return sampled
 
 
-@part(500, 'saved and loaded')
+@part(1000, 'saved and loaded')
 def snapshots(start, directory, length):
     guest = start_soaking(start, SMP, SNAPSHOTS, ['rounds'],
                           extra=['-m', '512'])

@@ -3,8 +3,10 @@
  *
  * An engine supplies tallies (so many of this happened in that mode) and is
  * given deadlines (tell me before this grows by more than that).  It knows
- * neither counters nor registers.  Two exist: translated code
- * (hw/pmu/pmu-tcg.h), and one that is driven by hand (hw/pmu/pmu-manual.h).
+ * neither counters nor registers.  One is translated code (hw/pmu/pmu-tcg.h),
+ * another is driven by hand (hw/pmu/pmu-manual.h).  Where several Pmus share
+ * one of these, each has a port of it, which is its engine
+ * (hw/pmu/pmu-share.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

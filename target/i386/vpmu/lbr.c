@@ -472,6 +472,12 @@ void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val)
  * Migration: all records as if the guest had written them
  */
 
+/* The cycles of the next record have begun. */
+static bool is_under_way(const X86VPmu *v)
+{
+    return lbr_is_timed(v) && recorder(v)->since;
+}
+
 bool lbr_is_used(const X86VPmu *v)
 {
     const PmuRecorder *r = recorder(v);
@@ -480,6 +486,7 @@ bool lbr_is_used(const X86VPmu *v)
         return false;
     }
     return v->lbr_select || v->dbg_extn_cfg || arch_lbr_is_used(v) || newest(v)
+           || is_under_way(v)
            || !buffer_is_zero(r->from, sizeof(r->from))
            || !buffer_is_zero(r->to, sizeof(r->to))
            || !buffer_is_zero(v->lbr_info, sizeof(v->lbr_info));
@@ -580,10 +587,9 @@ static bool since_needed(void *opaque)
 {
     X86CPU *cpu = opaque;
 
-    return lbr_is_timed(cpu->vpmu) && recorder(cpu->vpmu)->since;
+    return is_under_way(cpu->vpmu);
 }
 
-/* The cycles of the next record have begun. */
 static const VMStateDescription vmstate_since = {
     .name = "cpu/vpmu/lbr/since",
     .version_id = 1,

@@ -237,6 +237,7 @@ static int arch_lbr_post_load(void *opaque, int version_id)
         arch_lbr_reset(v);
         return -EINVAL;
     }
+    v->lbr_arch.ler[X86_VPMU_LER_INFO] &= lbr_info_bits(v);
     lbr_set_depth(v, v->lbr_arch.depth);
     return 0;
 }

@@ -16,7 +16,7 @@
 #define MAX_EVENTS 0xfff
 
 /* Of a state, what is changed. */
-#define MAX_SECTIONS 4
+#define MAX_SECTIONS 8
 
 #define CF_PMU (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES \
                 | CF_PMU_ADDRESSES)

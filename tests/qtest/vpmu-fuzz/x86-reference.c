@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
+#include "qemu/host-utils.h"
 #include "x86-reference.h"
 
 #define MAX_COUNTERS 12
@@ -28,6 +29,8 @@ static struct Registers {
     uint64_t fixed_ctrl, global_ctrl, status, debugctl;
     uint64_t lbr_select, lbr_config, lbr_tos;
     Record records[MAX_LBRS];
+    uint64_t lbr_ctl, lbr_depth;
+    Record ler;
     uint64_t ds_area, pebs_enable, ld_lat, data_cfg;
     uint64_t insns[8];
 } regs, remembered;
@@ -359,8 +362,8 @@ void ref_happen(PmuTallies events, unsigned mode)
 }
 
 /*
- * Branch records.  Those of Intel's are a ring; AMD's newest is always the
- * first.
+ * Branch records.  Those of Intel's CPU models are a ring; the newest of AMD's,
+ * and of architectural ones, is always the first.
  */
 
 #define EXCLUDE_OS   BIT_ULL(0)
@@ -374,10 +377,46 @@ void ref_happen(PmuTallies events, unsigned mode)
 #define INFO_CYCLES  MAKE_64BIT_MASK(0, 16)
 #define TO_CYCLES    MAKE_64BIT_MASK(48, 16)
 
+/* IA32_LBR_CTL */
+#define CTL_LBREN      BIT_ULL(0)
+#define CTL_OS         BIT_ULL(1)
+#define CTL_USER       BIT_ULL(2)
+#define CTL_CALL_STACK BIT_ULL(3)
+#define CTL_KINDS      MAKE_64BIT_MASK(16, 7)
+
+/* IA32_LBR_x_INFO; of other types the number is 8 at least. */
+#define INFO_TYPE         56
+#define INFO_CYCLES_VALID BIT_ULL(60)
+
+static bool has_arch_lbrs(void)
+{
+    return pmu->lbr_format == 0x3f;
+}
+
+static bool has_model_lbrs(void)
+{
+    return pmu->lbrs && !has_arch_lbrs();
+}
+
+static bool is_newest_first(void)
+{
+    return pmu->amd || has_arch_lbrs();
+}
+
+static unsigned nr_lbrs(void)
+{
+    return has_arch_lbrs() ? regs.lbr_depth : pmu->lbrs;
+}
+
+static bool are_lbrs_enabled(void)
+{
+    return pmu->amd ? regs.lbr_config
+           : has_arch_lbrs() ? regs.lbr_ctl & CTL_LBREN : regs.debugctl & LBR;
+}
+
 static bool records_branches(void)
 {
-    return pmu->lbrs && !(regs.status & LBR_FRZ)
-           && (pmu->amd ? regs.lbr_config : regs.debugctl & LBR);
+    return pmu->lbrs && !(regs.status & LBR_FRZ) && are_lbrs_enabled();
 }
 
 static uint64_t exclusion_of(PmuBranchKind kind)
@@ -403,6 +442,48 @@ static uint64_t exclusion_of(PmuBranchKind kind)
     }
 }
 
+/* Architectural records: what has a kind recorded, and its type there. */
+typedef struct ArchKind {
+    unsigned bit, type;
+} ArchKind;
+
+static ArchKind arch_kind(PmuBranchKind kind)
+{
+    if (kind & PMU_BRANCH_CONDITIONAL) {
+        return (ArchKind) { 16, 0 };
+    }
+    switch (kind) {
+    case PMU_BRANCH_JUMP:
+        return (ArchKind) { 17, 2 };
+    case PMU_BRANCH_INDIRECT_JUMP:
+        return (ArchKind) { 18, 1 };
+    case PMU_BRANCH_CALL:
+    case PMU_BRANCH_CALL_NEXT:
+        return (ArchKind) { 19, 4 };
+    case PMU_BRANCH_INDIRECT_CALL:
+        return (ArchKind) { 20, 3 };
+    case PMU_BRANCH_RETURN:
+        return (ArchKind) { 21, 5 };
+    default:
+        return (ArchKind) { 22, 8 };
+    }
+}
+
+/* No return belongs to a call of what is behind it. */
+static bool ctl_wants(PmuBranchKind kind, unsigned mode)
+{
+    return regs.lbr_ctl & (mode & 1 ? CTL_USER : CTL_OS)
+           && regs.lbr_ctl & BIT_ULL(arch_kind(kind).bit)
+           && !(regs.lbr_ctl & CTL_CALL_STACK && kind == PMU_BRANCH_CALL_NEXT);
+}
+
+static bool select_wants(PmuBranchKind kind, unsigned mode)
+{
+    uint64_t exclusion = mode & 1 ? EXCLUDE_USER : EXCLUDE_OS;
+
+    return !(regs.lbr_select & (exclusion | exclusion_of(kind)));
+}
+
 static bool has_cycles_in_to(void)
 {
     return pmu->lbr_format == 6;
@@ -410,10 +491,9 @@ static bool has_cycles_in_to(void)
 
 static bool records_branch(PmuBranchKind kind, unsigned mode)
 {
-    uint64_t exclusion = mode & 1 ? EXCLUDE_USER : EXCLUDE_OS;
-
     return records_branches() && !(mode & 4)
-           && !(regs.lbr_select & (exclusion | exclusion_of(kind)));
+           && (has_arch_lbrs() ? ctl_wants(kind, mode)
+                               : select_wants(kind, mode));
 }
 
 static unsigned bits_in_from(void)
@@ -422,6 +502,12 @@ static unsigned bits_in_from(void)
                 || (pmu->lbr_format == 1 && !pmu->unfiltered);
 
     return flag ? 63 : pmu->lbr_format == 4 ? 61 : 64;
+}
+
+static uint64_t shown_info(const PmuBranch *branch)
+{
+    return has_arch_lbrs() ? (uint64_t)arch_kind(branch->kind).type << INFO_TYPE
+                             | INFO_CYCLES_VALID : 0;
 }
 
 /* Flags are above the addresses; nothing sets them but AMD's valid. */
@@ -436,15 +522,16 @@ static Record shown(const PmuBranch *branch)
     return (Record) {
         .from = extract64(branch->from, 0, bits_in_from()),
         .to = has_cycles_in_to() ? branch->to & ~TO_CYCLES : branch->to,
+        .info = shown_info(branch),
         .timed = true,
     };
 }
 
 static void push(const PmuBranch *branch)
 {
-    if (pmu->amd) {
+    if (is_newest_first()) {
         memmove(regs.records + 1, regs.records,
-                (pmu->lbrs - 1) * sizeof(Record));
+                (nr_lbrs() - 1) * sizeof(Record));
         regs.records[0] = shown(branch);
     } else {
         regs.lbr_tos = (regs.lbr_tos + 1) % pmu->lbrs;
@@ -454,8 +541,20 @@ static void push(const PmuBranch *branch)
 
 static void pop(void)
 {
-    regs.records[regs.lbr_tos] = (Record) { };
-    regs.lbr_tos = (regs.lbr_tos - 1) % pmu->lbrs;
+    if (is_newest_first()) {
+        memmove(regs.records, regs.records + 1,
+                (nr_lbrs() - 1) * sizeof(Record));
+        regs.records[nr_lbrs() - 1] = (Record) { };
+    } else {
+        regs.records[regs.lbr_tos] = (Record) { };
+        regs.lbr_tos = (regs.lbr_tos - 1) % pmu->lbrs;
+    }
+}
+
+static bool keeps_call_stack(void)
+{
+    return has_arch_lbrs() ? regs.lbr_ctl & CTL_CALL_STACK
+                           : regs.lbr_select & CALL_STACK;
 }
 
 void ref_branch(const PmuBranch *branch, unsigned mode)
@@ -463,18 +562,33 @@ void ref_branch(const PmuBranch *branch, unsigned mode)
     if (!pmu || !records_branch(branch->kind, mode)) {
         return;
     }
-    if (regs.lbr_select & CALL_STACK && branch->kind == PMU_BRANCH_RETURN) {
+    if (keeps_call_stack() && branch->kind == PMU_BRANCH_RETURN) {
         pop();
     } else {
         push(branch);
     }
 }
 
+/* The last record before an event is kept, while any branch is recorded. */
+void ref_event(void)
+{
+    if (pmu && has_arch_lbrs() && records_branches()
+        && regs.lbr_ctl & (CTL_OS | CTL_USER) && regs.lbr_ctl & CTL_KINDS) {
+        regs.ler = regs.records[0];
+    }
+}
+
+void ref_debug_exception(void)
+{
+    regs.debugctl &= ~(LBR | BTF);
+    regs.lbr_ctl &= ~CTL_LBREN;
+}
+
 bool ref_is_used(void)
 {
     uint64_t used = regs.fixed_ctrl | regs.status | regs.debugctl
                     | regs.ds_area | regs.pebs_enable | regs.ld_lat
-                    | regs.data_cfg;
+                    | regs.data_cfg | regs.lbr_ctl;
 
     for (unsigned i = 0; pmu && i < pmu->nr_gp; i++) {
         used |= regs.evtsel[i];
@@ -495,7 +609,9 @@ typedef enum Kind {
     NONE, EVTSEL, COUNTER, COUNTER_LEGACY, FIXED, FIXED_CTRL, GLOBAL_CTRL,
     STATUS, STATUS_CLEAR, STATUS_SET, INUSE, CAPABILITIES, DEBUGCTL,
     LBR_SELECT, LBR_TOS, LBR_FROM, LBR_TO, LBR_INFO, LBR_CONFIG,
-    CORE_LBR_FROM, CORE_LBR_TO, DS_AREA, PEBS_ENABLE, DATA_CFG, LD_LAT,
+    CORE_LBR_FROM, CORE_LBR_TO, ARCH_LBR_CTL, ARCH_LBR_DEPTH, ARCH_LBR_FROM,
+    ARCH_LBR_TO, ARCH_LBR_INFO, LER_FROM, LER_TO, LER_INFO, DS_AREA,
+    PEBS_ENABLE, DATA_CFG, LD_LAT,
 } Kind;
 
 /* A range of numbers; @version is the first that has these registers. */
@@ -513,6 +629,9 @@ static const Range intel_ranges[] = {
     { 0x1c8, 1, 1, 1, LBR_SELECT },
     { 0x1c9, 1, 1, 1, LBR_TOS },
     { 0x1d9, 1, 1, 1, DEBUGCTL },
+    { 0x1dd, 1, 1, 1, LER_FROM },
+    { 0x1de, 1, 1, 1, LER_TO },
+    { 0x1e0, 1, 1, 1, LER_INFO },
     { 0x309, 4, 1, 2, FIXED },
     { 0x345, 1, 1, 1, CAPABILITIES },
     { 0x38d, 1, 1, 2, FIXED_CTRL },
@@ -529,6 +648,11 @@ static const Range intel_ranges[] = {
     { 0x680, 32, 1, 1, LBR_FROM },
     { 0x6c0, 32, 1, 1, LBR_TO },
     { 0xdc0, 32, 1, 1, LBR_INFO },
+    { 0x1200, 64, 1, 1, ARCH_LBR_INFO },
+    { REF_LBR_CTL, 1, 1, 1, ARCH_LBR_CTL },
+    { REF_LBR_CTL + 1, 1, 1, 1, ARCH_LBR_DEPTH },
+    { 0x1500, 64, 1, 1, ARCH_LBR_FROM },
+    { 0x1600, 64, 1, 1, ARCH_LBR_TO },
     { }
 };
 
@@ -560,18 +684,25 @@ static unsigned count_of(const Range *r)
     case FIXED:
         return pmu->nr_fixed;
     case LBR_SELECT:
-        return pmu->lbrs && !pmu->unfiltered ? 1 : 0;
+        return has_model_lbrs() && !pmu->unfiltered ? 1 : 0;
     case LBR_TOS:
     case LBR_CONFIG:
-        return pmu->lbrs ? 1 : 0;
+        return has_model_lbrs() ? 1 : 0;
     case LBR_FROM:
     case LBR_TO:
-        return pmu->unfiltered ? 0 : pmu->lbrs;
+        return has_model_lbrs() && !pmu->unfiltered ? pmu->lbrs : 0;
     case CORE_LBR_FROM:
     case CORE_LBR_TO:
         return pmu->unfiltered ? pmu->lbrs : 0;
     case LBR_INFO:
         return pmu->lbr_format == 5 ? pmu->lbrs : 0;
+    case ARCH_LBR_CTL:
+    case ARCH_LBR_DEPTH:
+        return has_arch_lbrs() ? 1 : 0;
+    case ARCH_LBR_FROM:
+    case ARCH_LBR_TO:
+    case ARCH_LBR_INFO:
+        return has_arch_lbrs() ? pmu->lbrs : 0;
     case DATA_CFG:
         return has_baseline() ? 1 : 0;
     case DS_AREA:
@@ -597,6 +728,27 @@ static Kind kind_of(uint32_t msr, unsigned *i, bool *exists)
         }
     }
     return NONE;
+}
+
+/* Of architectural records, software can have fewer than there are. */
+static bool is_beyond_depth(Kind kind, unsigned i)
+{
+    switch (kind) {
+    case ARCH_LBR_FROM:
+    case ARCH_LBR_TO:
+    case ARCH_LBR_INFO:
+        return i >= regs.lbr_depth;
+    default:
+        return false;
+    }
+}
+
+bool ref_has(uint32_t msr)
+{
+    unsigned i;
+    bool exists;
+
+    return pmu && kind_of(msr, &i, &exists) && exists;
 }
 
 static uint64_t all_fixed(uint64_t field)
@@ -692,9 +844,20 @@ static uint64_t bits_of(Kind kind)
     case LBR_TO:
     case CORE_LBR_FROM:
     case CORE_LBR_TO:
+    case ARCH_LBR_FROM:
+    case ARCH_LBR_TO:
+    case LER_FROM:
+    case LER_TO:
         return UINT64_MAX;
     case LBR_INFO:
         return MAKE_64BIT_MASK(61, 3) | INFO_CYCLES;
+    case ARCH_LBR_INFO:
+    case LER_INFO:
+        return MAKE_64BIT_MASK(56, 8) | INFO_CYCLES;
+    case ARCH_LBR_CTL:
+        return CTL_LBREN | CTL_OS | CTL_USER | CTL_CALL_STACK | CTL_KINDS;
+    case ARCH_LBR_DEPTH:
+        return 8 | 16 | 32;
     case DS_AREA:
         return UINT64_MAX;
     case PEBS_ENABLE:
@@ -716,18 +879,31 @@ uint64_t ref_writable(uint32_t msr)
     return pmu ? bits_of(kind_of(msr, &i, &exists)) : 0;
 }
 
+static bool is_of_last_event(Kind kind)
+{
+    return kind == LER_FROM || kind == LER_TO || kind == LER_INFO;
+}
+
+/* The record that a register is a part of */
+static Record *record_of(Kind kind, unsigned i)
+{
+    return is_of_last_event(kind) ? &regs.ler : &regs.records[i];
+}
+
 /* Instructions have no cycles here that translated code would tell records. */
 uint64_t ref_unknown(uint32_t msr)
 {
     unsigned i;
     bool exists;
     Kind kind = pmu ? kind_of(msr, &i, &exists) : NONE;
-    bool told = kind == LBR_INFO || (kind == LBR_TO && has_cycles_in_to());
+    bool in_to = kind == LBR_TO && has_cycles_in_to();
+    bool in_info = kind == LBR_INFO || kind == ARCH_LBR_INFO
+                   || kind == LER_INFO;
 
-    if (!told || !exists || !regs.records[i].timed) {
+    if (!(in_to || in_info) || !exists || !record_of(kind, i)->timed) {
         return 0;
     }
-    return kind == LBR_INFO ? INFO_CYCLES : TO_CYCLES;
+    return in_info ? INFO_CYCLES : TO_CYCLES;
 }
 
 static uint64_t inuse(void)
@@ -776,12 +952,22 @@ static uint64_t read_kind(Kind kind, unsigned i)
         return regs.lbr_config;
     case LBR_FROM:
     case CORE_LBR_FROM:
-        return regs.records[i].from;
+    case ARCH_LBR_FROM:
+    case LER_FROM:
+        return record_of(kind, i)->from;
     case LBR_TO:
     case CORE_LBR_TO:
-        return regs.records[i].to;
+    case ARCH_LBR_TO:
+    case LER_TO:
+        return record_of(kind, i)->to;
     case LBR_INFO:
-        return regs.records[i].info;
+    case ARCH_LBR_INFO:
+    case LER_INFO:
+        return record_of(kind, i)->info;
+    case ARCH_LBR_CTL:
+        return regs.lbr_ctl;
+    case ARCH_LBR_DEPTH:
+        return regs.lbr_depth;
     case DS_AREA:
         return regs.ds_area;
     case PEBS_ENABLE:
@@ -804,7 +990,7 @@ RefAccess ref_read(uint32_t msr, uint64_t *val)
     if (!kind) {
         return REF_NOT_MINE;
     }
-    if (!exists) {
+    if (!exists || is_beyond_depth(kind, i)) {
         return REF_FAULT;
     }
     *val = read_kind(kind, i);
@@ -826,6 +1012,13 @@ static void write_evtsel(unsigned i, uint64_t val)
     if (quiet_events(i) != before) {
         regs.owed[i] = 0;
     }
+}
+
+/* It takes all records along, and not that of the last event. */
+static void write_depth(uint64_t val)
+{
+    regs.lbr_depth = val;
+    memset(regs.records, 0, sizeof(regs.records));
 }
 
 static void write_kind(Kind kind, unsigned i, uint64_t val)
@@ -856,7 +1049,7 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
         regs.status |= val;
         break;
     case DEBUGCTL:
-        regs.debugctl = val & ~(pmu->lbrs ? 0 : LBR);
+        regs.debugctl = val & ~(has_model_lbrs() ? 0 : LBR);
         break;
     case LBR_SELECT:
         regs.lbr_select = val;
@@ -869,16 +1062,28 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
         break;
     case LBR_FROM:
     case CORE_LBR_FROM:
-        regs.records[i].from = val;
+    case ARCH_LBR_FROM:
+    case LER_FROM:
+        record_of(kind, i)->from = val;
         break;
     case LBR_TO:
     case CORE_LBR_TO:
-        regs.records[i].to = val;
-        regs.records[i].timed &= !has_cycles_in_to();
+    case ARCH_LBR_TO:
+    case LER_TO:
+        record_of(kind, i)->to = val;
+        record_of(kind, i)->timed &= !has_cycles_in_to();
         break;
     case LBR_INFO:
-        regs.records[i].info = val;
-        regs.records[i].timed = false;
+    case ARCH_LBR_INFO:
+    case LER_INFO:
+        record_of(kind, i)->info = val;
+        record_of(kind, i)->timed = false;
+        break;
+    case ARCH_LBR_CTL:
+        regs.lbr_ctl = val;
+        break;
+    case ARCH_LBR_DEPTH:
+        write_depth(val);
         break;
     case DS_AREA:
         regs.ds_area = val;
@@ -905,23 +1110,54 @@ static bool is_canonical(uint64_t val)
     return val >> sign == 0 || val >> sign == UINT64_MAX >> sign;
 }
 
-/* Intel's registers fault where AMD's ignore. */
+/* Intel's registers fault where AMD's ignore, but for what is undefined. */
+static bool ignores_bits(Kind kind)
+{
+    return pmu->amd || kind == ARCH_LBR_INFO || kind == LER_INFO;
+}
+
+static bool can_hold(Kind kind, uint64_t val)
+{
+    switch (kind) {
+    case DS_AREA:
+        return is_canonical(val);
+    case ARCH_LBR_DEPTH:
+        return is_power_of_2(val);
+    default:
+        return true;
+    }
+}
+
+/*
+ * Without architectural records, the last event's are the CPU model's, which
+ * QEMU does not have: they are there, and hold nothing.
+ */
+static bool is_lost(Kind kind)
+{
+    return is_of_last_event(kind) && !has_arch_lbrs();
+}
+
+static bool is_read_only(Kind kind)
+{
+    return kind == STATUS || kind == INUSE || kind == CAPABILITIES;
+}
+
 RefAccess ref_write(uint32_t msr, uint64_t val)
 {
     unsigned i;
     bool exists;
     Kind kind = pmu ? kind_of(msr, &i, &exists) : NONE;
-    bool read_only = kind == STATUS || kind == INUSE || kind == CAPABILITIES;
 
     if (!kind) {
         return REF_NOT_MINE;
     }
-    if (!exists
-        || (!pmu->amd && (read_only || val & ~bits_of(kind)))
-        || (kind == DS_AREA && !is_canonical(val))) {
+    if (!exists || is_beyond_depth(kind, i) || !can_hold(kind, val)) {
         return REF_FAULT;
     }
-    if (!read_only) {
+    if (!ignores_bits(kind) && (is_read_only(kind) || val & ~bits_of(kind))) {
+        return REF_FAULT;
+    }
+    if (!is_read_only(kind) && !is_lost(kind)) {
         write_kind(kind, i, val & bits_of(kind));
     }
     return REF_DONE;
@@ -949,6 +1185,9 @@ void ref_reset(void)
     memset(&regs, 0, offsetof(struct Registers, insns));
     if (pmu && (!pmu->amd || pmu->version >= 2)) {
         regs.global_ctrl = MAKE_64BIT_MASK(0, pmu->nr_gp);
+    }
+    if (pmu && has_arch_lbrs()) {
+        regs.lbr_depth = pmu->lbrs;
     }
 }
 

@@ -37,8 +37,8 @@ typedef struct RefEvent {
  * @events: what codes count, ended by one that is 0
  * @denied: what is not counted, likewise; NULL if everything is
  * @fixed_denied: fixed counters that do not count
- * @lbrs: branch records; 0 if there are none
- * @lbr_format: of IA32_PERF_CAPABILITIES
+ * @lbrs: branch records, the most of them; 0 if there are none
+ * @lbr_format: of IA32_PERF_CAPABILITIES; those of 0x3f are architectural
  * @unfiltered: they are in Core's registers, and nothing selects them
  * @pebs: the format of its PEBS; 0 if it has none
  */
@@ -64,6 +64,9 @@ typedef struct RefX86 {
 #define REF_DS_NEVER_FULL 0x10000u
 #define REF_DS_FULL       0x11000u
 #define REF_DS_NR_SLOTS   12
+
+/* IA32_LBR_CTL */
+#define REF_LBR_CTL 0x14ceu
 
 /**
  * enum RefAccess - what becomes of an access
@@ -107,6 +110,11 @@ void ref_reset(void);
 void ref_init_signal(void);
 
 /**
+ * ref_has - whether there is such a register, whatever other registers hold
+ */
+bool ref_has(uint32_t msr);
+
+/**
  * ref_read - what RDMSR does
  */
 RefAccess ref_read(uint32_t msr, uint64_t *val);
@@ -132,6 +140,17 @@ void ref_happen(PmuTallies events, unsigned mode);
  * ref_branch - let a branch be taken that ends in a mode
  */
 void ref_branch(const PmuBranch *branch, unsigned mode);
+
+/**
+ * ref_event - let an interrupt or an exception be delivered, which has not been
+ *             recorded yet
+ */
+void ref_event(void);
+
+/**
+ * ref_debug_exception - let #DB be delivered
+ */
+void ref_debug_exception(void);
 
 /**
  * ref_is_used - whether there is more in it than values that were left behind

@@ -93,6 +93,27 @@ static const RefEvent icelake_events[] = {
     { }
 };
 
+static const RefEvent golden_cove_events[] = {
+    { 0x003c, 0, T(CYCLES) },
+    { 0x00c0, 0, T(INSNS) },
+    { 0x00c4, 0, BRANCHES },
+    { 0x01c4, 0, T(COND_TAKEN) },
+    { 0x11c4, 0, COND },
+    { 0x81d0, 0, T(LOADS) },
+    { 0x82d0, 0, T(STORES) },
+    { }
+};
+
+/* These two come with PEBS. */
+static const RefEvent golden_cove_pebs_events[] = {
+    { 0x003c, 0, T(CYCLES) },
+    { 0x00c0, 0, T(INSNS) },
+    { 0x11c4, 0, COND },
+    { 0x01cd, 0, T(LOADS) },
+    { 0x02cd, 0, T(STORES) },
+    { }
+};
+
 static const RefEvent pebs_events[] = {
     { 0x00c0, 0, T(INSNS) },
     { 0x01c4, 0, COND },
@@ -209,6 +230,11 @@ static const FuzzFace faces[] = {
       INTEL_PMU_OF(knights_events, 3, 4, .lbrs = 8, .lbr_format = 1) },
     { "intel-lbr-time", TCG "Denverton,pmu=on,pmu-version=4,lbr=on",
       INTEL_PMU_OF(goldmont_events, 4, 4, .lbrs = 32, .lbr_format = 6) },
+    { "intel-lbr-arch", TCG "SapphireRapids,pmu=on,lbr=on",
+      INTEL_PMU_OF(golden_cove_events, 5, 8, .lbrs = 32, .lbr_format = 0x3f) },
+    { "intel-lbr-arch-pebs", TCG "SapphireRapids,pmu=on,lbr=on,pebs=on",
+      INTEL_PMU_OF(golden_cove_pebs_events, 5, 8, .lbrs = 32,
+                   .lbr_format = 0x3f, .pebs = 4) },
     { "amd-lbr", TCG "EPYC-Genoa,pmu=on,lbr=on",
       AMD_PMU(2, 6, true, zen4_events, .lbrs = 16) },
     { "intel-off", TCG "Skylake-Server,pmu=off", NULL },
@@ -274,20 +300,22 @@ static const struct {
     { 0x38d, 6 }, { 0x3f1, 6 }, { 0x4c1, 9 }, { 0x600, 1 }, { 0xc0010000, 8 },
     { 0xc0010200, 12 }, { 0xc0000300, 4 }, { 0x1c8, 2 }, { 0x040, 8 },
     { 0x060, 8 }, { 0x680, 32 }, { 0x6c0, 32 }, { 0xdc0, 32 },
-    { 0xc000010e, 2 }, { 0xc0010300, 32 },
+    { 0xc000010e, 2 }, { 0xc0010300, 32 }, { 0x1dd, 4 }, { 0x1200, 33 },
+    { 0x1500, 33 }, { 0x1600, 33 },
+    /* Who writes their number has cleared all records. */
+    { REF_LBR_CTL, 2 },
 };
 
-/* A register that there is, mostly. */
+/* One that there is, mostly; what programs before have left does not matter. */
 static uint32_t any_register(FuzzRandom *r)
 {
-    uint64_t val;
     uint32_t msr;
 
     do {
         unsigned n = fuzz_below(r, ARRAY_SIZE(registers));
 
         msr = registers[n].first + fuzz_below(r, registers[n].nr);
-    } while (ref_read(msr, &val) != REF_DONE && !fuzz_chance(r, 8));
+    } while (!ref_has(msr) && !fuzz_chance(r, 8));
     return msr;
 }
 
@@ -380,6 +408,14 @@ static uint64_t any_ds_area(FuzzRandom *r)
     return fuzz_pick(r, areas);
 }
 
+/* Mostly something is recorded. */
+static uint64_t any_lbr_ctl(FuzzRandom *r)
+{
+    uint64_t on = fuzz_chance(r, 4) ? 0 : 7 /* LBREn, OS, USR */;
+
+    return fuzz_bits(r, ref_writable(REF_LBR_CTL)) | on;
+}
+
 /* Counters of 32 bits are extended by their sign: these overflow, too. */
 static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
 {
@@ -389,6 +425,8 @@ static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
     bits = ref_writable(arg[0]);
     if (arg[0] == 0x600) {
         arg[1] = any_ds_area(r);
+    } else if (arg[0] == REF_LBR_CTL) {
+        arg[1] = any_lbr_ctl(r);
     } else if (pmu && bits >> 22 & 1 && bits >> 16 & 1 && !(bits >> 47 & 1)) {
         arg[1] = any_selector(r);
     } else if (bits >> 47 & 1) {
@@ -454,18 +492,40 @@ static void make_branch(FuzzRandom *r, uint64_t *arg)
 }
 
 /* As pmu_tcg_far_branch() does it, and translated code. */
-static void run_branch(const uint64_t *arg)
+static void take_branch(PmuBranchKind kind, const uint64_t *arg)
 {
-    const PmuBranch branch = {
-        .from = arg[1], .to = arg[2],
-        .kind = kinds[arg[0] / NR_MODES % ARRAY_SIZE(kinds)],
-    };
+    const PmuBranch branch = { .from = arg[1], .to = arg[2], .kind = kind };
     unsigned mode = arg[0] % NR_MODES;
 
     if (fuzz_cpu->tcg_cflags & CF_PMU_RECORD) {
         pmu_recorder_note(&fuzz_cpu->neg.pmu.recorder, mode, &branch);
     }
     ref_branch(&branch, mode);
+}
+
+static void run_branch(const uint64_t *arg)
+{
+    take_branch(kinds[arg[0] / NR_MODES % ARRAY_SIZE(kinds)], arg);
+}
+
+/* An interrupt or an exception; it is recorded as well. */
+static void make_event(FuzzRandom *r, uint64_t *arg)
+{
+    make_branch(r, arg);
+    arg[0] %= NR_MODES;
+}
+
+static void run_event(const uint64_t *arg)
+{
+    x86_vpmu_event_delivered(cpu());
+    ref_event();
+    take_branch(PMU_BRANCH_FAR, arg);
+}
+
+static void run_debug(const uint64_t *arg)
+{
+    x86_vpmu_debug_exception(cpu());
+    ref_debug_exception();
 }
 
 static void make_svme(FuzzRandom *r, uint64_t *arg)
@@ -521,6 +581,8 @@ static const FuzzVerb verbs[] = {
     { "retire", 3, 25, fuzz_make_retire, fuzz_run_retire },
     { "other", 3, 20, fuzz_make_other, fuzz_run_other },
     { "branch", 3, 15, make_branch, run_branch },
+    { "event", 3, 5, make_event, run_event },
+    { "debug", 0, 1, NULL, run_debug },
     { "svme", 1, 3, make_svme, run_svme },
     { "lvtpc", 1, 8, make_lvtpc, run_lvtpc },
     { "nmi", 0, 5, NULL, run_nmi },
@@ -634,7 +696,8 @@ const FuzzTarget fuzz_target = {
     .verbs = verbs,
     .vmsd = &vmstate_x86_cpu,
     .sections = (const char *const[]) {
-        "cpu/vpmu", "cpu/vpmu/lbr", "cpu/msr_architectural_pmu", NULL
+        "cpu/vpmu", "cpu/vpmu/lbr", "cpu/msr_architectural_pmu",
+        "cpu/vpmu/lbr/arch", "cpu/vpmu/pebs", NULL
     },
     .nr_modes = NR_MODES,
     .retired = retired,

@@ -5,14 +5,22 @@
 
 export PERF_PAGER=cat
 
+# sampled_at RATE SHARE: at most so many samples a second, which take at most
+# that share of the time, in percent; 0 is any.  In this order, as the rate is
+# fixed while the limit of time is off.
+sampled_at()
+{
+    echo 50 > /proc/sys/kernel/perf_cpu_time_max_percent
+    echo "$1" > /proc/sys/kernel/perf_event_max_sample_rate
+    echo "$2" > /proc/sys/kernel/perf_cpu_time_max_percent
+}
+
 # Once, before the first of them
 guest_setup()
 {
     # Sampling is not to be throttled, however short the period and however
-    # slow the host.  In this order, as the rate is fixed once the limit of
-    # time is off.
-    echo 100000000 > /proc/sys/kernel/perf_event_max_sample_rate
-    echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
+    # slow the host.
+    sampled_at 100000000 0
     # Linux patches its scheduler when the first task is counted, and again
     # after the last one.  With several CPUs, that takes longer than most of the
     # programs here: do not do it for each of them.

@@ -171,7 +171,7 @@ def expectations(program):
 
 # Machines that execute in another way than others: for all vCPUs in turn, by a
 # count of instructions, one instruction at a time.
-OTHER_WAYS = ('single', 'icount', 'one-insn-per-tb')
+OTHER_WAYS = ('single', 'icount', 'one-insn-per-tb', 'pebs-icount')
 
 
 class Machine:
@@ -373,6 +373,7 @@ class Test:
         self.machine = machine
         self.generator = function(machine, *arguments)
         self.script = next(self.generator)
+        self.files = getattr(function, 'files', tuple)()
 
     def judge(self, output, status):
         """Raises if the output is not as it has to be."""
@@ -403,6 +404,15 @@ def test(*machines, each=((),)):
             TESTS.append((label, function, arguments, machine))
         return function
     return register
+
+
+def with_files(files):
+    """A test whose guest has the files that this function returns: pairs of
+    source and path."""
+    def add(function):
+        function.files = files
+        return function
+    return add
 
 
 def scenario(function):
@@ -527,6 +537,7 @@ def run_tests(directory, machine, tests, programs, results):
         path = directory / f'{number:03}.test'
         path.write_text(f'. /tests/guest.sh\n{machine.setup}\n{one.script}\n')
         adds.append((path, f'/tests/{path.name}'))
+    adds += {pair for one in tests for pair in one.files}
     guest = Guest(directory, machine, job_of(machine), programs, adds,
                   monitored=bool(machine.monitor),
                   seconds=machine.slowness * (

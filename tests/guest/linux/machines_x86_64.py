@@ -83,6 +83,9 @@ PEBS_SKYLAKE = Machine('pebs-skylake', cpu=f'{SKYLAKE},pebs=on')
 PEBS_ICELAKE = Machine('pebs-icelake', cpu=f'{ICELAKE.cpu},pebs=on,lbr=on')
 PEBS_SAPPHIRE = Machine('pebs-sapphire', cpu=f'{LBR_SAPPHIRE.cpu},pebs=on')
 
+# Where a program that gives another some seconds gives it so many instructions.
+PEBS_ICOUNT = PEBS_SKYLAKE.variant('pebs-icount', extra=['-icount', 'shift=0'])
+
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')
 FREQUENCY = 1000000000

@@ -37,6 +37,8 @@ FILTERS = {
     'any_ret': {RETURN},
     'ind_jmp': {INDIRECT_JUMP},
     'cond': {CONDITIONAL},
+    'any_call,any_ret': {CALL, INDIRECT_CALL, RETURN},
+    'cond,ind_jmp': {CONDITIONAL, INDIRECT_JUMP},
 }
 
 
@@ -131,8 +133,8 @@ def is_last_taken(stack, nth):
     return stack == last_taken(nth, FILTERS['any'], len(stack))
 
 
-@test(LBR_SKYLAKE, LBR_GENOA, LBR_SAPPHIRE, each=FILTERS)
-@test(LBR_HASWELL, LBR_NEHALEM, LBR_PENRYN, LBR_KNIGHTS, LBR_DENVERTON,
+@test(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, LBR_SAPPHIRE, each=FILTERS)
+@test(LBR_NEHALEM, LBR_PENRYN, LBR_KNIGHTS, LBR_DENVERTON,
       LBR_SNOWRIDGE, each=['any'])
 def branches_before(machine, name):
     """Each record of each sample is the branch that was taken there."""
@@ -142,6 +144,24 @@ def branches_before(machine, name):
     found = in_loop(stacks(output))
     check_places(found, PERIOD, FILTERS[name], least_rest(machine))
     check_depth(found, DEPTHS[machine])
+
+
+@test(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, LBR_SAPPHIRE)
+def branches_of_kernel(_):
+    """The filter is for where branches end: most come from the kernel, too,
+    and those that do not enter it."""
+    output = yield f'''
+        {PINNED} -j any,k -e branches:k -c 1009 syscalls
+        perf script -i /tmp/data -F brstack'''
+    found = [(int(source, 16) >> 63, int(target, 16) >> 63)
+             for source, target in re.findall(
+                 r'0x([0-9a-f]+)/0x([0-9a-f]+)/', output)]
+    require(len(found) >= 1000, f'{len(found)} branches')
+    require(all(target for _, target in found), 'some end in user mode')
+    within = sum(source for source, _ in found)
+    # There are more than ten branches in a system call.
+    require(len(found) * 8 // 10 <= within < len(found),
+            f'{within} of {len(found)} are within the kernel')
 
 
 @test(PEBS_ICELAKE, PEBS_SAPPHIRE)

@@ -151,7 +151,7 @@ def branches_of_kernel(_):
     """The filter is for where branches end: most come from the kernel, too,
     and those that do not enter it."""
     output = yield f'''
-        {PINNED} -j any,k -e branches:k -c 1009 syscalls
+        {PINNED} -j any,k -e branches:k -c 10007 syscalls
         perf script -i /tmp/data -F brstack'''
     found = [(int(source, 16) >> 63, int(target, 16) >> 63)
              for source, target in re.findall(

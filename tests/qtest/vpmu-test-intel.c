@@ -52,6 +52,7 @@ enum {
 
 #define DEBUGCTL_LBR           BIT64(0)
 #define DEBUGCTL_BTF           BIT64(1)
+#define DEBUGCTL_FREEZE_LBRS   BIT64(11)
 #define DEBUGCTL_FREEZE_ON_PMI BIT64(12)
 #define DEBUGCTL_FREEZE_IN_SMM BIT64(14)
 
@@ -927,6 +928,32 @@ static void test_lbr_refused(void)
     g_assert_nonnull(strstr(message, "add lbr=on"));
 }
 
+/*
+ * Numbers of registers, and what they have besides addresses, are a model's:
+ * nothing of what was recorded must be lost, or become something else.
+ */
+static const Mismatch lbr_mismatches[] = {
+    { "fewer", LBR, "Haswell-v1,pmu=on,lbr=on", "the source's CPU model" },
+    { "depth", "core2duo,pmu=on,lbr=on", "n270,pmu=on,lbr=on",
+      "the source's CPU model" },
+    { "format", "Nehalem-v1,pmu=on,lbr=on", "Haswell-v1,pmu=on,lbr=on",
+      "the source's CPU model" },
+    { "architectural", LBR ",pmu-version=5,pmu-gp-counters=8",
+      "SapphireRapids-v1,pmu=on,lbr=on", "the source's CPU model" },
+};
+
+static void test_lbr_mismatch(const void *data)
+{
+    const Mismatch *mismatch = data;
+    g_autofree char *args = x86_args(mismatch->to);
+    g_autofree char *message = NULL;
+    Machine m = x86_start(mismatch->from);
+
+    wrmsr(&m, MSR_LBR_TOS, 3);
+    message = refuse_prepared(&m, args, NULL);
+    g_assert_nonnull(strstr(message, mismatch->message));
+}
+
 static void write_branches(Machine *m, uint32_t from, uint32_t to, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -1015,6 +1042,10 @@ enum { MSR_LER_FROM = 0x1dd, MSR_LER_TO, MSR_LER_INFO = 0x1e0,
        MSR_ARCH_FROM = 0x1500, MSR_ARCH_TO = 0x1600 };
 
 #define ARCH_CTL_BITS   0x7f000full
+
+/* CPUID leaf 0xD, subleaf 1: EAX, and ECX, which is IA32_XSS's lower half */
+#define XSAVES   BIT64(3)
+#define XSS_LBR  BIT64(15)
 #define ARCH_INFO_BITS  (0xff00000000000000 | 0xffff)
 
 static const struct {
@@ -1069,6 +1100,11 @@ static void test_arch_features(void)
         g_assert_cmphex(regs[3], ==, 0);
         cpuid(&m, 0xa, regs);
         g_assert_cmphex(regs[0] & 0xff, ==, 5);
+        cpuid_subleaf(&m, 0xd, 1, regs);
+        g_assert_cmphex(regs[0] & XSAVES, ==, XSAVES);
+        g_assert_cmphex(regs[2] & XSS_LBR, ==, 0);
+        cpuid_subleaf(&m, 0xd, 15, regs);
+        g_assert_cmphex(regs[0] | regs[1] | regs[2] | regs[3], ==, 0);
         g_assert_cmphex(rdmsr(&m, MSR_PERF_CAP) & LBR_FORMAT, ==, LBR_FORMAT);
         stop(&m);
     }
@@ -1663,6 +1699,30 @@ static void test_pebs_freeze(const void *data)
     stop(&m);
 }
 
+/* So it does with branch records. */
+static void test_pebs_freeze_lbrs(const void *data)
+{
+    const unsigned version = GPOINTER_TO_UINT(data);
+    g_autofree char *cpu = g_strdup_printf(PEBS ",lbr=on,pmu-version=%u",
+                                           version);
+    Machine m = x86_start(cpu);
+
+    prepare_buffer(&m, 25, 2, 2);
+    wrmsr(&m, MSR_PEBS_ENABLE, 1);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_LBR | DEBUGCTL_FREEZE_LBRS);
+    arm_gp(&m, 0, 3, 0);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 3);
+    assert_msr(&m, MSR_STATUS, 0);
+    assert_msr(&m, MSR_DEBUGCTL, DEBUGCTL_LBR | DEBUGCTL_FREEZE_LBRS);
+    count(&m, PMU_TALLY_INSNS, KERNEL, 10);
+    assert_msr(&m, MSR_STATUS,
+               STATUS_OVF_BUF | (version < 4 ? 0 : STATUS_LBR_FRZ));
+    assert_msr(&m, MSR_DEBUGCTL,
+               DEBUGCTL_FREEZE_LBRS | (version < 4 ? 0 : DEBUGCTL_LBR));
+    assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(NR_GP));
+    stop(&m);
+}
+
 /* All loads take 32 cycles: more than that, none does. */
 static void test_pebs_load_latency(void)
 {
@@ -2124,6 +2184,10 @@ static void add_lbr(void)
     add("lbr/migration", test_lbr_migration);
     add("lbr/migration-ended", test_lbr_migration_ended);
     add("lbr/refused", test_lbr_refused);
+    for (unsigned i = 0; i < G_N_ELEMENTS(lbr_mismatches); i++) {
+        add_data("lbr/mismatch", lbr_mismatches[i].name, &lbr_mismatches[i],
+                 test_lbr_mismatch);
+    }
     add("lbr/absent", test_lbr_absent);
     add("lbr/models", test_lbr_models);
     add("lbr/arch/features", test_arch_features);
@@ -2161,6 +2225,8 @@ static void add_pebs(void)
     add("pebs/bad-index", test_pebs_bad_index);
     add_number("pebs/freeze", 3, test_pebs_freeze);
     add_number("pebs/freeze", 4, test_pebs_freeze);
+    add_number("pebs/freeze-lbrs", 3, test_pebs_freeze_lbrs);
+    add_number("pebs/freeze-lbrs", 4, test_pebs_freeze_lbrs);
     add("pebs/load-latency", test_pebs_load_latency);
 }
 

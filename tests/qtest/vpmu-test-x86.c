@@ -117,15 +117,21 @@ bool take_nmi(Machine *m)
     return g_str_equal(words[1], "1");
 }
 
-void cpuid(Machine *m, uint32_t leaf, uint32_t regs[4])
+void cpuid_subleaf(Machine *m, uint32_t leaf, uint32_t subleaf,
+                   uint32_t regs[4])
 {
-    g_auto(GStrv) words = qtest_command(m->qts, 5, "vpmu_cpuid %u 0x%x 0",
-                                        m->cpu, leaf);
+    g_auto(GStrv) words = qtest_command(m->qts, 5, "vpmu_cpuid %u 0x%x 0x%x",
+                                        m->cpu, leaf, subleaf);
     unsigned i;
 
     for (i = 0; i < 4; i++) {
         regs[i] = g_ascii_strtoull(words[1 + i], NULL, 0);
     }
+}
+
+void cpuid(Machine *m, uint32_t leaf, uint32_t regs[4])
+{
+    cpuid_subleaf(m, leaf, 0, regs);
 }
 
 void set_lvt(Machine *m, uint32_t lvt)

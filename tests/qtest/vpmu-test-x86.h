@@ -108,10 +108,12 @@ void write_efer(Machine *m, uint64_t val);
 void init(Machine *m);
 
 /**
- * cpuid - execute CPUID
+ * cpuid, cpuid_subleaf - execute CPUID
  * @regs: EAX, EBX, ECX and EDX
  */
 void cpuid(Machine *m, uint32_t leaf, uint32_t regs[4]);
+void cpuid_subleaf(Machine *m, uint32_t leaf, uint32_t subleaf,
+                   uint32_t regs[4]);
 
 /**
  * set_lvt - bring the local APIC into x2APIC mode, with an entry for the PMI

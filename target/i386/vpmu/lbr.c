@@ -556,6 +556,31 @@ static int records_post_load(void *opaque, int version_id)
     return 0;
 }
 
+#define MODEL "The source's branch records are of another kind; use the " \
+              "source's CPU model."
+
+/* What registers there are, and what is in them, is the CPU model's. */
+static const VMStateDescription vmstate_layout = {
+    .name = "cpu/vpmu/lbr/layout",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_EQUAL(depth, X86VPmuLbr, MODEL),
+        VMSTATE_UINT32_EQUAL(format, X86VPmuLbr, MODEL),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_kind = {
+    .name = "cpu/vpmu/lbr/kind",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(lbr, X86VPmu, vmstate_layout, const X86VPmuLbr),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 static const VMStateDescription vmstate_records = {
     .name = "cpu/vpmu/lbr/records",
     .version_id = 1,
@@ -603,13 +628,14 @@ static const VMStateDescription vmstate_since = {
 
 const VMStateDescription vmstate_x86_vpmu_lbr = {
     .name = "cpu/vpmu/lbr",
-    .version_id = 1,
+    .version_id = 2,
     .minimum_version_id = 1,
     .needed = lbr_needed,
     .pre_save = lbr_pre_save,
     .pre_load = lbr_pre_load,
     .post_load = lbr_post_load,
     .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER_V(vpmu, X86CPU, 2, vmstate_kind, X86VPmu),
         VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_written, X86VPmu),
         VMSTATE_STRUCT(RECORDER, X86CPU, 1, vmstate_records, PmuRecorder),
         VMSTATE_END_OF_LIST()

@@ -30,9 +30,9 @@
  * @architectural: IA32_LBR_CTL controls them
  */
 struct X86VPmuLbr {
-    unsigned depth;
+    uint32_t depth;
     unsigned depths;
-    unsigned format;
+    uint32_t format;
     bool call_stack;
     bool unfiltered;
     bool newest_is_first;

@@ -248,8 +248,8 @@ def stock_has_no_records(recording):
 
 
 class Timed:
-    """Records that tell how long a branch took: what is written to record, where
-    it is told of the first, and how long that one takes."""
+    """Records that tell how long a branch took: what is written to record,
+    where it is told of the first, and how long that one takes."""
 
     def __init__(self, name, cpu, start, info, cycles):
         self.name = name

@@ -410,9 +410,24 @@ static uint64_t evtsel_bits(const X86VPmu *v)
     return version_of(v)->evtsel | pebs_evtsel_bits(v);
 }
 
+/* What it holds then has not overflowed in SMM. */
+static void write_counter(X86VPmu *v, unsigned counter, uint64_t val)
+{
+    pmu_write(v->pmu, counter, val);
+    if (pebs_is_armed(v, counter)) {
+        pebs_disarm(v, 1ull << counter);
+        update_select(v, counter);
+    }
+}
+
+static void write_gp(X86VPmu *v, unsigned i, uint64_t val)
+{
+    write_counter(v, i, val);
+}
+
 static void write_gp_legacy(X86VPmu *v, unsigned i, uint64_t val)
 {
-    pmu_write(v->pmu, i, (int64_t)(int32_t)val);
+    write_counter(v, i, (int64_t)(int32_t)val);
 }
 
 static uint64_t read_fixed(X86VPmu *v, unsigned i)
@@ -422,7 +437,7 @@ static uint64_t read_fixed(X86VPmu *v, unsigned i)
 
 static void write_fixed(X86VPmu *v, unsigned i, uint64_t val)
 {
-    pmu_write(v->pmu, v->nr_gp + i, val);
+    write_counter(v, v->nr_gp + i, val);
 }
 
 static uint64_t read_fixed_ctrl(X86VPmu *v, unsigned i)
@@ -594,6 +609,7 @@ static void write_arch_lbr_ctl(X86VPmu *v, unsigned i, uint64_t val)
 static void write_pebs_enable(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->pebs_enable = val;
+    pebs_disarm(v, ~pebs_counters(v));
     update_all(v);
 }
 
@@ -612,7 +628,7 @@ static const X86VPmuMsr msrs[] = {
     { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
       x86_vpmu_any_bits, x86_vpmu_read_gp, write_gp_legacy },
     { MSR_IA32_PMC0, X86_VPMU_MAX_GP, 1, count_gp_full,
-      x86_vpmu_counter_bits, x86_vpmu_read_gp, x86_vpmu_write_gp },
+      x86_vpmu_counter_bits, x86_vpmu_read_gp, write_gp },
     { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
       evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
     { MSR_CORE_PERF_FIXED_CTR0, X86_VPMU_MAX_FIXED, 1, count_fixed,

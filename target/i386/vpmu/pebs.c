@@ -28,6 +28,7 @@
 /* IA32_PEBS_ENABLE, besides general-purpose counters from bit 0 */
 #define ENABLE_FIXED           32
 #define ENABLE_LOAD_LATENCY    MAKE_64BIT_MASK(32, 4)
+#define LOAD_LATENCY(i)        (1ull << (32 + (i)))
 #define ENABLE_PRECISE_STORE   (1ull << 63)
 
 /* A counter's records are not only the basic group. */
@@ -178,10 +179,20 @@ static bool any_of_memory(const X86VPmu *v, uint64_t counters)
     return false;
 }
 
+/*
+ * Before version 5, a counter has to be enabled for it: SDM, volume 3B, "Load
+ * Latency Performance Monitoring Facility".  Linux does so there alone.
+ */
+static bool takes_latency(const X86VPmu *v, unsigned counter)
+{
+    return v->version >= 5 || v->pebs_enable & LOAD_LATENCY(counter);
+}
+
 static bool is_load_latency(const X86VPmu *v, unsigned counter)
 {
     return v->pebs->load_latency && counter < v->nr_gp
-           && v->ops->event_code(v, counter) == v->pebs->load_latency;
+           && v->ops->event_code(v, counter) == v->pebs->load_latency
+           && takes_latency(v, counter);
 }
 
 static bool any_load_latency(const X86VPmu *v, uint64_t counters)
@@ -580,7 +591,12 @@ static void arm(X86VPmu *v, uint64_t counters)
 
 bool pebs_is_armed(const X86VPmu *v, unsigned counter)
 {
-    return v->pebs_armed & pebs_counters(v) & 1ull << counter;
+    return v->pebs_armed >> counter & 1;
+}
+
+void pebs_disarm(X86VPmu *v, uint64_t counters)
+{
+    v->pebs_armed &= ~counters;
 }
 
 bool pebs_sample(X86VPmu *v, uint64_t counters)
@@ -591,7 +607,7 @@ bool pebs_sample(X86VPmu *v, uint64_t counters)
         arm(v, counters);
         return false;
     }
-    v->pebs_armed &= ~counters;
+    pebs_disarm(v, counters);
     if (v->pebs->format < 3) {
         append_each(v, counters);
     } else {

@@ -109,6 +109,13 @@ bool pebs_sample(X86VPmu *v, uint64_t counters);
 bool pebs_is_armed(const X86VPmu *v, unsigned counter);
 
 /**
+ * pebs_disarm - counters no longer wait
+ * @v: the PMU
+ * @counters: a set; to be followed by another selection of what they count
+ */
+void pebs_disarm(X86VPmu *v, uint64_t counters);
+
+/**
  * pebs_is_used - whether there is something that a stream should have
  * @v: the PMU
  */

@@ -70,8 +70,8 @@ def lbr(name, number, thousandths=1000, depth=32):
               f'pmu-cpi={thousandths}', {'cpi': thousandths, 'depth': depth})
 
 
-def pebs(name):
-    return Pc(f'{name} PEBS', f'{name},pmu=on,pebs=on')
+def pebs(name, **options):
+    return Pc(f'{name} PEBS', f'{name},pmu=on,pebs=on', options)
 
 
 def cpus(number):
@@ -120,8 +120,10 @@ MACHINES = {
     ],
     'overflow': [DEFAULT, version(3), version(5, 8)],
     'random': [DEFAULT, version(5, 8)],
-    'pebs': [pebs('Skylake-Client-v1'), pebs('IvyBridge'),
+    'pebs': [pebs('Nehalem', loads=0x010b, stores=0x020b, latency=0x100b),
+             pebs('Skylake-Client-v1'), pebs('IvyBridge', store_sample=1),
              pebs('Haswell-noTSX'), pebs('Icelake-Server-v5'),
+             pebs('SapphireRapids', store_sample=1),
              Pc('clock PEBS', f'{DEFAULT_CPU},pebs=on,pmu-cycles=time,'
                 'pmu-frequency=1000000000')],
     'smp': [DEFAULT, cpus(4)],

@@ -16,7 +16,9 @@
 #define SEL_ADAPTIVE      BIT(34)
 #define DATA_CFG_MEMORY_AND_GPRS 3
 #define STATUS_OVF_BUF    BIT(62)
-#define EV_LOAD_LATENCY   0x01cd
+#define DATA_CFG_XMMS     4
+#define EV_LOAD_LATENCY   option("latency", 0x01cd)
+#define EV_STORE_SAMPLE   0x02cd
 #define LATENCY           32
 #define SOURCE_L1         1
 
@@ -110,6 +112,14 @@ static void sample(unsigned i, uint64_t select)
     wrmsr(MSR_PEBS_ENABLE, rdmsr(MSR_PEBS_ENABLE) | GP(i));
     if (format() >= 4) {
         wrmsr(MSR_PEBS_DATA_CFG, DATA_CFG_MEMORY_AND_GPRS);
+    }
+}
+
+/* Before version 5, counter @i needs more to have the latency of loads. */
+static void sample_latency(unsigned i)
+{
+    if (pmu_version() < 5) {
+        wrmsr(MSR_PEBS_ENABLE, rdmsr(MSR_PEBS_ENABLE) | GP(i) << 32);
     }
 }
 
@@ -223,6 +233,36 @@ TEST(pebs, registers)
     expect(record(13)[l.flags] & 1, 1, "carry behind STC");
 }
 
+CODE("pebs_xmms:\n"
+     "    movdqu (%rdi), %xmm0\n"
+     "    movdqu 16(%rdi), %xmm15\n"
+     "    nop\n"
+     "    ret\n");
+code_fn pebs_xmms;
+
+/* The basic group has 4 words, and each XMM has 2. */
+TEST(pebs, xmms)
+{
+    static const uint64_t loaded[4] = { 0x11, 0x22, 0x33, 0x44 };
+    const unsigned size = 4 + 16 * 2;
+    const uint64_t *r = buffer() + 2 * size;    /* behind the NOP */
+
+    if (format() < 4) {
+        skip();
+    }
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    wrmsr(MSR_PEBS_DATA_CFG, DATA_CFG_XMMS);
+    memcpy(spare[8], loaded, sizeof(loaded));
+    run_user(GP(0), pebs_xmms, (uint64_t)spare[8]);
+    end_sampling();
+    expect(r[0], size * 8ull << 48 | DATA_CFG_XMMS, "format and size");
+    expect(r[4], 0x11, "XMM0, lower half");
+    expect(r[5], 0x22, "XMM0, upper half");
+    expect(r[34], 0x33, "XMM15, lower half");
+    expect(r[35], 0x44, "XMM15, upper half");
+}
+
 /* Kernels are sampled as well. */
 TEST(pebs, kernel)
 {
@@ -245,10 +285,13 @@ CODE("pebs_access:\n"
      "    ret\n");
 code_fn pebs_access;
 
-static void sample_accesses(uint64_t event)
+static void sample_accesses(uint64_t event, bool latency)
 {
     prepare_area(MAX_RECORDS + 1);
     sample(0, event | SEL_USR);
+    if (latency) {
+        sample_latency(0);
+    }
     run_user(GP(0), pebs_access, (uint64_t)spare[8]);
     end_sampling();
 }
@@ -265,22 +308,34 @@ static void expect_access(unsigned i, unsigned offset, unsigned latency)
 
 TEST(pebs, stores)
 {
-    sample_accesses(EV_STORES);
+    sample_accesses(option("stores", EV_STORES), false);
     expect_access(0, 16, 0);
     expect_access(1, 24, 0);
     expect(rdmsr(MSR_GLOBAL_STATUS), 0, "the status");
 }
 
-TEST(pebs, loads)
+/* Some models have an event for that. */
+TEST(pebs, store_samples)
 {
-    if (format() < 2) {
+    if (!option("store_sample", 0)) {
         skip();
     }
-    wrmsr(MSR_PEBS_LD_LAT, LATENCY - 1);
-    sample_accesses(EV_LOAD_LATENCY);
-    expect_access(0, 0, LATENCY);
-    expect_access(1, 8, LATENCY);
-    expect_access(2, 24, LATENCY);
+    sample_accesses(EV_STORE_SAMPLE, false);
+    expect_access(0, 16, 0);
+    expect_access(1, 24, 0);
+}
+
+TEST(pebs, loads)
+{
+    for (unsigned asked = 0; asked < 2; asked++) {
+        const unsigned latency = asked || pmu_version() >= 5 ? LATENCY : 0;
+
+        wrmsr(MSR_PEBS_LD_LAT, LATENCY - 1);
+        sample_accesses(EV_LOAD_LATENCY, asked);
+        expect_access(0, 0, latency);
+        expect_access(1, 8, latency);
+        expect_access(2, 24, latency);
+    }
 }
 
 /* Other events say nothing of memory. */
@@ -288,7 +343,7 @@ TEST(pebs, no_access)
 {
     const struct layout l = layout();
 
-    sample_accesses(EV_INSTRUCTIONS);
+    sample_accesses(EV_INSTRUCTIONS, false);
     expect(nr_records(), 7, "records");
     expect(record(0)[l.address], 0, "the address");
     expect(record(0)[l.source], 0, "the source");
@@ -429,6 +484,57 @@ TEST(pebs, smm)
         expect(record(i)[l.ip] < KERNEL_BASE, 0, "record %u: in SMM", i);
     }
     expect(behind, SMIS, "records behind SMM");
+}
+
+/*
+ * A load in SMM overflows; before there is another one, which would be
+ * recorded, 0 is written to a register.
+ */
+CODE("pebs_left:\n"
+     "    mov $0xfee00000, %eax\n"
+     "    mov %edi, %ecx\n"
+     "    xor %edx, %edx\n"
+     "    movl $0x44200, 0x300(%rax)\n"
+     "    nop\n"
+     "    xor %eax, %eax\n"
+     "    wrmsr\n"
+     "    ret\n"
+     "    .code16\n"
+     "pebs_smm_load:\n"
+     "    mov %cs:0, %bx\n"
+     "    rsm\n"
+     "pebs_smm_load_end:\n"
+     "    .code64\n");
+code_fn pebs_left;
+LABEL(pebs_smm_load);
+LABEL(pebs_smm_load_end);
+
+static uint64_t count_over_smis(void)
+{
+    memcpy((void *)SMI_ENTRY, pebs_smm, pebs_smm_end - pebs_smm);
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_OS);
+    wrmsr(MSR_PERFCTR(0), 0);
+    run_kernel(GP(0), pebs_smis, SMIS);
+    end_sampling();
+    return rdmsr(MSR_PERFCTR(0));
+}
+
+/* Nothing of that is left when the counter is used again. */
+TEST(pebs, smm_is_over)
+{
+    const uint32_t left_by[] = { MSR_PEBS_ENABLE, MSR_PERFCTR(0) };
+    const uint64_t count = count_over_smis();
+
+    for (unsigned i = 0; i < ARRAY_SIZE(left_by); i++) {
+        memcpy((void *)SMI_ENTRY, pebs_smm_load,
+               pebs_smm_load_end - pebs_smm_load);
+        prepare_area(MAX_RECORDS + 1);
+        sample(0, option("loads", EV_LOADS) | SEL_OS);
+        run_kernel(GP(0), pebs_left, left_by[i]);
+        expect(nr_records() > 0, false, "register %x: records", left_by[i]);
+        expect(count_over_smis(), count, "register %x: count", left_by[i]);
+    }
 }
 
 /*

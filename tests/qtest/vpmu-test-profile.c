@@ -21,7 +21,7 @@
 #include "libqos/malloc-pc.h"
 #include "libqos/pci-pc.h"
 #include "hw/misc/vmcoreinfo.h"
-#include "vpmu-test.h"
+#include "vpmu-test-x86.h"
 
 #define PERIOD 1000
 
@@ -638,6 +638,72 @@ static void test_chardev(void)
     end(&p);
 }
 
+static char *add_pty(Profiled *p, const char *id)
+{
+    QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'chardev-add',"
+                              " 'arguments': {'id': %s, 'backend': {"
+                              " 'type': 'pty', 'data': {}}}}", id);
+    char *path = g_strdup(qdict_get_str(qdict_get_qdict(answer, "return"),
+                                        "pty"));
+
+    qobject_unref(answer);
+    return path;
+}
+
+/* What the last reader of a pty has left comes first. */
+static void read_until_magic(int fd)
+{
+    char last[WORD_SIZE] = "";
+
+    while (!has_word(last, sizeof(last), &magic)) {
+        GPollFD ready = { .fd = fd, .events = G_IO_IN };
+
+        memmove(last, last + 1, sizeof(last) - 1);
+        g_assert_cmpint(g_poll(&ready, 1, NEVER_S * 1000), ==, 1);
+        g_assert_cmpint(read(fd, last + sizeof(last) - 1, 1), ==, 1);
+    }
+}
+
+/* The same with a pty, to which a reader may write. */
+static void test_pty(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *pty = add_pty(&p, "c");
+
+    add_profile(&p, "p", "{'period': 10, 'chardev': 'c'}");
+    for (int reader = 0; reader < 2; reader++) {
+        int fd = open(pty, O_RDWR | O_NOCTTY);
+
+        read_until_magic(fd);
+        g_assert_cmpint(write(fd, "giraffe", 7), ==, 7);
+        close(fd);
+        /* It is still there, and QEMU has seen that its reader is not. */
+        count_insns(&p.m, 1000);
+        enable(&p, "p", false);
+        enable(&p, "p", true);
+    }
+    end(&p);
+}
+
+/* Where others write or read, too, no stream has a beginning. */
+static void test_chardev_shared(void)
+{
+    static const char *const shared[] = { "mux", "hub" };
+    Profiled p = start_profiled_with(
+        face->cpu, "-chardev null,id=mux,mux=on -chardev null,id=c"
+        " -chardev hub,id=hub,chardevs.0=c");
+
+    for (unsigned i = 0; i < ARRAY_SIZE(shared); i++) {
+        QDict *error = qtest_qmp_assert_failure_ref(
+            p.m.qts, "{'execute': 'object-add', 'arguments': {'qom-type':"
+            " 'pmu-profile', 'id': 'p', 'chardev': %s}}", shared[i]);
+
+        g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "shared"));
+        qobject_unref(error);
+    }
+    end(&p);
+}
+
 static void *read_to_end(void *fd)
 {
     GByteArray *all = g_byte_array_new();
@@ -650,25 +716,58 @@ static void *read_to_end(void *fd)
     return all;
 }
 
-/* PERF_RECORD_SAMPLE */
-#define SAMPLE_TYPE 9
+/* Types of records: PERF_RECORD_COMM, and so on */
+enum {
+    COMM = 3,
+    FORK = 7,
+    SAMPLE = 9,
+    MMAP2 = 10,
+};
+
+/**
+ * struct Record - a record of a stream
+ * @type: its type
+ * @at: where it begins
+ * @end: where the next one begins; 0 if this is none yet
+ */
+typedef struct Record {
+    uint32_t type;
+    const uint8_t *at;
+    size_t end;
+} Record;
+
+static bool is_big(const GByteArray *stream)
+{
+    return stream->len >= WORD_SIZE
+           && memcmp(stream->data, magic.big, WORD_SIZE) == 0;
+}
+
+/* Returns: false if there is no further record */
+static bool next_record(const GByteArray *stream, Record *r)
+{
+    static const unsigned stream_header = 16, record_header = 8;
+    size_t at = r->end ?: stream_header;
+
+    if (at + record_header > stream->len) {
+        return false;
+    }
+    r->at = stream->data + at;
+    r->type = is_big(stream) ? ldl_be_p(r->at) : ldl_le_p(r->at);
+    r->end = at + (is_big(stream) ? lduw_be_p(r->at + 6)
+                                  : lduw_le_p(r->at + 6));
+    return true;
+}
 
 /* In a stream, which is to end behind a record: otherwise there are none. */
 static unsigned count_samples(const GByteArray *stream)
 {
-    static const unsigned stream_header = 16, record_header = 8;
-    bool is_big = stream->len >= WORD_SIZE
-                  && memcmp(stream->data, magic.big, WORD_SIZE) == 0;
     unsigned number = 0;
-    size_t at = stream_header;
+    Record r = {};
 
-    while (at + record_header <= stream->len) {
-        const uint8_t *record = stream->data + at;
-
-        number += (is_big ? ldl_be_p(record) : ldl_le_p(record)) == SAMPLE_TYPE;
-        at += is_big ? lduw_be_p(record + 6) : lduw_le_p(record + 6);
+    while (next_record(stream, &r)) {
+        number += r.type == SAMPLE;
     }
-    return at == stream->len ? number : 0;
+    return r.end == stream->len ? number : 0;
 }
 
 typedef enum End {
@@ -749,6 +848,41 @@ static void test_late_reader_of_machine(void)
 static void test_late_reader_of_stopped_machine(void)
 {
     check_late_reader(END_OF_STOPPED_MACHINE);
+}
+
+/* Whoever ends a profile hears that somebody has not read its end. */
+static void test_reader_sleeps_at_end(void)
+{
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "period=10");
+    int fd = unix_connect(socket, &error_abort);
+
+    overfill(&p);
+    delete_profile(&p, "p");
+    await_stop(&p, "write-error");
+    close(fd);
+    unlink(socket);
+    end(&p);
+}
+
+/* When QEMU itself ends, there is but what it says. */
+static void test_reader_sleeps_at_end_of_machine(void)
+{
+    g_autofree char *socket = name_socket();
+    g_autofree char *said = NULL;
+    char *log = new_file();
+    g_autofree char *properties = g_strdup_printf("period=10 2> %s", log);
+    Profiled p = start_in_socket(socket, properties);
+    int fd = unix_connect(socket, &error_abort);
+
+    overfill(&p);
+    begin_end(&p, END_OF_MACHINE);
+    end(&p);
+    g_assert_true(g_file_get_contents(log, &said, NULL, NULL));
+    g_assert_nonnull(strstr(said, "The end of a profile cannot be written"));
+    delete_file(log);
+    close(fd);
+    unlink(socket);
 }
 
 /*
@@ -910,6 +1044,120 @@ static void test_guest_lies(void)
     say(&port, "flush\n");
     read_until(&port, &flushed);
     g_assert_cmpuint(samples(&port.p, "p"), ==, 20);
+    close_port(&port);
+}
+
+/* Where the guest has its page tables; CR3 is 0 after a reset. */
+#define TOP_TABLE    0x0
+#define TABLE        0x1000
+#define PRESENT      1
+#define PRESENT_HUGE 0x81
+#define EFER_LMA     (1 << 10)
+
+/* And its only task, to which all vCPUs have this pointer. */
+#define CURRENT      0x10000
+#define TASK         0x11000
+#define TASK_NUMBER  77
+
+/* Of the task's structure: where its numbers and its name are */
+#define TASK_PID     0
+#define TASK_TGID    4
+#define TASK_COMM    8
+
+static void name_task(Port *port, const char *name)
+{
+    char comm[16] = "";
+
+    strcpy(comm, name);
+    qtest_memwrite(port->p.m.qts, TASK + TASK_COMM, comm, sizeof(comm));
+}
+
+/* Long mode, where addresses are those of the memory, and a task */
+static void make_task(Port *port)
+{
+    QTestState *qts = port->p.m.qts;
+
+    qtest_writeq(qts, TOP_TABLE, TABLE | PRESENT);
+    qtest_writeq(qts, TABLE, PRESENT_HUGE);
+    qtest_writeq(qts, CURRENT, TASK);
+    qtest_writel(qts, TASK + TASK_PID, TASK_NUMBER);
+    qtest_writel(qts, TASK + TASK_TGID, TASK_NUMBER);
+    for (port->p.m.cpu = 0; port->p.m.cpu < 2; port->p.m.cpu++) {
+        write_efer(&port->p.m, EFER_LMA);
+    }
+}
+
+/* When that is */
+static uint64_t run_task(Port *port, unsigned cpu, const char *name)
+{
+    uint64_t now = qtest_clock_step(port->p.m.qts, 1000);
+
+    name_task(port, name);
+    port->p.m.cpu = cpu;
+    count_insns(&port->p.m, PERIOD);
+    return now;
+}
+
+/* Of all records but samples */
+static uint64_t time_of(const GByteArray *stream, const Record *r)
+{
+    const uint8_t *time = stream->data + r->end - 16;
+
+    return is_big(stream) ? ldq_be_p(time) : ldq_le_p(time);
+}
+
+/* Of the only record of that type */
+static uint64_t time_of_type(const GByteArray *stream, uint32_t type)
+{
+    uint64_t time = 0;
+    Record r = {};
+
+    while (next_record(stream, &r)) {
+        if (r.type == type) {
+            g_assert_cmpuint(time, ==, 0);
+            time = time_of(stream, &r);
+        }
+    }
+    return time;
+}
+
+/* What the last record before that says, by its time. */
+static const char *name_at(const GByteArray *stream, uint64_t when)
+{
+    const char *name = "";
+    uint64_t since = 0;
+    Record r = {};
+
+    while (next_record(stream, &r)) {
+        uint64_t time = r.type == COMM ? time_of(stream, &r) : UINT64_MAX;
+
+        if (time >= since && time <= when) {
+            name = (const char *)r.at + 16;
+            since = time;
+        }
+    }
+    return name;
+}
+
+/* It begins a program on the vCPU whose samples are written before. */
+static void test_guest_task_moves(void)
+{
+    Port port = open_port(",period=1000 -smp 2");
+    uint64_t sh, loop;
+
+    read_until(&port, &magic);
+    make_task(&port);
+    say(&port, "task 0x10000 0 4 8\n");
+    sh = run_task(&port, 1, "sh");
+    loop = run_task(&port, 0, "loop");
+    qtest_clock_step(port.p.m.qts, 1000);
+    say(&port, "fork 0 77 1\nmap 0 77 0x1000 0x1000 0 /tmp/loop\nflush\n");
+    read_until(&port, &flushed);
+    g_assert_cmpstr(name_at(port.read, sh), ==, "sh");
+    g_assert_cmpstr(name_at(port.read, loop), ==, "loop");
+    g_assert_cmpuint(time_of_type(port.read, FORK), <, sh);
+    g_assert_cmpuint(time_of_type(port.read, MMAP2), >=, sh);
+    g_assert_cmpuint(time_of_type(port.read, MMAP2), <, loop);
     close_port(&port);
 }
 
@@ -1327,7 +1575,12 @@ void add_profile_cases(void)
     add("profile/pipe", test_pipe);
     add("profile/pipe-at-end", test_pipe_at_end);
     add("profile/chardev", test_chardev);
+    add("profile/chardev-shared", test_chardev_shared);
+    add("profile/pty", test_pty);
     add("profile/reader-leaves-at-end", test_reader_leaves_at_end);
+    add("profile/reader-sleeps-at-end", test_reader_sleeps_at_end);
+    add("profile/reader-sleeps-at-end-of-machine",
+        test_reader_sleeps_at_end_of_machine);
     add("profile/late-reader", test_late_reader);
     add("profile/late-reader-of-machine", test_late_reader_of_machine);
     add("profile/late-reader-of-stopped-machine",
@@ -1338,6 +1591,7 @@ void add_profile_cases(void)
         add("profile/guest-reads", test_guest_reads);
         add("profile/guest-speaks", test_guest_speaks);
         add("profile/guest-lies", test_guest_lies);
+        add("profile/guest-task-moves", test_guest_task_moves);
         add("profile/guest-is-reset", test_guest_is_reset);
         add("profile/guest-is-stopped", test_guest_is_stopped);
         add("profile/guest-is-reset-stopped", test_guest_is_reset_stopped);

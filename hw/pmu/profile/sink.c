@@ -49,6 +49,8 @@
  * @pending: what the chardev has not taken yet
  * @taken: how much of the beginning of @pending it has
  * @watch: tells when it takes more
+ * @is_late: who reads it has let pmu_sink_flush() wait in vain, and has taken
+ *           nothing since
  * @fd: the file otherwise; -1 if there is none
  * @is_regular: it is no pipe
  * @written: where the next write to a file begins
@@ -71,6 +73,7 @@ struct PmuSink {
     GByteArray *pending;
     size_t taken;
     guint watch;
+    bool is_late;
     int fd;
     bool is_regular;
     off_t written;
@@ -295,11 +298,12 @@ static void remove_taken(PmuSink *sink, size_t count)
     sink->backlog = sink->pending->len - sink->taken;
 }
 
-/* Of a socket we are told that its reader has gone, and another may come. */
+/* Of these we are told that the reader has gone, and another may come. */
 static bool may_come_back(const PmuSink *sink)
 {
-    return qemu_chr_has_feature(sink->chr.chr,
-                                QEMU_CHAR_FEATURE_RECONNECTABLE);
+    return CHARDEV_IS_PTY(sink->chr.chr)
+           || qemu_chr_has_feature(sink->chr.chr,
+                                   QEMU_CHAR_FEATURE_RECONNECTABLE);
 }
 
 /* Chardevs do not say why. */
@@ -320,6 +324,9 @@ static bool offer_to_chardev(PmuSink *sink, size_t most)
         fail_chardev(sink);
     } else {
         remove_taken(sink, MAX(done, 0));
+    }
+    if (done > 0) {
+        sink->is_late = false;
     }
     return done > 0;
 }
@@ -364,6 +371,7 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
 
     if (event == CHR_EVENT_OPENED) {
         drop(sink);
+        sink->is_late = false;
         sink->ops->opened(sink->opaque);
     } else if (event == CHR_EVENT_CLOSED) {
         drop(sink);
@@ -392,19 +400,65 @@ static void free_sink(PmuSink *sink)
     g_free(sink);
 }
 
-PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
-                              void *opaque, Error **errp)
+/*
+ * A multiplexer has other writers, and a hub other readers: who begins to read
+ * would be in the middle of a stream.
+ */
+static bool is_shared(Chardev *chr)
 {
+    return object_dynamic_cast(OBJECT(chr), TYPE_CHARDEV_MUX)
+           || object_dynamic_cast(OBJECT(chr), TYPE_CHARDEV_HUB);
+}
+
+static Chardev *find_chardev(const char *id, Error **errp)
+{
+    ERRP_GUARD();
     Chardev *chr = qemu_chr_find(id);
-    PmuSink *sink = new_sink(ops, opaque);
 
     if (!chr) {
         error_setg(errp, "There is no chardev %s", id);
-    } else if (qemu_chr_fe_init(&sink->chr, chr, errp)) {
+    } else if (is_shared(chr)) {
+        error_setg(errp, "The chardev %s is shared", id);
+        error_append_hint(errp, "A profile needs one without mux=on, and no "
+                          "hub.\n");
+        chr = NULL;
+    }
+    return chr;
+}
+
+PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
+                              void *opaque, Error **errp)
+{
+    Chardev *chr = find_chardev(id, errp);
+    PmuSink *sink = new_sink(ops, opaque);
+
+    if (chr && qemu_chr_fe_init(&sink->chr, chr, errp)) {
         return sink;
     }
     free_sink(sink);
     return NULL;
+}
+
+/*
+ * A pty tells that its reader has gone only to who reads what they say.  A
+ * socket does so anyway, and would take one who will say nothing for gone.
+ */
+static int may_say(void *unused)
+{
+    return CHR_READ_BUF_LEN;
+}
+
+static void ignore_said(void *unused, const uint8_t *bytes, int size)
+{
+}
+
+static void start_chardev(PmuSink *sink)
+{
+    bool is_read = CHARDEV_IS_PTY(sink->chr.chr);
+
+    qemu_chr_fe_set_handlers(&sink->chr, is_read ? may_say : NULL,
+                             is_read ? ignore_said : NULL, chardev_event, NULL,
+                             sink, NULL, true);
 }
 
 /*
@@ -515,8 +569,7 @@ void pmu_sink_start(PmuSink *sink)
     if (sink->own) {
         start_guest(sink);
     } else if (sink->fd < 0) {
-        qemu_chr_fe_set_handlers(&sink->chr, NULL, NULL, chardev_event, NULL,
-                                 sink, NULL, true);
+        start_chardev(sink);
     } else {
         sink->ops->opened(sink->opaque);
     }
@@ -550,6 +603,9 @@ void pmu_sink_flush(PmuSink *sink)
             g_usleep(CHARDEV_POLL_US);
         }
     }
+    if (is_chardev && sink->backlog) {
+        sink->is_late = true;
+    }
 }
 
 /* When QEMU ends, nobody may be left who hears of events. */
@@ -562,9 +618,22 @@ static void tell_last_failure(PmuSink *sink)
     }
 }
 
+/*
+ * Whoever has left does not miss anything.  When QEMU ends, chardevs end before
+ * us, and we are told that their readers have.
+ */
+static bool is_cut(PmuSink *sink)
+{
+    return sink->is_late
+           && (sink->backlog || !qemu_chr_fe_backend_connected(&sink->chr));
+}
+
 static void free_chardev(PmuSink *sink)
 {
     pmu_sink_flush(sink);
+    if (is_cut(sink) && !sink->error) {
+        sink->error = -ETIMEDOUT;
+    }
     drop(sink);
     if (sink->own) {
         pmu_chardev_free(sink->own);

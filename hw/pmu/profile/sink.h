@@ -52,6 +52,8 @@ PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
  * @ops: what its owner is told
  * @opaque: the owner
  * @errp: why it cannot be used
+ *
+ * One that other frontends write, or that has several backends, is refused.
  */
 PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
                               void *opaque, Error **errp);
@@ -136,7 +138,8 @@ void pmu_sink_flush(PmuSink *sink);
  *
  * Waits for a file as long as that takes; for a pipe or a chardev that is not
  * read a second.  For the guest it does not: its device has gone.  If the end
- * cannot be written, the owner is told even now.
+ * cannot be written, or who has it open does not read, the owner is told even
+ * now.
  */
 void pmu_sink_free(PmuSink *sink);
 

@@ -80,58 +80,102 @@ static uint64_t time_of(const PmuWriter *w, uint64_t age_ns)
 }
 
 /**
- * struct Name - what a task was called last
- * @forked_ns: since when it is there, if that is known
+ * struct Name - what a task is called
  * @since_ns: when it was sampled first with that name
- * @name: empty if it was not called anything yet
+ * @text: empty if it was not called anything yet
  */
 typedef struct Name {
-    uint64_t forked_ns;
     uint64_t since_ns;
-    char name[PMU_TASK_COMM + 1];
+    char text[PMU_TASK_COMM + 1];
 } Name;
 
-static Name *name_of(PmuWriter *w, uint32_t tid)
+/**
+ * struct Names - what is known of a task
+ * @forked_ns: since when it is there, if that is known
+ * @now: its name
+ * @before: the one before
+ */
+typedef struct Names {
+    uint64_t forked_ns;
+    Name now, before;
+} Names;
+
+static Names *names_of(PmuWriter *w, uint32_t tid)
 {
     gpointer key = GUINT_TO_POINTER(tid);
-    Name *name = g_hash_table_lookup(w->names, key);
+    Names *names = g_hash_table_lookup(w->names, key);
 
-    if (!name) {
+    if (!names) {
         if (g_hash_table_size(w->names) >= MAX_SPACES) {
             g_hash_table_remove_all(w->names);
         }
-        name = g_new0(Name, 1);
-        g_hash_table_insert(w->names, key, name);
+        names = g_new0(Names, 1);
+        g_hash_table_insert(w->names, key, names);
     }
-    return name;
+    return names;
+}
+
+static bool is_called(const PmuTask *task, const Name *name)
+{
+    return !memcmp(name->text, task->comm, sizeof(task->comm));
+}
+
+/* @since_ns: from when on the stream is to have that name */
+static void call_task(PmuWriter *w, const PmuTask *task, Name *name,
+                      uint64_t since_ns)
+{
+    name->since_ns = w->sample.time_ns;
+    memcpy(name->text, task->comm, sizeof(task->comm));
+    pmu_stream_comm(&w->stream, task->pid, task->tid, name->text, since_ns);
 }
 
 /*
  * A task that is new may have been sampled on another vCPU before, which comes
  * later; but not before all had been written that there was.
  */
-static uint64_t named_since(const PmuWriter *w, const Name *name)
+static uint64_t named_since(const PmuWriter *w, const Names *names)
 {
-    return name->name[0] ? w->sample.time_ns
-                         : MIN(w->sample.time_ns,
-                               MAX(w->taken_ns, name->forked_ns));
+    return names->now.text[0] ? w->sample.time_ns
+                              : MIN(w->sample.time_ns,
+                                    MAX(w->taken_ns, names->forked_ns));
+}
+
+static void rename_task(PmuWriter *w, const PmuTask *task, Names *names)
+{
+    uint64_t since_ns = named_since(w, names);
+
+    names->before = names->now;
+    call_task(w, task, &names->now, since_ns);
 }
 
 /*
- * A name that is known may be older: the vCPUs' samples come one vCPU after the
- * other, and a task that begins a program may have moved since.
+ * Its name of now was perhaps written as if there had been none before, and is
+ * written again, ahead of its own first sample.
+ */
+static void name_task_before(PmuWriter *w, const PmuTask *task, Names *names)
+{
+    if (is_called(task, &names->before)
+        && w->sample.time_ns >= names->before.since_ns) {
+        return;
+    }
+    call_task(w, task, &names->before, w->sample.time_ns);
+    pmu_stream_comm(&w->stream, task->pid, task->tid, names->now.text,
+                    names->now.since_ns - 1);
+}
+
+/*
+ * What is known may be newer: the vCPUs' samples come one vCPU after the other,
+ * and a task that begins a program may have moved since.
  */
 static void announce_task(PmuWriter *w, const PmuTask *task)
 {
-    Name *name = name_of(w, task->tid);
-    bool is_new = memcmp(name->name, task->comm, sizeof(task->comm));
+    Names *names = names_of(w, task->tid);
+    bool is_older = w->sample.time_ns < names->now.since_ns;
 
-    if (is_new || w->sample.time_ns < name->since_ns) {
-        uint64_t since = is_new ? named_since(w, name) : w->sample.time_ns;
-
-        name->since_ns = w->sample.time_ns;
-        memcpy(name->name, task->comm, sizeof(task->comm));
-        pmu_stream_comm(&w->stream, task->pid, task->tid, name->name, since);
+    if (!is_called(task, &names->now)) {
+        (is_older ? name_task_before : rename_task)(w, task, names);
+    } else if (is_older) {
+        call_task(w, task, &names->now, w->sample.time_ns);
     }
 }
 
@@ -139,23 +183,26 @@ static void announce_task(PmuWriter *w, const PmuTask *task)
  * What the guest says was on its way for a while: if the task was sampled
  * meanwhile, it has begun before that.
  */
+static bool was_sampled(const Name *name, uint64_t said_ns)
+{
+    return name->text[0] && name->since_ns < said_ns
+           && said_ns - name->since_ns < BEGINNING_NS;
+}
+
 static uint64_t begun_at(const Name *name, uint64_t said_ns)
 {
-    bool was_sampled = name->name[0] && name->since_ns < said_ns
-                       && said_ns - name->since_ns < BEGINNING_NS;
-
-    return was_sampled ? name->since_ns - 1 : said_ns;
+    return was_sampled(name, said_ns) ? name->since_ns - 1 : said_ns;
 }
 
 /* A program that begins gives its task its name, and then executes something */
 static uint64_t mapped_at(PmuWriter *w, const PmuTalkMap *map)
 {
-    const Name *name = name_of(w, map->pid);
+    const Names *names = names_of(w, map->pid);
     g_autofree char *program = g_path_get_basename(map->path);
     uint64_t said_ns = time_of(w, map->age_ns);
 
-    return strncmp(name->name, program, PMU_TASK_COMM - 1)
-           ? said_ns : MAX(begun_at(name, said_ns), name->forked_ns);
+    return strncmp(names->now.text, program, PMU_TASK_COMM - 1)
+           ? said_ns : MAX(begun_at(&names->now, said_ns), names->forked_ns);
 }
 
 void pmu_writer_map(PmuWriter *w, const PmuTalkMap *map)
@@ -175,13 +222,16 @@ void pmu_writer_map(PmuWriter *w, const PmuTalkMap *map)
 /* Its name was perhaps written before, and would be its parent's now. */
 void pmu_writer_fork(PmuWriter *w, const PmuTalkFork *fork)
 {
-    Name *name = name_of(w, fork->pid);
+    Names *names = names_of(w, fork->pid);
+    uint64_t said_ns = time_of(w, fork->age_ns);
+    const Name *first = was_sampled(&names->before, said_ns) ? &names->before
+                                                             : &names->now;
 
-    name->forked_ns = begun_at(name, time_of(w, fork->age_ns));
-    pmu_stream_fork(&w->stream, fork->pid, fork->parent, name->forked_ns);
-    if (name->name[0]) {
-        pmu_stream_comm(&w->stream, fork->pid, fork->pid, name->name,
-                        name->forked_ns);
+    names->forked_ns = begun_at(first, said_ns);
+    pmu_stream_fork(&w->stream, fork->pid, fork->parent, names->forked_ns);
+    if (first->text[0]) {
+        pmu_stream_comm(&w->stream, fork->pid, fork->pid, first->text,
+                        names->forked_ns);
     }
 }
 

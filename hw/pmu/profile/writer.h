@@ -29,7 +29,7 @@
  * @throttled: how often the host took none for a while
  * @stream: the stream, while @streaming
  * @pids: of the address spaces, by PmuGuestSpace
- * @names: of tasks, as last written, by their numbers
+ * @names: what tasks are called, by their numbers
  * @taken_ns: when all had been written that there was
  * @sample: the one on its way to the stream
  */

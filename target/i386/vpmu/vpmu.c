@@ -306,16 +306,17 @@ static void take_back_from_smm(X86VPmu *v)
 
 /*
  * What is in the CPU by now is nothing for PEBS to record.  In QEMU, INIT ends
- * SMM, too.
+ * SMM, too: what was not recorded before is not recorded behind it either.
  */
 void x86_vpmu_init_signal(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
+    const bool leaves_smm = tcg_enabled() && cpu->env.hflags & HF_SMM_MASK;
 
-    if (v && (v->pebs || x86_vpmu_has_put_aside(v))) {
+    if (v && (v->pebs || leaves_smm)) {
         pmu_begin(v->pmu);
         pebs_reset(v);
-        if (x86_vpmu_has_put_aside(v)) {
+        if (leaves_smm) {
             take_back_from_smm(v);
         }
         v->ops->update(v);

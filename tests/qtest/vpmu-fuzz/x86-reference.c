@@ -32,6 +32,8 @@ static struct Registers {
     uint64_t lbr_ctl, lbr_depth;
     Record ler;
     uint64_t ds_area, pebs_enable, ld_lat, data_cfg;
+    uint64_t armed;
+    uint64_t saved_debugctl, saved_lbren;
     uint64_t insns[8];
 } regs, remembered;
 
@@ -87,6 +89,12 @@ static bool has_baseline(void)
 static bool is_sampled(unsigned i)
 {
     return regs.pebs_enable & status_bit(i) && (is_gp(i) || has_baseline());
+}
+
+/* In SMM it has overflowed, and waits for the first event behind that. */
+static bool is_armed(unsigned i)
+{
+    return regs.armed & status_bit(i);
 }
 
 static bool interrupts(unsigned i)
@@ -147,7 +155,7 @@ static bool counts_in(unsigned i, unsigned mode)
     bool os = is_gp(i) ? regs.evtsel[i] & OS : fixed_field(i) & 1;
     bool user = is_gp(i) ? regs.evtsel[i] & USR : fixed_field(i) & 2;
 
-    if (mode & 4 && regs.debugctl & FREEZE_IN_SMM) {
+    if (mode & 4 && (regs.debugctl & FREEZE_IN_SMM || is_armed(i))) {
         return false;
     }
     if (pmu->amd && side) {
@@ -267,6 +275,12 @@ static bool take_sample(unsigned i)
 {
     unsigned slot = is_gp(i) ? i : 8 + i - pmu->nr_gp;
 
+    if (ref_state.smm) {
+        regs.armed |= status_bit(i);
+        regs.value[i] = MAKE_64BIT_MASK(0, WIDTH);
+        return false;
+    }
+    regs.armed &= ~status_bit(i);
     switch (regs.ds_area) {
     case 0:                     /* there is memory, of zeros */
         break;
@@ -572,7 +586,7 @@ void ref_branch(const PmuBranch *branch, unsigned mode)
 /* The last record before an event is kept, while any branch is recorded. */
 void ref_event(void)
 {
-    if (pmu && has_arch_lbrs() && records_branches()
+    if (pmu && has_arch_lbrs() && records_branches() && !ref_state.smm
         && regs.lbr_ctl & (CTL_OS | CTL_USER) && regs.lbr_ctl & CTL_KINDS) {
         regs.ler = regs.records[0];
     }
@@ -582,6 +596,32 @@ void ref_debug_exception(void)
 {
     regs.debugctl &= ~(LBR | BTF);
     regs.lbr_ctl &= ~CTL_LBREN;
+}
+
+/*
+ * IA32_LBR_CTL.LBREn is saved always, IA32_DEBUGCTL if the guest has asked for
+ * that; AMD's is not.
+ */
+void ref_smi(void)
+{
+    ref_state.smm = true;
+    if (regs.debugctl & FREEZE_IN_SMM) {
+        regs.saved_debugctl = regs.debugctl;
+        regs.debugctl &= ~(LBR | BTF);
+    }
+    regs.saved_lbren = regs.lbr_ctl & CTL_LBREN;
+    regs.lbr_ctl &= ~CTL_LBREN;
+}
+
+void ref_rsm(void)
+{
+    ref_state.smm = false;
+    if (regs.saved_debugctl) {
+        regs.debugctl = regs.saved_debugctl;
+    }
+    regs.lbr_ctl = (regs.lbr_ctl & ~CTL_LBREN) | regs.saved_lbren;
+    regs.saved_debugctl = 0;
+    regs.saved_lbren = 0;
 }
 
 bool ref_is_used(void)
@@ -1001,6 +1041,7 @@ static void write_counter(unsigned i, uint64_t val)
 {
     regs.value[i] = val & MAKE_64BIT_MASK(0, WIDTH);
     regs.owed[i] = 0;
+    regs.armed &= ~status_bit(i);
 }
 
 /* An event that a cycle is still to be taken for belongs to its selection. */
@@ -1011,6 +1052,15 @@ static void write_evtsel(unsigned i, uint64_t val)
     regs.evtsel[i] = val;
     if (quiet_events(i) != before) {
         regs.owed[i] = 0;
+    }
+}
+
+/* What is not sampled any more does not wait for a record. */
+static void write_pebs_enable(uint64_t val)
+{
+    regs.pebs_enable = val;
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        regs.armed &= is_sampled(i) ? UINT64_MAX : ~status_bit(i);
     }
 }
 
@@ -1089,7 +1139,7 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
         regs.ds_area = val;
         break;
     case PEBS_ENABLE:
-        regs.pebs_enable = val;
+        write_pebs_enable(val);
         break;
     case DATA_CFG:
         regs.data_cfg = val;
@@ -1193,10 +1243,19 @@ void ref_reset(void)
 
 void ref_init_signal(void)
 {
+    if (ref_state.smm) {
+        ref_rsm();
+    }
+    regs.armed = 0;
     regs.ds_area = 0;
     regs.pebs_enable = 0;
     regs.ld_lat = 0;
     regs.data_cfg = 0;
+}
+
+void ref_moved(void)
+{
+    regs.armed = 0;
 }
 
 static RefX86State remembered_state;

@@ -82,11 +82,13 @@ typedef enum RefAccess {
  * @lvtpc: the local APIC's entry
  * @nmi: an NMI is pending
  * @svme: EFER.SVME
+ * @smm: it is in SMM
  */
 typedef struct RefX86State {
     uint32_t lvtpc;
     bool nmi;
     bool svme;
+    bool smm;
 } RefX86State;
 
 #define REF_LVT_NMI    0x400u
@@ -105,7 +107,7 @@ void ref_init(const RefX86 *pmu);
 void ref_reset(void);
 
 /**
- * ref_init_signal - what INIT does to it: PEBS ends
+ * ref_init_signal - what INIT does to it: PEBS ends, and so does SMM
  */
 void ref_init_signal(void);
 
@@ -153,6 +155,12 @@ void ref_event(void);
 void ref_debug_exception(void);
 
 /**
+ * ref_smi, ref_rsm - enter SMM, and leave it
+ */
+void ref_smi(void);
+void ref_rsm(void);
+
+/**
  * ref_is_used - whether there is more in it than values that were left behind
  */
 bool ref_is_used(void);
@@ -161,6 +169,12 @@ bool ref_is_used(void);
  * ref_begin_cycle - no part of a cycle has gone by
  */
 void ref_begin_cycle(void);
+
+/**
+ * ref_moved - it has been loaded: nothing is known any more of counters that
+ *             wait for the end of SMM
+ */
+void ref_moved(void);
 
 /**
  * ref_remember, ref_recall - take a copy of all that, and use it

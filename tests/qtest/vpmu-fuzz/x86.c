@@ -9,9 +9,11 @@
 #include "qemu/bitops.h"
 #include "cpu.h"
 #include "exec/cpu-common.h"
+#include "exec/helper-proto.h"
 #include "hw/i386/apic.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/compat.h"
+#include "tcg/helper-tcg.h"
 #include "vpmu/vpmu.h"
 #include "fuzz.h"
 #include "x86-reference.h"
@@ -539,6 +541,37 @@ static void run_svme(const uint64_t *arg)
     cpu_load_efer(&cpu()->env, ref_state.svme ? MSR_EFER_SVME : 0);
 }
 
+/*
+ * What the CPU saves in memory does not come with its state: EFER is the one of
+ * the last SMI, on whichever CPU.
+ */
+static bool svme_in_memory;
+
+static bool is_in_smm(void)
+{
+    return cpu()->env.hflags & HF_SMM_MASK;
+}
+
+/* None is delivered in SMM. */
+static void run_smi(const uint64_t *arg)
+{
+    if (!is_in_smm()) {
+        do_smm_enter(cpu());
+        svme_in_memory = ref_state.svme;
+        ref_state.svme = false;
+        ref_smi();
+    }
+}
+
+static void run_rsm(const uint64_t *arg)
+{
+    if (is_in_smm()) {
+        helper_rsm(&cpu()->env);
+        ref_state.svme = svme_in_memory;
+        ref_rsm();
+    }
+}
+
 static void make_lvtpc(FuzzRandom *r, uint64_t *arg)
 {
     arg[0] = fuzz_chance(r, 4);
@@ -561,10 +594,11 @@ static void run_reset(const uint64_t *arg)
     x86_vpmu_reset(cpu());
     ref_reset();
     ref_state.svme = false;
+    ref_state.smm = false;
     set_nmi(false);
 }
 
-/* INIT leaves the PMU as it is, but for PEBS and for what SVM has to say. */
+/* It leaves the PMU as it is, but for PEBS and for what SVM and SMM say. */
 static void run_init(const uint64_t *arg)
 {
     do_cpu_init(cpu());
@@ -584,6 +618,8 @@ static const FuzzVerb verbs[] = {
     { "event", 3, 5, make_event, run_event },
     { "debug", 0, 1, NULL, run_debug },
     { "svme", 1, 3, make_svme, run_svme },
+    { "smi", 0, 4, NULL, run_smi },
+    { "rsm", 0, 5, NULL, run_rsm },
     { "lvtpc", 1, 8, make_lvtpc, run_lvtpc },
     { "nmi", 0, 5, NULL, run_nmi },
     { "reset", 0, 1, NULL, run_reset },
@@ -687,6 +723,7 @@ static void moved(void)
     if (!ref_is_used()) {
         fuzz_align_cycles();
     }
+    ref_moved();
     prepare_apic(ref_state.lvtpc, ref_state.nmi);
 }
 
@@ -697,7 +734,7 @@ const FuzzTarget fuzz_target = {
     .vmsd = &vmstate_x86_cpu,
     .sections = (const char *const[]) {
         "cpu/vpmu", "cpu/vpmu/lbr", "cpu/msr_architectural_pmu",
-        "cpu/vpmu/lbr/arch", "cpu/vpmu/pebs", NULL
+        "cpu/vpmu/lbr/arch", "cpu/vpmu/pebs", "cpu/vpmu/smm", NULL
     },
     .nr_modes = NR_MODES,
     .retired = retired,

@@ -109,6 +109,7 @@ static const FuzzFace faces[] = {
     { "power8", PSERIES "POWER8", PMU(207, LISTS207(power8_events)) },
     { "power9", PSERIES "POWER9", PMU(300, LISTS207(power9_events)) },
     { "power10", PSERIES "POWER10", PMU(310, LISTS207(power10_events)) },
+    { "power11", PSERIES "POWER11", PMU(310, LISTS207(power10_events)) },
     { "power9-cpi", PSERIES "POWER9,pmu-cpi=1500",
       PMU(300, LISTS207(power9_events), .cpi = 1500) },
     { "power9-deny", DENY "-accel tcg,pmu-filter=f -machine pseries "

@@ -442,6 +442,73 @@ TEST(lbr, far)
     expect(record(2).to, 0, "before");
 }
 
+/* ---- Page faults ---------------------------------------------------- */
+
+static uint64_t fault_at;
+
+static void map_window(struct regs *regs)
+{
+    fault_at = regs->rip;
+    map(0, spare[0], PTE_RW);
+}
+
+CODE("lbr_push:\n"
+     "    mov %rsp, %rbx\n"
+     "    mov %rdi, %rsp\n"
+     "lbr_push_call:\n"
+     "    call lbr_push_leaf\n"
+     "    nop\n"
+     "lbr_push_leaf:\n"
+     "    mov %rbx, %rsp\n"
+     "lbr_push_end:\n"
+     "    ret\n"
+     "lbr_nowhere:\n"
+     "    push %rdi\n"
+     "lbr_nowhere_ret:\n"
+     "    ret\n");
+code_fn lbr_push, lbr_nowhere;
+LABEL(lbr_push_call);
+LABEL(lbr_push_leaf);
+LABEL(lbr_push_end);
+LABEL(lbr_nowhere_ret);
+
+static void record_over_fault(code_fn *fn, void *arg, uint64_t at)
+{
+    fault_at = 0;
+    on_trap(PF_VECTOR, map_window);
+    map(0, NULL, 0);
+    clear_records();
+    begin_recording(NO_RING_0 | NO_FAR, 0);
+    run_user(0, fn, (uint64_t)arg);
+    end_recording();
+    expect(fault_at, at, "RIP of the fault");
+}
+
+/* A call that cannot push has not been taken. */
+TEST(lbr, call_faults)
+{
+    const struct branch want[] = {
+        { AT(lbr_push_end), AT(user_exit), 0 },
+        { AT(lbr_push_call), AT(lbr_push_leaf), 0 },
+    };
+
+    record_over_fault(lbr_push, WINDOW(1), AT(lbr_push_call));
+    expect_records("a call, repeated", want, ARRAY_SIZE(want));
+}
+
+/* A return to where nothing is has been. */
+TEST(lbr, return_faults)
+{
+    const struct branch want[] = {
+        { (uint64_t)WINDOW(0), AT(user_exit), 0 },
+        { AT(lbr_nowhere_ret), (uint64_t)WINDOW(0), 0 },
+    };
+
+    spare[0][0] = 0xc3;         /* ret */
+    record_over_fault(lbr_nowhere, WINDOW(0), (uint64_t)WINDOW(0));
+    expect_records("a return to nowhere", want, ARRAY_SIZE(want));
+}
+
 /* ---- Call stack ----------------------------------------------------- */
 
 CODE("lbr_next:\n"
@@ -585,6 +652,38 @@ TEST(lbr, debug_exception)
         expect(rdmsr(lbr_switch) & CTL_LBREN, 0, "switch");
     }
     expect_records("stepped", &last, !pmu_is_intel());
+    end_recording();
+}
+
+CODE("lbr_branch_step:\n"
+     "    pushfq\n"
+     "    orq $0x100, (%rsp)\n"
+     "    popfq\n"
+     "    nop\n"
+     "lbr_branch_step_jmp:\n"
+     "    jmp lbr_branch_step_end\n"
+     "    nop\n"
+     "lbr_branch_step_end:\n"
+     "    ret\n");
+code_fn lbr_branch_step;
+LABEL(lbr_branch_step_jmp);
+LABEL(lbr_branch_step_end);
+
+/* With BTF, the branch that ends the step is recorded. */
+TEST(lbr, branch_step)
+{
+    const struct branch all[] = {
+        { AT(lbr_branch_step_end), AT(user_exit), 0 },
+        { AT(lbr_branch_step_jmp), AT(lbr_branch_step_end), 0 },
+    };
+    const unsigned first = pmu_is_intel() ? 1 : 0;
+
+    on_trap(DB_VECTOR, end_steps);
+    clear_records();
+    begin_recording(NO_RING_0 | NO_FAR, DEBUGCTL_BTF);
+    run_user(0, lbr_branch_step, 0);
+    expect(rdmsr(MSR_DEBUGCTL), 0, "DEBUGCTL");
+    expect_records("stepped", all + first, ARRAY_SIZE(all) - first);
     end_recording();
 }
 

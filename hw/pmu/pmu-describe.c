@@ -81,6 +81,27 @@ void pmu_stopped_by(PmuCounterInfo *info, bool applies, const char *what)
     }
 }
 
+static PmuModes recorded_modes(const PmuRecorder *r)
+{
+    PmuModes modes = 0;
+
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        modes |= r->wanted[m] ? 1u << m : 0;
+    }
+    return modes;
+}
+
+PmuRecordsInfo *pmu_describe_records(const PmuRecorder *recorder,
+                                     const PmuGuestOps *ops)
+{
+    PmuRecordsInfo *info = g_new0(PmuRecordsInfo, 1);
+
+    info->depth = pmu_recorder_depth(recorder);
+    info->modes = pmu_mode_names(recorded_modes(recorder), ops);
+    info->call_stack = recorder->call_stack;
+    return info;
+}
+
 PmuFilterInfo *pmu_describe_filter(const PmuFilter *filter)
 {
     PmuFilterInfo *info;

@@ -90,9 +90,29 @@ static void print_pending(Monitor *mon, const PmuInfo *pmu)
     }
 }
 
+static void print_records(Monitor *mon, const PmuRecordsInfo *records)
+{
+    if (records) {
+        monitor_printf(mon, " records of %u branches%s%s\n", records->depth,
+                       records->call_stack ? ", as a call stack" : "",
+                       records->modes ? "" : ", not recording");
+        print_words(mon, "recording in:", records->modes);
+    }
+}
+
+static void print_pebs(Monitor *mon, const PmuPebsInfo *pebs)
+{
+    if (pebs) {
+        monitor_printf(mon, " PEBS: area at 0x%" PRIx64 ", enable 0x%" PRIx64
+                       "\n", pebs->area, pebs->enable);
+    }
+}
+
 static void print_pmu(Monitor *mon, const PmuInfo *pmu)
 {
     print_pending(mon, pmu);
+    print_records(mon, pmu->records);
+    print_pebs(mon, pmu->pebs);
     if (pmu->filter) {
         monitor_printf(mon, " filter %s: %s\n", pmu->filter->id,
                        KvmPmuFilterAction_str(pmu->filter->action));

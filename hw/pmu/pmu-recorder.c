@@ -47,6 +47,11 @@ void pmu_recorder_init(PmuRecorder *r, unsigned depth)
     r->call_stack = false;
 }
 
+unsigned pmu_recorder_depth(const PmuRecorder *r)
+{
+    return r->last / SLOT + 1;
+}
+
 void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch)
 {
     set_slot(r, r->next / SLOT, branch);
@@ -189,7 +194,7 @@ static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
 {
     const PmuLoggedBranch *end = &log->branches[PMU_BRANCH_LOG_SIZE], *b;
     const PmuLoggedBranch *oldest = end - 1;
-    unsigned depth = r->last / SLOT + 1, wanted = 0;
+    unsigned depth = pmu_recorder_depth(r), wanted = 0;
 
     for (b = newest_of(log); b < end && wanted < depth; b++) {
         if (wants(r, b)) {
@@ -239,7 +244,7 @@ PmuBranch pmu_recorder_get(const PmuRecorder *r, unsigned age)
 {
     unsigned slot = ((r->next - (age + 1) * SLOT) & r->last) / SLOT;
 
-    if (age > r->last / SLOT) {
+    if (age >= pmu_recorder_depth(r)) {
         return (PmuBranch) {};
     }
     return (PmuBranch) {

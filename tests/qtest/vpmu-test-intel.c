@@ -1919,6 +1919,72 @@ static void test_kvm_unused(const void *cpu)
     stop(&m);
 }
 
+#define KVM_PEBS "Icelake-Server-v1,pmu=on,lbr=off"
+
+/* What not every KVM keeps. */
+static const Kept kvm_kept[] = {
+    { MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI },
+    { MSR_DS_AREA, 0x7ffffffff000 },
+    { MSR_PEBS_DATA_CFG, 3 },
+    { MSR_PEBS_ENABLE, BIT64(32) | 3 },
+};
+
+static void write_kvm_kept(Machine *m)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(kvm_kept); i++) {
+        wrmsr(m, kvm_kept[i].reg, kvm_kept[i].reset);
+    }
+}
+
+static void assert_kvm_kept(Machine *m, bool written)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(kvm_kept); i++) {
+        assert_msr(m, kvm_kept[i].reg, written ? kvm_kept[i].reset : 0);
+    }
+}
+
+/* The monitor shows it, a stream has it, and a reset ends it. */
+static void test_kvm_kept(void)
+{
+    g_autofree char *args = x86_args(KVM_PEBS ",pebs=on");
+    Machine m = start_as_kvm(KVM_PEBS ",pebs=on");
+    QDict *cpu, *pebs;
+
+    write_kvm_kept(&m);
+    migrate_prepared(&m, args, as_kvm);
+    assert_kvm_kept(&m, true);
+    cpu = query_cpu(&m);
+    pebs = qdict_get_qdict(qdict_get_qdict(cpu, "pmu"), "pebs");
+    g_assert_cmphex(get_uint(pebs, "area"), ==, 0x7ffffffff000);
+    g_assert_cmphex(get_uint(pebs, "enable"), ==, BIT64(32) | 3);
+    qobject_unref(cpu);
+    qtest_system_reset(m.qts);
+    assert_kvm_kept(&m, false);
+    stop(&m);
+}
+
+static const struct KvmMismatch kept_mismatches[] = {
+    { "pebs", NULL, KVM_PEBS ",pebs=off", as_kvm, MSR_DS_AREA, 0x1000,
+      "does not keep" },
+    { "accelerator", NULL, KVM_PEBS ",pebs=on", NULL, MSR_DEBUGCTL,
+      DEBUGCTL_BTF, "of KVM's" },
+    { "no-pmu", NULL, "Icelake-Server-v1,pmu=off", NULL, MSR_PEBS_ENABLE, 1,
+      "of KVM's" },
+};
+
+/* One register is enough. */
+static void test_kvm_kept_mismatch(const void *data)
+{
+    const struct KvmMismatch *mismatch = data;
+    g_autofree char *to = x86_args(mismatch->to);
+    g_autofree char *message = NULL;
+    Machine m = start_as_kvm(KVM_PEBS ",pebs=on");
+
+    wrmsr(&m, mismatch->reg, mismatch->val);
+    message = refuse_prepared(&m, to, mismatch->prepare);
+    g_assert_nonnull(strstr(message, mismatch->message));
+}
+
 /* It is the kernel's. */
 static void test_kvm_misc_enable(void)
 {
@@ -1941,6 +2007,11 @@ static void add_kvm(void)
     }
     add_data("kvm/unused", "without", MODEL ",pmu=off", test_kvm_unused);
     add_data("kvm/unused", "emulated", INTEL, test_kvm_unused);
+    add("kvm/kept", test_kvm_kept);
+    for (unsigned i = 0; i < G_N_ELEMENTS(kept_mismatches); i++) {
+        add_data("kvm/not-kept", kept_mismatches[i].name, &kept_mismatches[i],
+                 test_kvm_kept_mismatch);
+    }
     add("kvm/misc-enable", test_kvm_misc_enable);
 }
 
@@ -2123,6 +2194,52 @@ static void test_shown_kvm(void)
     stop(&m);
 }
 
+static void assert_recording(Machine *m, const char *modes, bool call_stack)
+{
+    QDict *cpu = query_cpu(m);
+    QDict *records = qdict_get_qdict(qdict_get_qdict(cpu, "pmu"), "records");
+
+    g_assert_cmpint(get_uint(records, "depth"), ==, 32);
+    assert_words(records, "modes", modes);
+    g_assert_cmpint(qdict_get_bool(records, "call-stack"), ==, call_stack);
+    qobject_unref(cpu);
+}
+
+/* In which modes branches are recorded, never in SMM; and where PEBS writes. */
+static void test_shown_records(void)
+{
+    Machine m = x86_start(LBR ",pebs=on");
+    g_autofree char *off = qtest_hmp(m.qts, "info pmu"), *on = NULL;
+
+    g_assert_nonnull(strstr(off, "records of 32 branches, not recording\r\n"));
+    g_assert_nonnull(strstr(off, "PEBS: area at 0x0, enable 0x0\r\n"));
+    assert_recording(&m, "", false);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_LBR);
+    assert_recording(&m, "kernel user guest-kernel guest-user", false);
+    /* Calls and returns, but not those of the kernel. */
+    wrmsr(&m, MSR_LBR_SELECT, 0x3c5);
+    assert_recording(&m, "user guest-user", true);
+    wrmsr(&m, MSR_DS_AREA, 0x5000);
+    wrmsr(&m, MSR_PEBS_ENABLE, 2);
+    on = qtest_hmp(m.qts, "info pmu");
+    g_assert_nonnull(strstr(on, "records of 32 branches, as a call stack\r\n"));
+    g_assert_nonnull(strstr(on, "PEBS: area at 0x5000, enable 0x2\r\n"));
+    stop(&m);
+}
+
+/* Where there are none, there is nothing to show. */
+static void test_shown_no_records(void)
+{
+    Machine m = x86_start(MODEL ",pmu=on,lbr=off");
+    QDict *cpu = query_cpu(&m);
+    QDict *info = qdict_get_qdict(cpu, "pmu");
+
+    g_assert_false(qdict_haskey(info, "records"));
+    g_assert_false(qdict_haskey(info, "pebs"));
+    qobject_unref(cpu);
+    stop(&m);
+}
+
 static void add_registers(void)
 {
     unsigned i;
@@ -2243,6 +2360,8 @@ static void add_cases(void)
     add("monitor/conditions", test_shown_conditions);
     add("monitor/pending-vector", test_pending_vector);
     add("monitor/kvm", test_shown_kvm);
+    add("monitor/records", test_shown_records);
+    add("monitor/no-records", test_shown_no_records);
     add_kvm();
 }
 

@@ -1666,6 +1666,27 @@ static void test_stopped(void)
     stop(&m);
 }
 
+/* Nothing is recorded before a program uses the BHRB; POWER7 has none. */
+static void test_shown_records(void)
+{
+    Machine m = ppc_start(CPU);
+    QDict *cpu, *records;
+
+    mtspr(&m, SPR_MMCR0, MMCR0_PMAE);
+    cpu = query_cpu(&m);
+    records = qdict_get_qdict(qdict_get_qdict(cpu, "pmu"), "records");
+    g_assert_cmpint(get_uint(records, "depth"), ==, 32);
+    assert_words(records, "modes", "");
+    g_assert_false(qdict_get_bool(records, "call-stack"));
+    qobject_unref(cpu);
+    stop(&m);
+    m = ppc_start("POWER7");
+    cpu = query_cpu(&m);
+    g_assert_false(qdict_haskey(qdict_get_qdict(cpu, "pmu"), "records"));
+    qobject_unref(cpu);
+    stop(&m);
+}
+
 /* An event that is counted only while the run latch is set. */
 static void test_stopped_by_latch(void)
 {
@@ -1765,6 +1786,7 @@ static void add_cases(void)
     add("perfmon/pa-features", test_pa_features);
     add("monitor/stopped", test_stopped);
     add("monitor/stopped-by-latch", test_stopped_by_latch);
+    add("monitor/records", test_shown_records);
     add("monitor/pending-branch", test_pending_branch);
     add("migration/pending", test_pending_migrates);
     add("migration/onto-counters", test_migration_onto_counters);

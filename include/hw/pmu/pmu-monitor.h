@@ -18,6 +18,7 @@
 #include "hw/pmu/pmu-filter.h"
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-host.h"
+#include "hw/pmu/pmu-recorder.h"
 #include "hw/pmu/pmu.h"
 
 /**
@@ -79,6 +80,14 @@ void pmu_emit_lost(const CPUState *cpu, uint64_t counters, uint64_t losses);
  * The names will be in the order of the calls.
  */
 void pmu_stopped_by(PmuCounterInfo *info, bool applies, const char *what);
+
+/**
+ * pmu_describe_records - records of branches
+ * @recorder: who has them
+ * @ops: those of the architecture
+ */
+PmuRecordsInfo *pmu_describe_records(const PmuRecorder *recorder,
+                                     const PmuGuestOps *ops);
 
 /**
  * pmu_describe_filter - the user's filter

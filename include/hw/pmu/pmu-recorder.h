@@ -200,6 +200,12 @@ void pmu_branch_log_clear(PmuBranchLog *log);
 void pmu_recorder_init(PmuRecorder *r, unsigned depth);
 
 /**
+ * pmu_recorder_depth - how many branches it keeps
+ * @r: the recorder, which has been made
+ */
+unsigned pmu_recorder_depth(const PmuRecorder *r);
+
+/**
  * pmu_recorder_clear - forget all branches
  * @r: the recorder
  */

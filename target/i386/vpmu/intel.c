@@ -18,7 +18,6 @@
 #include "pebs.h"
 
 /* Register numbers that cpu.h does not have. */
-#define MSR_IA32_DEBUGCTL                 0x1d9
 #define MSR_LBR_SELECT                    0x1c8
 #define MSR_LBR_TOS                       0x1c9
 #define MSR_CORE_LBR_FROM                 0x40
@@ -30,11 +29,8 @@
 #define MSR_IA32_LER_INFO                 0x1e0
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
 #define MSR_IA32_PERF_GLOBAL_INUSE        0x392
-#define MSR_IA32_PEBS_ENABLE              0x3f1
-#define MSR_PEBS_DATA_CFG                 0x3f2
 #define MSR_PEBS_LD_LAT                   0x3f6
 #define MSR_IA32_PMC0                     0x4c1
-#define MSR_IA32_DS_AREA                  0x600
 
 /* IA32_PERFEVTSELx, besides what X86_EVTSEL_* names */
 #define EVTSEL_EVENT     MAKE_64BIT_MASK(0, 8)

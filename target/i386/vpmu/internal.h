@@ -44,6 +44,8 @@
 #define X86_EVTSEL_INV       (1ull << 23)
 #define X86_EVTSEL_CMASK     24
 
+#define MSR_IA32_DEBUGCTL    0x1d9
+
 /* IA32_DEBUGCTL, DebugCtl: single steps end at branches alone. */
 #define X86_DEBUGCTL_BTF     (1ull << 1)
 
@@ -230,13 +232,27 @@ typedef struct X86VPmuSmm {
 typedef struct X86VPmuPebs X86VPmuPebs;
 
 /**
+ * struct X86VPmuKept - what the kernel keeps beside counters, under KVM
+ * @debugctl: IA32_DEBUGCTL, DebugCtl
+ * @pebs: IA32_DS_AREA, IA32_PEBS_ENABLE and MSR_PEBS_DATA_CFG, which the guest
+ *        sees
+ *
+ * That depends on the host's kernel.  It tells none of Intel's branch records.
+ */
+typedef struct X86VPmuKept {
+    bool debugctl;
+    bool pebs;
+} X86VPmuKept;
+
+/**
  * struct X86VPmu - the PMU of one CPU
  * @cpu: the CPU
  * @ops: its vendor's register file
  * @unit: its counters, and what drives them
  * @pmu: the counters of @unit: general-purpose ones, then fixed ones
  * @hidden: of the registers that KVM should keep, those it does not; bit n is
- *          the n-th in the order of X86VPmuOps.state
+ *          x86_vpmu_state(), n
+ * @kept: those that not every kernel keeps
  * @engine: of enum X86VPmuEngine; a state does not go from one to another
  * @vendor: the CPU's, as CPUID has it in EBX
  * @version: of the architecture of the registers; AMD's are 2 with the global
@@ -272,6 +288,7 @@ struct X86VPmu {
     PmuCpu *unit;
     Pmu *pmu;
     uint64_t hidden;
+    X86VPmuKept kept;
     uint32_t engine;
     uint32_t vendor;
     uint32_t version;
@@ -476,5 +493,16 @@ void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask);
  * x86_vpmu_qtest_init - offer the commands of qtest
  */
 void x86_vpmu_qtest_init(void);
+
+/**
+ * x86_vpmu_state - a register that KVM keeps
+ * @v: the PMU
+ * @n: which one, in the order in which they are written
+ * @i: set to its index in the range of registers
+ *
+ * Returns: the range; NULL if there are no more.
+ */
+const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
+                                      unsigned *i);
 
 #endif /* I386_VPMU_INTERNAL_H */

@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include <linux/kvm.h>
 #include "qapi/error.h"
+#include "qemu/bitops.h"
 #include "qemu/error-report.h"
 #include "system/kvm_int.h"
 #include "hw/pmu/pmu-host.h"
@@ -15,6 +16,7 @@
 #include "sev.h"
 #include "internal.h"
 #include "kvm.h"
+#include "pebs.h"
 #include "trace.h"
 
 #define ENABLE_PMU "/sys/module/kvm/parameters/enable_pmu"
@@ -377,18 +379,15 @@ typedef void StateFn(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
 
 static void for_all_state(X86VPmu *v, StateFn *fn, MsrBuffer *buf)
 {
-    unsigned n = 0;
+    const X86VPmuStateMsr *m;
+    unsigned n, i;
 
-    for (unsigned r = 0; r < v->ops->nr_state; r++) {
-        const X86VPmuStateMsr *m = &v->ops->state[r];
-
-        for (unsigned i = 0; i < m->count(v); i++, n++) {
-            if (!(v->hidden >> n & 1)) {
-                fn(v, m, i, n, buf);
-            }
+    for (n = 0; (m = x86_vpmu_state(v, n, &i)); n++) {
+        assert(n < MAX_STATE);
+        if (!(v->hidden >> n & 1)) {
+            fn(v, m, i, n, buf);
         }
     }
-    assert(n <= MAX_STATE);
 }
 
 static void add_entry(MsrBuffer *buf, const X86VPmuStateMsr *m, unsigned i,
@@ -435,6 +434,41 @@ static bool is_there(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i)
     add_entry(&set, m, i, m->read(v, i));
     return transfer(v, KVM_GET_MSRS, &get, NULL)
            && transfer(v, KVM_SET_MSRS, &set, NULL);
+}
+
+/* Kernels list the registers that are to be saved. */
+static bool kernel_keeps(uint32_t msr)
+{
+    struct kvm_msr_list size = {};
+    g_autofree struct kvm_msr_list *list = NULL;
+    unsigned i = 0;
+
+    if (kvm_ioctl(kvm_state, KVM_GET_MSR_INDEX_LIST, &size) != -E2BIG) {
+        return false;
+    }
+    list = g_malloc0(sizeof(*list) + size.nmsrs * sizeof(list->indices[0]));
+    list->nmsrs = size.nmsrs;
+    if (kvm_ioctl(kvm_state, KVM_GET_MSR_INDEX_LIST, list) < 0) {
+        return false;
+    }
+    while (i < list->nmsrs && list->indices[i] != msr) {
+        i++;
+    }
+    return i < list->nmsrs;
+}
+
+static bool guest_sees_pebs(const X86CPU *cpu)
+{
+    return extract64(cpu->env.features[FEAT_PERF_CAPABILITIES],
+                     PERF_CAP_PEBS_FORMAT, 4);
+}
+
+static void find_kept(X86VPmu *v)
+{
+    v->kept = (X86VPmuKept) {
+        .debugctl = kernel_keeps(MSR_IA32_DEBUGCTL),
+        .pebs = guest_sees_pebs(v->cpu) && kernel_keeps(MSR_IA32_PEBS_ENABLE),
+    };
 }
 
 static void find_hidden(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
@@ -556,6 +590,7 @@ void x86_vpmu_kvm_attach(X86CPU *cpu)
     X86VPmu *v = cpu->vpmu;
 
     if (v) {
+        find_kept(v);
         for_all_state(v, find_hidden, NULL);
     }
     if (cpu->vpmu_props.host_perf) {

@@ -171,23 +171,41 @@ static PmuInterruptList *pending(const X86VPmu *v)
  * Everything
  */
 
-/* In the order of X86VPmu.hidden, by their numbers. */
+/* By their numbers. */
 static strList *hidden_registers(const X86VPmu *v)
 {
     strList *list = NULL, **tail = &list;
-    unsigned n = 0;
+    const X86VPmuStateMsr *m;
+    unsigned n, i;
 
-    for (unsigned r = 0; r < v->ops->nr_state; r++) {
-        const X86VPmuStateMsr *m = &v->ops->state[r];
-
-        for (unsigned i = 0; i < m->count(v); i++, n++) {
-            if (v->hidden >> n & 1) {
-                QAPI_LIST_APPEND(tail, g_strdup_printf(
-                    "0x%" PRIx32, m->first + i * m->step));
-            }
+    for (n = 0; (m = x86_vpmu_state(v, n, &i)); n++) {
+        if (v->hidden >> n & 1) {
+            QAPI_LIST_APPEND(tail, g_strdup_printf(
+                "0x%" PRIx32, m->first + i * m->step));
         }
     }
     return list;
+}
+
+/* Of what the kernel records there is no telling. */
+static PmuRecordsInfo *describe_records(const X86VPmu *v)
+{
+    return !v->lbr || v->engine == X86_VPMU_KVM ? NULL
+           : pmu_describe_records(&CPU(v->cpu)->neg.pmu.recorder,
+                                  &x86_pmu_guest_ops);
+}
+
+static PmuPebsInfo *describe_pebs(const X86VPmu *v)
+{
+    PmuPebsInfo *info;
+
+    if (!v->pebs && !v->kept.pebs) {
+        return NULL;
+    }
+    info = g_new0(PmuPebsInfo, 1);
+    info->area = v->ds_area;
+    info->enable = v->pebs_enable;
+    return info;
 }
 
 static PmuInfo *describe_pmu(const X86VPmu *v, uint64_t lost)
@@ -208,6 +226,8 @@ static PmuInfo *describe_pmu(const X86VPmu *v, uint64_t lost)
     info->interrupts = v->pmis;
     info->has_folds = ours;
     info->folds = pmu_folds(v->pmu);
+    info->records = describe_records(v);
+    info->pebs = describe_pebs(v);
     info->filter = pmu_describe_filter(v->filter);
     info->has_hidden = !ours;
     info->hidden = ours ? NULL : hidden_registers(v);

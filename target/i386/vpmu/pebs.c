@@ -22,7 +22,6 @@
 /* IA32_PERF_CAPABILITIES */
 #define PERF_CAP_PEBS_TRAP     (1ull << 6)
 #define PERF_CAP_PEBS_ARCH_REG (1ull << 7)
-#define PERF_CAP_PEBS_FORMAT   8
 #define PERF_CAP_PEBS_BASELINE (1ull << 14)
 
 /* IA32_PEBS_ENABLE, besides general-purpose counters from bit 0 */

@@ -14,6 +14,13 @@
 
 #include "internal.h"
 
+#define MSR_IA32_PEBS_ENABLE 0x3f1
+#define MSR_PEBS_DATA_CFG    0x3f2
+#define MSR_IA32_DS_AREA     0x600
+
+/* IA32_PERF_CAPABILITIES: the format of records has 4 bits from this one on. */
+#define PERF_CAP_PEBS_FORMAT 8
+
 /**
  * struct X86VPmuPebs - the PEBS of some CPU models
  * @format: of records, as IA32_PERF_CAPABILITIES tells it

@@ -188,6 +188,7 @@ static void cmd_kvm(CharBackend *chr, CPUState *cs, const uint64_t *arg)
 
     v->engine = X86_VPMU_KVM;
     v->nr_fixed = MIN(v->nr_fixed, arg[0]);
+    v->kept = (X86VPmuKept) { .debugctl = true, .pebs = v->pebs };
     qtest_sendf(chr, "OK\n");
 }
 

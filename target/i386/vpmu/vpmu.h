@@ -228,6 +228,13 @@ bool x86_vpmu_post_load(X86CPU *cpu, Error **errp);
  */
 extern const VMStateDescription vmstate_x86_vpmu;
 
+/**
+ * vmstate_x86_vpmu_kept - a subsection with what not every KVM keeps
+ *
+ * Of its own, as Intel's counters under KVM are not in vmstate_x86_vpmu.
+ */
+extern const VMStateDescription vmstate_x86_vpmu_kept;
+
 #else /* no virtual PMU in this executable */
 
 static inline uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)

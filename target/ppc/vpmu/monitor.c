@@ -220,6 +220,13 @@ static PmuInfo *describe_counting(const PpcVPmu *v)
     return info;
 }
 
+static PmuRecordsInfo *describe_records(const PpcVPmu *v)
+{
+    return v->cpu->env.bhrb_num_entries
+           ? pmu_describe_records(&CPU(v->cpu)->neg.pmu.recorder,
+                                  &ppc_pmu_guest_ops) : NULL;
+}
+
 static PmuInfo *describe_pmu(const PpcVPmu *v)
 {
     PmuInfo *info = describe_counting(v);
@@ -230,6 +237,7 @@ static PmuInfo *describe_pmu(const PpcVPmu *v)
     info->interrupts = v->alerts;
     info->has_folds = true;
     info->folds = pmu_folds(v->pmu);
+    info->records = describe_records(v);
     info->filter = pmu_describe_filter(v->filter);
     return info;
 }

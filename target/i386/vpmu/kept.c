@@ -1,0 +1,151 @@
+/*
+ * x86 virtual PMU: what KVM keeps
+ *
+ * Beside counters that is, with some kernels, PEBS.  A CPU of the host writes
+ * its records; QEMU has the registers alone.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "migration/vmstate.h"
+#include "internal.h"
+#include "pebs.h"
+
+static unsigned count_debugctl(const X86VPmu *v)
+{
+    return v->kept.debugctl;
+}
+
+static uint64_t read_debugctl(X86VPmu *v, unsigned i)
+{
+    return v->debugctl;
+}
+
+static void load_debugctl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->debugctl = val;
+}
+
+static unsigned count_pebs(const X86VPmu *v)
+{
+    return v->kept.pebs;
+}
+
+static void load_pebs_data_cfg(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_data_cfg = val;
+}
+
+static void load_pebs_enable(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_enable = val;
+}
+
+/* Ahead of those that start counters, whose records want all of these. */
+static const X86VPmuStateMsr state[] = {
+    { MSR_IA32_DEBUGCTL, 1, count_debugctl, false,
+      read_debugctl, load_debugctl },
+    { MSR_IA32_DS_AREA, 1, count_pebs, false,
+      pebs_read_ds_area, pebs_write_ds_area },
+    { MSR_PEBS_DATA_CFG, 1, count_pebs, false,
+      pebs_read_data_cfg, load_pebs_data_cfg },
+    { MSR_IA32_PEBS_ENABLE, 1, count_pebs, false,
+      pebs_read_enable, load_pebs_enable },
+};
+
+/* The register that is @n behind the first of some; @n is what remains. */
+static const X86VPmuStateMsr *find(const X86VPmu *v,
+                                   const X86VPmuStateMsr *ranges,
+                                   unsigned nr_ranges, unsigned *n)
+{
+    for (unsigned r = 0; r < nr_ranges; r++) {
+        const unsigned count = ranges[r].count(v);
+
+        if (*n < count) {
+            return &ranges[r];
+        }
+        *n -= count;
+    }
+    return NULL;
+}
+
+const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
+                                      unsigned *i)
+{
+    const X86VPmuStateMsr *m;
+
+    *i = n;
+    m = find(v, state, ARRAY_SIZE(state), i);
+    return m ?: find(v, v->ops->state, v->ops->nr_state, i);
+}
+
+/*
+ * Migration
+ */
+
+static bool uses_pebs(const X86VPmu *v)
+{
+    return v->ds_area || v->pebs_enable || v->pebs_data_cfg;
+}
+
+static bool kept_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+    const X86VPmu *v = cpu->vpmu;
+
+    return v && v->engine == X86_VPMU_KVM && (v->debugctl || uses_pebs(v));
+}
+
+static int kept_pre_load(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    if (!cpu->vpmu || cpu->vpmu->engine != X86_VPMU_KVM) {
+        error_report("The source's guest uses PEBS, or IA32_DEBUGCTL, of "
+                     "KVM's, which this CPU does not have.");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int registers_post_load(void *opaque, int version_id)
+{
+    X86VPmu *v = opaque;
+
+    if ((v->debugctl && !v->kept.debugctl) || (uses_pebs(v) && !v->kept.pebs)) {
+        v->debugctl = v->ds_area = v->pebs_enable = v->pebs_data_cfg = 0;
+        error_report("The source's guest uses PEBS, or IA32_DEBUGCTL, which "
+                     "the KVM of this host does not keep; take a newer kernel "
+                     "for it, and the source's CPU model.");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static const VMStateDescription vmstate_registers = {
+    .name = "cpu/vpmu-kept/registers",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = registers_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(debugctl, X86VPmu),
+        VMSTATE_UINT64(ds_area, X86VPmu),
+        VMSTATE_UINT64(pebs_enable, X86VPmu),
+        VMSTATE_UINT64(pebs_data_cfg, X86VPmu),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+const VMStateDescription vmstate_x86_vpmu_kept = {
+    .name = "cpu/vpmu-kept",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = kept_needed,
+    .pre_load = kept_pre_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_registers, X86VPmu),
+        VMSTATE_END_OF_LIST()
+    }
+};

@@ -60,6 +60,9 @@
 #define SOURCE_L1              1
 #define LATENCY                32
 
+/* In the memory group: where the access's latency is, above the other */
+#define ACCESS_LATENCY         32
+
 #define NR_XMMS                16
 #define MAX_WORDS (4 + 4 + 2 + CPU_NB_REGS64 + 2 * NR_XMMS + 3 * 256)
 
@@ -88,6 +91,7 @@ const X86VPmuPebs pebs_of_ice_lake = {
 const X86VPmuPebs pebs_of_golden_cove = {
     .format = 4, .baseline = true, .counters = 0xff,
     .load_latency = CODE(0xcd, 0x01), .store_sample = CODE(0xcd, 0x02),
+    .tells_both_latencies = true,
 };
 
 /*
@@ -465,6 +469,13 @@ static bool is_adaptive(const X86VPmu *v, uint64_t counters)
     return false;
 }
 
+/* An instruction that loads does nothing else for longer. */
+static uint64_t latencies(const X86VPmu *v, const Sample *s)
+{
+    return s->latency
+           | (v->pebs->tells_both_latencies ? s->latency << ACCESS_LATENCY : 0);
+}
+
 /* A record with the groups that the guest has chosen. */
 static void make_chosen(Record *r, X86VPmu *v, const Sample *s)
 {
@@ -480,7 +491,7 @@ static void make_chosen(Record *r, X86VPmu *v, const Sample *s)
     if (groups & CFG_MEMORY) {
         put(r, s->address);
         put(r, s->source);
-        put(r, s->latency);
+        put(r, latencies(v, s));
         put(r, 0);
     }
     if (groups & CFG_GPRS) {

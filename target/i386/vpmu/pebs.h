@@ -30,6 +30,8 @@
  * @other_enables: what else can be set there, other than fixed counters
  * @load_latency: the code of the event that samples loads; 0 if there is none
  * @store_sample: likewise of stores
+ * @tells_both_latencies: the memory group has that of the access, too, not only
+ *                        the instruction's
  * @uops: the code of the event by which Linux has cycles sampled; 0 if it does
  *        so by instructions
  */
@@ -40,6 +42,7 @@ struct X86VPmuPebs {
     uint64_t other_enables;
     uint32_t load_latency;
     uint32_t store_sample;
+    bool tells_both_latencies;
     uint32_t uops;
 };
 

@@ -183,9 +183,6 @@ def default_is_precise(machine):
 # No cache, and so always the same latency.
 LATENCY = 32
 LOADS = 'cpu/mem-loads,ldlat=30/u'
-# Sapphire Rapids tells two, of the access and of the whole instruction: this is
-# what Linux has of the latter.
-LATENCY_ON = {PEBS_SAPPHIRE: 'ins_lat'}
 LOADS_ON = {PEBS_SAPPHIRE: f'{{cpu/mem-loads-aux/u,{LOADS}P}}:S'}
 
 
@@ -214,10 +211,9 @@ def check_accesses(found, buffers):
 def addresses_of_loads(machine):
     """Each sample of a load tells what it loaded, and how long it took."""
     names = symbols('mixed')
-    latency = LATENCY_ON.get(machine, 'weight')
     output = yield f'''
         {PINNED} -d -W -e {LOADS_ON.get(machine, LOADS + 'P')} -c 131 mixed
-        perf script -i /tmp/data -F addr,{latency},ip'''
+        perf script -i /tmp/data -F addr,weight,ip'''
     found = accesses(output)
     total = expectations('mixed')['rounds'] * len(STEPS['loads'])
     require(len(found) in (total // 131 - 1, total // 131),

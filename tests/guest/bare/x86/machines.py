@@ -123,7 +123,7 @@ MACHINES = {
     'pebs': [pebs('Nehalem', loads=0x010b, stores=0x020b, latency=0x100b),
              pebs('Skylake-Client-v1'), pebs('IvyBridge', store_sample=1),
              pebs('Haswell-noTSX'), pebs('Icelake-Server-v5'),
-             pebs('SapphireRapids', store_sample=1),
+             pebs('SapphireRapids', store_sample=1, both_latencies=1),
              Pc('clock PEBS', f'{DEFAULT_CPU},pebs=on,pmu-cycles=time,'
                 'pmu-frequency=1000000000')],
     'smp': [DEFAULT, cpus(4)],

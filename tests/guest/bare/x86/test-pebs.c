@@ -296,7 +296,7 @@ static void sample_accesses(uint64_t event, bool latency)
     end_sampling();
 }
 
-static void expect_access(unsigned i, unsigned offset, unsigned latency)
+static void expect_access(unsigned i, unsigned offset, uint64_t latency)
 {
     const struct layout l = layout();
 
@@ -328,8 +328,10 @@ TEST(pebs, store_samples)
 TEST(pebs, loads)
 {
     for (unsigned asked = 0; asked < 2; asked++) {
-        const unsigned latency = asked || pmu_version() >= 5 ? LATENCY : 0;
+        uint64_t latency = asked || pmu_version() >= 5 ? LATENCY : 0;
 
+        /* The access's is there, too. */
+        latency |= option("both_latencies", 0) ? latency << 32 : 0;
         wrmsr(MSR_PEBS_LD_LAT, LATENCY - 1);
         sample_accesses(EV_LOAD_LATENCY, asked);
         expect_access(0, 0, latency);

@@ -78,6 +78,11 @@ def cpus(number):
     return Pc(f'{number} CPUs', cpus=number)
 
 
+def debugged(machine):
+    return Pc(f'{machine.name} debugger'.strip(), machine.cpu,
+              {**machine.options, 'debugger': 1}, machine.cpus)
+
+
 def model(name, conditional, loads=0x81d0, stores=0x82d0):
     return Pc(name, f'{name},pmu=on', {'conditional': conditional,
                                        'loads': loads, 'stores': stores})
@@ -147,8 +152,17 @@ RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
 # Suites that a debugger interferes with: it stops where everything that is
 # counted begins, and at stores.
 INTERRUPTED = ['branch', 'count', 'fault', 'interrupt', 'memory', 'mode',
-               'oracle', 'overflow', 'rep', 'smc', 'smm', 'svm']
-DEBUGGED = Pc('debugger', DEFAULT_CPU + ',+svm,+monitor', {'debugger': 1})
+               'oracle', 'overflow', 'rep', 'smc', 'smm', 'svm',
+               'btf', 'lbr', 'pebs']
+DEBUGGED = [debugged(Pc('', DEFAULT_CPU + ',+svm,+monitor'))]
+# Suites that need another machine for that, too, or several.
+DEBUGGED_MACHINES = {
+    'lbr': [debugged(machine) for machine in MACHINES['lbr']
+            if machine.name in ['Skylake-Client-v1 v4', 'SapphireRapids v5',
+                                'AMD']],
+    'pebs': [debugged(machine) for machine in MACHINES['pebs']
+             if machine.name in ['Nehalem PEBS', 'SapphireRapids PEBS']],
+}
 # The suite that has guests of its own is profiled from outside.
 PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
@@ -177,7 +191,8 @@ def groups(suite, cases, modes, everything):
     found = [[job(machine, mode) for mode in modes] for machine in machines]
     compared = cases if suite in COMPARED else []
     if everything and suite in INTERRUPTED:
-        found[0] += [job(DEBUGGED, mode, partial(Debugged, interfere))
+        found[0] += [job(machine, mode, partial(Debugged, interfere))
+                     for machine in DEBUGGED_MACHINES.get(suite, DEBUGGED)
                      for mode in DEBUGGED_MODES]
     if everything and suite == 'svm':
         found[0].append(job(PROFILED, 'multi', partial(
@@ -188,7 +203,7 @@ def groups(suite, cases, modes, everything):
     if everything and suite in REPLAYED:
         found.append([job(RECORDED, None, Replayed)])
     if everything and suite == 'step':
-        found += [[job(DEBUGGED, mode, partial(Stepped, step))]
+        found += [[job(DEBUGGED[0], mode, partial(Stepped, step))]
                   for mode in STEP_MODES]
     return [Group(jobs, compared) for jobs in found]
 

@@ -868,6 +868,48 @@ TEST(lbr, shadow)
     expect_records("STI", want, ARRAY_SIZE(want));
 }
 
+/* One that comes with MOV SS, where they are enabled, likewise. */
+CODE("lbr_mov_ss:\n"
+     "    mov $0xfee00000, %r8d\n"
+     "    mov lbr_switch(%rip), %ecx\n"
+     "    mov lbr_on(%rip), %eax\n"
+     "    xor %edx, %edx\n"
+     "    wrmsr\n"
+     "    mov %ss, %eax\n"
+     "    sti\n"
+     "    nop\n"
+     "    mov %eax, %ss\n"
+     "lbr_mov_ss_jmp:\n"
+     "    jmp lbr_mov_ss_next\n"
+     "    nop\n"
+     "lbr_mov_ss_next:\n"
+     "    nop\n"
+     "    cli\n"
+     "    xor %eax, %eax\n"
+     "    wrmsr\n"
+     "    ret\n");
+code_fn lbr_mov_ss;
+LABEL(lbr_mov_ss_jmp);
+LABEL(lbr_mov_ss_next);
+
+TEST(lbr, mov_ss_shadow)
+{
+    const struct branch want[] = {
+        { AT(lbr_interrupt_end), AT(lbr_mov_ss_next), 0 },
+        { AT(lbr_mov_ss_next), AT(lbr_interrupt), 0 },
+        { AT(lbr_mov_ss_jmp), AT(lbr_mov_ss_next), 0 },
+    };
+
+    clear_records();
+    choose_branches(NO_RING_3);
+    /* That is the ninth instruction, behind the call. */
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -10ull);
+    sample_with(VEC_PMI);
+    set_gate(VEC_PMI, lbr_interrupt);
+    run_kernel(GP(0), lbr_mov_ss, 0);
+    expect_records("MOV SS", want, ARRAY_SIZE(want));
+}
+
 /* ---- Registers ------------------------------------------------------ */
 
 static unsigned faults;

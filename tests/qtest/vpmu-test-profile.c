@@ -638,14 +638,24 @@ static void test_chardev(void)
     end(&p);
 }
 
+/* Returns: its path; NULL if there are none here, as under qemu-user. */
 static char *add_pty(Profiled *p, const char *id)
 {
     QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'chardev-add',"
                               " 'arguments': {'id': %s, 'backend': {"
                               " 'type': 'pty', 'data': {}}}}", id);
-    char *path = g_strdup(qdict_get_str(qdict_get_qdict(answer, "return"),
-                                        "pty"));
+    char *path = NULL;
 
+    if (qdict_haskey(answer, "return")) {
+        path = g_strdup(qdict_get_str(qdict_get_qdict(answer, "return"),
+                                      "pty"));
+    } else {
+        const char *why = qdict_get_str(qdict_get_qdict(answer, "error"),
+                                        "desc");
+
+        g_assert_nonnull(strstr(why, "Failed to create PTY"));
+        g_test_skip(why);
+    }
     qobject_unref(answer);
     return path;
 }
@@ -670,6 +680,10 @@ static void test_pty(void)
     Profiled p = start_profiled(face->cpu);
     g_autofree char *pty = add_pty(&p, "c");
 
+    if (!pty) {
+        end(&p);
+        return;
+    }
     add_profile(&p, "p", "{'period': 10, 'chardev': 'c'}");
     for (int reader = 0; reader < 2; reader++) {
         int fd = open(pty, O_RDWR | O_NOCTTY);

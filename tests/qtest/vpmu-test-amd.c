@@ -617,6 +617,32 @@ static void test_lbr_freeze(void)
 }
 
 /*
+ * Under KVM, or as if it were: see vpmu_kvm in target/i386/vpmu/qtest.c
+ */
+
+static void as_kvm(Machine *m)
+{
+    g_strfreev(qtest_command(m->qts, 1, "vpmu_kvm %u 0", m->cpu));
+}
+
+/* Of both subsections neither is taken for a part of the other. */
+static void test_kvm_debugctl(void)
+{
+    g_autofree char *args = x86_args(AMD);
+    Machine m = x86_start(AMD);
+
+    as_kvm(&m);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_BTF);
+    migrate_prepared(&m, args, as_kvm);
+    assert_msr(&m, MSR_DEBUGCTL, DEBUGCTL_BTF);
+    wrmsr(&m, evtsel_msr(1), EVENT_INSNS | EVTSEL_USR);
+    migrate_prepared(&m, args, as_kvm);
+    assert_msr(&m, MSR_DEBUGCTL, DEBUGCTL_BTF);
+    assert_msr(&m, evtsel_msr(1), EVENT_INSNS | EVTSEL_USR);
+    stop(&m);
+}
+
+/*
  * In the terms that architectures share
  */
 
@@ -804,6 +830,7 @@ static void add_cases(void)
     add("monitor/kinds", test_kinds);
     add("status/overflow", test_status);
     add("status/set", test_status_set);
+    add("kvm/debugctl", test_kvm_debugctl);
     add_lbr();
 }
 

@@ -1731,8 +1731,10 @@ static void test_pebs_load_latency(void)
 
     wrmsr(&m, MSR_PEBS_LD_LAT, 31);
     start_gp(&m, 0, load_latency | EVTSEL_ALL);
+    assert_stopped_by(&m, 0, "");
     count(&m, PMU_TALLY_LOADS, KERNEL, 3);
     wrmsr(&m, MSR_PEBS_LD_LAT, 32);
+    assert_stopped_by(&m, 0, "event");
     count(&m, PMU_TALLY_LOADS, KERNEL, 3);
     assert_msr(&m, MSR_PERFCTR0, 3);
     stop(&m);

@@ -83,6 +83,9 @@ const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
 
 /*
  * Migration
+ *
+ * No name begins with that of another subsection of the CPU, which would take it
+ * for one of its own.
  */
 
 static bool uses_pebs(const X86VPmu *v)
@@ -90,12 +93,17 @@ static bool uses_pebs(const X86VPmu *v)
     return v->ds_area || v->pebs_enable || v->pebs_data_cfg;
 }
 
+/*
+ * QEMU without this PMU refuses the subsection, and old machine types go there.
+ * Nor does anybody who does not use the PMU keep a guest from it.
+ */
 static bool kept_needed(void *opaque)
 {
     X86CPU *cpu = opaque;
     const X86VPmu *v = cpu->vpmu;
 
-    return v && v->engine == X86_VPMU_KVM && (v->debugctl || uses_pebs(v));
+    return v && v->engine == X86_VPMU_KVM && cpu->vpmu_props.machine
+           && ((v->debugctl & ~X86_DEBUGCTL_BUS_LOCKS) || uses_pebs(v));
 }
 
 static int kept_pre_load(void *opaque)
@@ -125,7 +133,7 @@ static int registers_post_load(void *opaque, int version_id)
 }
 
 static const VMStateDescription vmstate_registers = {
-    .name = "cpu/vpmu-kept/registers",
+    .name = "cpu/kvm-vpmu/registers",
     .version_id = 1,
     .minimum_version_id = 1,
     .post_load = registers_post_load,
@@ -139,7 +147,7 @@ static const VMStateDescription vmstate_registers = {
 };
 
 const VMStateDescription vmstate_x86_vpmu_kept = {
-    .name = "cpu/vpmu-kept",
+    .name = "cpu/kvm-vpmu",
     .version_id = 1,
     .minimum_version_id = 1,
     .needed = kept_needed,

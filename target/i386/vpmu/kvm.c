@@ -390,11 +390,15 @@ static void for_all_state(X86VPmu *v, StateFn *fn, MsrBuffer *buf)
     }
 }
 
-static void add_entry(MsrBuffer *buf, const X86VPmuStateMsr *m, unsigned i,
-                      uint64_t val)
+static uint32_t number_of(const X86VPmuStateMsr *m, unsigned i)
+{
+    return m->first + i * m->step;
+}
+
+static void add_entry(MsrBuffer *buf, uint32_t msr, uint64_t val)
 {
     buf->entries[buf->head.nmsrs++] = (struct kvm_msr_entry) {
-        .index = m->first + i * m->step,
+        .index = msr,
         .data = val,
     };
 }
@@ -421,6 +425,17 @@ static bool transfer(X86VPmu *v, int request, MsrBuffer *buf, Error **errp)
     return true;
 }
 
+/* Whether a register can be read, and written with what it holds after a reset. */
+static bool kernel_takes(X86VPmu *v, uint32_t msr, uint64_t val)
+{
+    MsrBuffer get = {}, set = {};
+
+    add_entry(&get, msr, 0);
+    add_entry(&set, msr, val);
+    return transfer(v, KVM_GET_MSRS, &get, NULL)
+           && transfer(v, KVM_SET_MSRS, &set, NULL);
+}
+
 /*
  * A hypervisor that is a guest itself may have a PMU some of whose registers
  * its own hypervisor hides.  KVM may tell QEMU 0 of a register that is not
@@ -428,12 +443,7 @@ static bool transfer(X86VPmu *v, int request, MsrBuffer *buf, Error **errp)
  */
 static bool is_there(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i)
 {
-    MsrBuffer get = {}, set = {};
-
-    add_entry(&get, m, i, 0);
-    add_entry(&set, m, i, m->read(v, i));
-    return transfer(v, KVM_GET_MSRS, &get, NULL)
-           && transfer(v, KVM_SET_MSRS, &set, NULL);
+    return kernel_takes(v, number_of(m, i), m->read(v, i));
 }
 
 /* Kernels list the registers that are to be saved. */
@@ -463,10 +473,11 @@ static bool guest_sees_pebs(const X86CPU *cpu)
                      PERF_CAP_PEBS_FORMAT, 4);
 }
 
+/* IA32_DEBUGCTL could be saved before kernels listed it. */
 static void find_kept(X86VPmu *v)
 {
     v->kept = (X86VPmuKept) {
-        .debugctl = kernel_keeps(MSR_IA32_DEBUGCTL),
+        .debugctl = kernel_takes(v, MSR_IA32_DEBUGCTL, 0),
         .pebs = guest_sees_pebs(v->cpu) && kernel_keeps(MSR_IA32_PEBS_ENABLE),
     };
 }
@@ -478,7 +489,7 @@ static void find_hidden(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
         v->hidden |= 1ull << n;
         warn_report("The host's KVM hides the PMU's register 0x%" PRIx32
                     " of vCPU %d, which CPUID promises; the guest may not be "
-                    "able to use its PMU", m->first + i * m->step,
+                    "able to use its PMU", number_of(m, i),
                     CPU(v->cpu)->cpu_index);
     }
 }
@@ -486,21 +497,21 @@ static void find_hidden(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
 static void add_for_get(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                         unsigned n, MsrBuffer *buf)
 {
-    add_entry(buf, m, i, 0);
+    add_entry(buf, number_of(m, i), 0);
 }
 
 static void add_for_stop(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                          unsigned n, MsrBuffer *buf)
 {
     if (m->starts) {
-        add_entry(buf, m, i, 0);
+        add_entry(buf, number_of(m, i), 0);
     }
 }
 
 static void add_for_put(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                         unsigned n, MsrBuffer *buf)
 {
-    add_entry(buf, m, i, m->read(v, i));
+    add_entry(buf, number_of(m, i), m->read(v, i));
 }
 
 /* The registers come in the order in which they were asked for. */

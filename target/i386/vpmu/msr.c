@@ -79,7 +79,7 @@ bool x86_vpmu_refuse_pebs(Error **errp)
 
     error_setg(errp, "pebs=on is not possible with this CPU");
     error_append_hint(errp, "Choose a model of Intel's from Nehalem to "
-                      "Sapphire Rapids, or Snowridge.\n");
+                      "Granite Rapids, or Snowridge.\n");
     return false;
 }
 

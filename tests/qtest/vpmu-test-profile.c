@@ -699,20 +699,26 @@ static void test_pty(void)
     end(&p);
 }
 
-/* Where others write or read, too, no stream has a beginning. */
-static void test_chardev_shared(void)
+/*
+ * Where others write or read, too, no stream has a beginning; and datagrams are
+ * none.
+ */
+static void test_chardev_refused(void)
 {
-    static const char *const shared[] = { "mux", "hub" };
+    static const char *const refused[][2] = {
+        { "mux", "shared" }, { "hub", "shared" }, { "udp", "datagrams" },
+    };
     Profiled p = start_profiled_with(
         face->cpu, "-chardev null,id=mux,mux=on -chardev null,id=c"
-        " -chardev hub,id=hub,chardevs.0=c");
+        " -chardev hub,id=hub,chardevs.0=c"
+        " -chardev udp,id=udp,host=127.0.0.1,port=9");
 
-    for (unsigned i = 0; i < ARRAY_SIZE(shared); i++) {
+    for (unsigned i = 0; i < ARRAY_SIZE(refused); i++) {
         QDict *error = qtest_qmp_assert_failure_ref(
             p.m.qts, "{'execute': 'object-add', 'arguments': {'qom-type':"
-            " 'pmu-profile', 'id': 'p', 'chardev': %s}}", shared[i]);
+            " 'pmu-profile', 'id': 'p', 'chardev': %s}}", refused[i][0]);
 
-        g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "shared"));
+        g_assert_nonnull(strstr(qdict_get_str(error, "desc"), refused[i][1]));
         qobject_unref(error);
     }
     end(&p);
@@ -896,6 +902,55 @@ static void test_reader_sleeps_at_end_of_machine(void)
     g_assert_nonnull(strstr(said, "The end of a profile cannot be written"));
     delete_file(log);
     close(fd);
+    unlink(socket);
+}
+
+static bool is_disconnected(Profiled *p)
+{
+    QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'query-chardev'}");
+    const QListEntry *entry;
+    bool found = false;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(answer, "return"), entry) {
+        const char *name = qdict_get_str(qobject_to(QDict, entry->value),
+                                         "filename");
+
+        found |= g_str_has_prefix(name, "disconnected:");
+    }
+    qobject_unref(answer);
+    return found;
+}
+
+static void await_disconnection(Profiled *p)
+{
+    while (!is_disconnected(p)) {
+        g_usleep(G_USEC_PER_SEC / 100);
+    }
+}
+
+/* Whoever has left by then misses nothing. */
+static void test_sleeper_leaves_at_end(void)
+{
+    g_autofree char *socket = name_socket();
+    g_autofree char *said = NULL;
+    char *log = new_file();
+    g_autofree char *properties = g_strdup_printf(
+        "period=10 -action reboot=shutdown,shutdown=pause 2> %s", log);
+    Profiled p = start_in_socket(socket, properties);
+    int fd = unix_connect(socket, &error_abort);
+
+    overfill(&p);
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'system_reset'}");
+    qtest_qmp_eventwait(p.m.qts, "STOP");
+    /* QEMU answers when it no longer waits for him. */
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'query-status'}");
+    close(fd);
+    await_disconnection(&p);
+    begin_end(&p, END_OF_MACHINE);
+    end(&p);
+    g_assert_true(g_file_get_contents(log, &said, NULL, NULL));
+    g_assert_null(strstr(said, "The end of a profile cannot be written"));
+    delete_file(log);
     unlink(socket);
 }
 
@@ -1589,9 +1644,10 @@ void add_profile_cases(void)
     add("profile/pipe", test_pipe);
     add("profile/pipe-at-end", test_pipe_at_end);
     add("profile/chardev", test_chardev);
-    add("profile/chardev-shared", test_chardev_shared);
+    add("profile/chardev-refused", test_chardev_refused);
     add("profile/pty", test_pty);
     add("profile/reader-leaves-at-end", test_reader_leaves_at_end);
+    add("profile/sleeper-leaves-at-end", test_sleeper_leaves_at_end);
     add("profile/reader-sleeps-at-end", test_reader_sleeps_at_end);
     add("profile/reader-sleeps-at-end-of-machine",
         test_reader_sleeps_at_end_of_machine);

@@ -365,6 +365,12 @@ static void write_pending(PmuSink *sink)
     }
 }
 
+/* As chardevs are when QEMU ends, before profiles. */
+static bool is_being_removed(const Object *obj)
+{
+    return !obj->parent;
+}
+
 static void chardev_event(void *opaque, QEMUChrEvent event)
 {
     PmuSink *sink = opaque;
@@ -375,6 +381,8 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
         sink->ops->opened(sink->opaque);
     } else if (event == CHR_EVENT_CLOSED) {
         drop(sink);
+        /* Whoever leaves by himself misses nothing. */
+        sink->is_late &= is_being_removed(OBJECT(sink->chr.chr));
         sink->ops->closed(sink->opaque);
     }
 }
@@ -421,6 +429,11 @@ static Chardev *find_chardev(const char *id, Error **errp)
         error_setg(errp, "The chardev %s is shared", id);
         error_append_hint(errp, "A profile needs one without mux=on, and no "
                           "hub.\n");
+        chr = NULL;
+    } else if (object_dynamic_cast(OBJECT(chr), TYPE_CHARDEV_UDP)) {
+        error_setg(errp, "The chardev %s sends datagrams", id);
+        error_append_hint(errp, "A profile is a stream: choose a socket, or "
+                          "file=.\n");
         chr = NULL;
     }
     return chr;
@@ -618,10 +631,7 @@ static void tell_last_failure(PmuSink *sink)
     }
 }
 
-/*
- * Whoever has left does not miss anything.  When QEMU ends, chardevs end before
- * us, and we are told that their readers have.
- */
+/* When QEMU ends, its chardevs have ended: their readers seem to have left. */
 static bool is_cut(PmuSink *sink)
 {
     return sink->is_late

@@ -213,11 +213,16 @@ static uint64_t interrupting_counters(const X86VPmu *v)
     return counters & ~pebs_counters(v);
 }
 
+/* The SMM of KVM's guests is none to the processor, which counts there. */
+static bool freezes_in_smm(const X86VPmu *v)
+{
+    return v->debugctl & DEBUGCTL_FREEZE_IN_SMM && v->engine != X86_VPMU_KVM;
+}
+
 /* The modes in which any counter may count. */
 static PmuModes all_modes(const X86VPmu *v)
 {
-    return v->debugctl & DEBUGCTL_FREEZE_IN_SMM ? ~X86_VPMU_MODES_SMM
-                                                : ~(PmuModes)0;
+    return freezes_in_smm(v) ? ~X86_VPMU_MODES_SMM : ~(PmuModes)0;
 }
 
 static uint32_t event_code(const X86VPmu *v, unsigned i)
@@ -816,8 +821,7 @@ static unsigned intel_stops(const X86VPmu *v, unsigned i)
     if (controlled && v->global_status & STATUS_CTR_FRZ) {
         stops |= X86_VPMU_STOP_CTR_FRZ;
     }
-    return stops | (v->debugctl & DEBUGCTL_FREEZE_IN_SMM
-                    ? X86_VPMU_STOP_IN_SMM : 0);
+    return stops | (freezes_in_smm(v) ? X86_VPMU_STOP_IN_SMM : 0);
 }
 
 /*

@@ -48,11 +48,6 @@
 
 /* IA32_DEBUGCTL, DebugCtl: single steps end at branches alone. */
 #define X86_DEBUGCTL_BTF     (1ull << 1)
-/*
- * Locks that take a bus trap.  No matter of the PMU's; Linux sets it on CPUs that
- * can, for ever.
- */
-#define X86_DEBUGCTL_BUS_LOCKS (1ull << 2)
 
 /**
  * struct X86VPmuMsr - a range of registers of the same kind

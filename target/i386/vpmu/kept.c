@@ -13,6 +13,12 @@
 #include "internal.h"
 #include "pebs.h"
 
+/*
+ * Locks that take a bus trap.  No matter of the PMU's; Linux sets it for ever
+ * on CPUs that can.
+ */
+#define DEBUGCTL_BUS_LOCKS (1ull << 2)
+
 static unsigned count_debugctl(const X86VPmu *v)
 {
     return v->kept.debugctl;
@@ -84,9 +90,14 @@ const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
 /*
  * Migration
  *
- * No name begins with that of another subsection of the CPU, which would take it
- * for one of its own.
+ * No name begins with that of another subsection of the CPU, which would take
+ * it for one of its own.
  */
+
+static bool uses_debugctl(const X86VPmu *v)
+{
+    return v->debugctl & ~DEBUGCTL_BUS_LOCKS;
+}
 
 static bool uses_pebs(const X86VPmu *v)
 {
@@ -103,7 +114,7 @@ static bool kept_needed(void *opaque)
     const X86VPmu *v = cpu->vpmu;
 
     return v && v->engine == X86_VPMU_KVM && cpu->vpmu_props.machine
-           && ((v->debugctl & ~X86_DEBUGCTL_BUS_LOCKS) || uses_pebs(v));
+           && (uses_debugctl(v) || uses_pebs(v));
 }
 
 static int kept_pre_load(void *opaque)
@@ -122,7 +133,8 @@ static int registers_post_load(void *opaque, int version_id)
 {
     X86VPmu *v = opaque;
 
-    if ((v->debugctl && !v->kept.debugctl) || (uses_pebs(v) && !v->kept.pebs)) {
+    if ((uses_debugctl(v) && !v->kept.debugctl)
+        || (uses_pebs(v) && !v->kept.pebs)) {
         v->debugctl = v->ds_area = v->pebs_enable = v->pebs_data_cfg = 0;
         error_report("The source's guest uses PEBS, or IA32_DEBUGCTL, which "
                      "the KVM of this host does not keep; take a newer kernel "

@@ -425,7 +425,7 @@ static bool transfer(X86VPmu *v, int request, MsrBuffer *buf, Error **errp)
     return true;
 }
 
-/* Whether a register can be read, and written with what it holds after a reset. */
+/* Whether a register can be read, and written with that value. */
 static bool kernel_takes(X86VPmu *v, uint32_t msr, uint64_t val)
 {
     MsrBuffer get = {}, set = {};
@@ -473,11 +473,15 @@ static bool guest_sees_pebs(const X86CPU *cpu)
                      PERF_CAP_PEBS_FORMAT, 4);
 }
 
-/* IA32_DEBUGCTL could be saved before kernels listed it. */
+/*
+ * IA32_DEBUGCTL could be saved before kernels listed it.  That of a guest whose
+ * state is encrypted is its own once it runs.
+ */
 static void find_kept(X86VPmu *v)
 {
     v->kept = (X86VPmuKept) {
-        .debugctl = kernel_takes(v, MSR_IA32_DEBUGCTL, 0),
+        .debugctl = !sev_es_enabled()
+                    && kernel_takes(v, MSR_IA32_DEBUGCTL, 0),
         .pebs = guest_sees_pebs(v->cpu) && kernel_keeps(MSR_IA32_PEBS_ENABLE),
     };
 }

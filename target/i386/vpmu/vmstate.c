@@ -92,9 +92,12 @@ static bool uses_stock_state(const X86VPmu *v)
  */
 static bool is_used(const X86VPmu *v)
 {
-    uint64_t used = v->fixed_ctrl | v->global_status
-                    | (v->debugctl & ~X86_DEBUGCTL_BUS_LOCKS);
+    uint64_t used = v->fixed_ctrl | v->global_status;
 
+    if (v->engine != X86_VPMU_KVM) {
+        /* There it is in a subsection of its own. */
+        used |= v->debugctl;
+    }
     for (unsigned i = 0; i < v->nr_gp; i++) {
         used |= v->evtsel[i];
     }

@@ -43,6 +43,7 @@ struct pmu {
 #define LEAF_PMU            0xa
 #define PERFCTR0            0xc1
 #define PERFEVTSEL0         0x186
+#define DEBUGCTL            0x1d9
 #define FIXED_CTR0          0x309
 #define FIXED_CTR_CTRL      0x38d
 #define GLOBAL_CTRL         0x38f
@@ -57,6 +58,7 @@ static bool has_register(const struct pmu *pmu, unsigned msr)
     return is_among(msr, PERFCTR0, pmu->gp)
            || is_among(msr, PERFEVTSEL0, pmu->gp)
            || is_among(msr, FIXED_CTR0, pmu->fixed)
+           || msr == DEBUGCTL
            || (pmu->version >= 2 && msr >= FIXED_CTR_CTRL
                && msr <= GLOBAL_CTRL);
 }

@@ -166,8 +166,11 @@ static void test_host_counters(void)
     Machine m = start(args);
     QDict *cpu = query_cpu(&m);
     QDict *pmu = qdict_get_qdict(cpu, "pmu");
+    uint32_t regs[4];
     uint64_t val;
 
+    cpuid(&m, 0x80000022, regs);
+    g_assert_cmpuint(regs[1] & 0xf, ==, 2);
     g_assert_cmpint(qdict_get_int(pmu, "host-counters"), ==, 4);
     g_assert_cmpint(qlist_size(qdict_get_qlist(pmu, "counters")), ==, 2);
     qobject_unref(cpu);

@@ -12,6 +12,7 @@ HAS_NO_EFFECT = 'pmu=on has no effect'
 STARTS = {
     'host': NOTHING,
     'host,pmu=off': NOTHING,
+    'host,pmu=off -smp 2': NOTHING,
     'host,migratable=off': NOTHING,
     'EPYC-Genoa': NOTHING,
     'EPYC-Genoa,perfmon-v2=on': NOTHING,
@@ -42,6 +43,11 @@ starts() {
 """
 
 
+def name_of_start(qemu, cpu):
+    """It is one word."""
+    return f'starts/{cpu}/{qemu}'.replace(' ', '')
+
+
 def script():
     yield FUNCTIONS + START
     for name, (qemu, machine) in WITHOUT_PMU.items():
@@ -50,7 +56,7 @@ def script():
         yield f'bare {qemu} {KVM},pmu=off {fw_cfg(suite="nopmu")}'
     for name, qemu in ('ours', OURS), ('stock', STOCK):
         for cpu in STARTS:
-            yield f'phase starts/{name}/{cpu}'
+            yield f'phase {name_of_start(name, cpu)}'
             yield f'starts {qemu} -accel kvm -cpu {cpu}'
     yield 'phase end; cat /tmp/l2.phases'
 
@@ -81,8 +87,8 @@ class Cpus(Bare):
     def results_of_starts(self):
         for cpu, warning in STARTS.items():
             for name in 'ours', 'stock':
-                yield f'kvm/starts/{cpu}/{name}', self.wrong_start(
-                    self.printed[f'starts/{name}/{cpu}'],
+                yield f'kvm/{name_of_start(name, cpu)}', self.wrong_start(
+                    self.printed[name_of_start(name, cpu)],
                     warning if name == 'ours' else NOTHING)
 
     def wrong_start(self, printed, warning):

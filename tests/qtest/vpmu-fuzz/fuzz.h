@@ -179,6 +179,8 @@ typedef struct FuzzFace {
  * @check_legal: see that all registers hold what they can hold
  * @remember: what the reference holds now
  * @recall: the reference is to hold that again
+ * @before_load: do what must have been done before a load, which QEMU does by a
+ *               reset; or NULL
  * @moved: the CPU, or the other one, has been loaded
  */
 typedef struct FuzzTarget {
@@ -200,6 +202,7 @@ typedef struct FuzzTarget {
     void (*check_legal)(void);
     void (*remember)(void);
     void (*recall)(void);
+    void (*before_load)(void);
     void (*moved)(void);
 } FuzzTarget;
 
@@ -243,6 +246,18 @@ void fuzz_make_retire(FuzzRandom *r, uint64_t *arg);
 void fuzz_run_retire(const uint64_t *arg);
 void fuzz_make_other(FuzzRandom *r, uint64_t *arg);
 void fuzz_run_other(const uint64_t *arg);
+
+/**
+ * fuzz_take_branch - a branch is taken, as translated code and helpers tell of it
+ * @branch: the branch
+ * @mode: in which it ends
+ */
+void fuzz_take_branch(const PmuBranch *branch, unsigned mode);
+
+/**
+ * fuzz_target_of - where a branch goes: anywhere, or not far from @from
+ */
+uint64_t fuzz_target_of(FuzzRandom *r, uint64_t from);
 
 /**
  * fuzz_begin_read, fuzz_end_read - around the access of an instruction that

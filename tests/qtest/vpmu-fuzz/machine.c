@@ -140,6 +140,72 @@ static void happen(PmuTallies counted, unsigned mode)
     }
 }
 
+/*
+ * Branches
+ */
+
+/* Whatever changes the mode has the log seen. */
+static void enter_mode(unsigned mode)
+{
+    const PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
+    unsigned newest = log->room / sizeof(log->branches[0]);
+
+    if (newest < PMU_BRANCH_LOG_SIZE
+        && extract32(log->branches[newest].what, PMU_LOGGED_MODE,
+                     PMU_LOGGED_DISTANCE - PMU_LOGGED_MODE) != mode) {
+        pmu_tcg_see_branches(fuzz_cpu);
+    }
+}
+
+/* As translated code does it. */
+static void log_branch(const PmuBranch *branch, unsigned mode)
+{
+    PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
+    int64_t distance = branch->to - branch->from;
+    bool direct = pmu_logged_fits(distance);
+    bool timed = fuzz_cpu->tcg_cflags & CF_PMU_INSNS;
+
+    enter_mode(mode);
+    log->room -= sizeof(log->branches[0]);
+    log->branches[log->room / sizeof(log->branches[0])] = (PmuLoggedBranch) {
+        .from = direct ? 0xdead : branch->from, .to = branch->to,
+        .what = pmu_logged_what(branch->kind, mode, direct ? distance : 0),
+        .left = timed ? *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, mode) : 0xdead,
+    };
+    if (!log->room) {
+        pmu_tcg_see_branches(fuzz_cpu);
+    }
+}
+
+/* As pmu_tcg_far_branch() does it. */
+static void note_far_branch(const PmuBranch *branch, unsigned mode)
+{
+    pmu_tcg_see_branches(fuzz_cpu);
+    pmu_recorder_note(&fuzz_cpu->neg.pmu.recorder, mode, branch);
+}
+
+void fuzz_take_branch(const PmuBranch *branch, unsigned mode)
+{
+    if (!(fuzz_cpu->tcg_cflags & CF_PMU_RECORD)) {
+        return;
+    }
+    if (PMU_BRANCHES_OF(PMU_BRANCH_FAR) >> branch->kind & 1) {
+        note_far_branch(branch, mode);
+    } else {
+        log_branch(branch, mode);
+    }
+}
+
+uint64_t fuzz_target_of(FuzzRandom *r, uint64_t from)
+{
+    return fuzz_below(r, 2) ? fuzz_random(r)
+                            : from + sextract32(fuzz_random(r), 0, 24);
+}
+
+/*
+ * What else happens
+ */
+
 /* Instructions that nobody counts do not even begin a cycle. */
 static void let_happen(PmuTallies events, const uint64_t *arg)
 {
@@ -149,6 +215,7 @@ static void let_happen(PmuTallies events, const uint64_t *arg)
     for (uint64_t n = arg[1] & MAX_EVENTS; n > 0; n--) {
         PmuTallies counted = counted_of(events);
 
+        enter_mode(mode);
         fuzz_target.happen((events & ~insns) | (counted & insns), mode);
         happen(counted, mode);
     }
@@ -246,6 +313,9 @@ static bool load(CPUState *cpu)
     buffer->usage = saved->len;
     f = qemu_file_new_input(QIO_CHANNEL(buffer));
     become(cpu);
+    if (fuzz_target.before_load) {
+        fuzz_target.before_load();
+    }
     ret = load_vmstate(f, fuzz_target.vmsd, cpu, fuzz_target.vmsd->version_id)
           ?: qemu_file_get_error(f);
     qemu_fclose(f);

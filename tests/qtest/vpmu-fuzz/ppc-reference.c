@@ -16,9 +16,22 @@ static const RefPpc *pmu;
 RefPpcState ref_state;
 static RefPpcState remembered_state;
 
+/* So many entries, and as many branches at most. */
+#define NR_ENTRIES 32
+
+/*
+ * Nobody reads it any more: so many alerts without, which this PMU, and not the
+ * architecture, takes for that.
+ */
+#define UNREAD 64
+
+/* @branches: of the BHRB, the newest first, with addresses of 0 behind them */
 static struct Registers {
     uint64_t spr[REF_NR_SPRS];
     uint64_t insns[4];
+    RefBranch branches[NR_ENTRIES];
+    bool uses_bhrb;
+    unsigned alerts_unread;
 } regs, remembered;
 
 /* MMCR0 */
@@ -247,6 +260,7 @@ static void take_sample(void)
 static void alert(void)
 {
     take_sample();
+    regs.alerts_unread++;
     regs.spr[REF_MMCR0] &= ~(REF_BIT(PMAE) | REF_BIT(PMAQ));
     regs.spr[REF_MMCR0] |= REF_BIT(PMAO);
     update_interrupt();
@@ -317,6 +331,94 @@ void ref_happen(PmuTallies events, unsigned mode)
     }
     if (negative) {
         look();
+    }
+}
+
+/*
+ * The BHRB
+ */
+
+/* MMCRA */
+enum {
+    BHRBRD = 26, IFM = 33,
+};
+
+static bool frozen_for_branches(unsigned mode)
+{
+    bool hv = mode & REF_HV;
+
+    if (mode & REF_PRIVILEGED) {
+        return mmcr0(hv ? FCH : FCS) || pmu->isa >= 310;
+    }
+    return mmcr0(FCPC) ? mmcr0(FCP) == hv : mmcr0(FCP);
+}
+
+static bool is_filtered(const RefBranch *branch)
+{
+    switch (regs.spr[REF_MMCRA] >> (63 - IFM) & 3) {
+    case 0:
+        return false;
+    case 1:
+        return !branch->call;
+    case 2:
+        return branch->call || !branch->indirect;
+    default:
+        return !branch->conditional;
+    }
+}
+
+void ref_branch(const RefBranch *branch, unsigned mode)
+{
+    if (!pmu || pmu->isa < 207 || !mmcr0(PMAE)
+        || !regs.uses_bhrb || regs.alerts_unread >= UNREAD
+        || (pmu->isa >= 310 && regs.spr[REF_MMCRA] & REF_BIT(BHRBRD))
+        || frozen_for_branches(mode) || branch->interrupt
+        || is_filtered(branch)) {
+        return;
+    }
+    memmove(&regs.branches[1], &regs.branches[0],
+            (NR_ENTRIES - 1) * sizeof(regs.branches[0]));
+    regs.branches[0] = *branch;
+}
+
+void ref_use_bhrb(bool clear)
+{
+    if (clear) {
+        memset(regs.branches, 0, sizeof(regs.branches));
+    }
+    regs.uses_bhrb = true;
+    regs.alerts_unread = 0;
+}
+
+uint64_t ref_bhrb_entry(unsigned n)
+{
+    for (const RefBranch *b = regs.branches; b < &regs.branches[NR_ENTRIES];
+         b++) {
+        if (b->indirect && n-- == 0) {
+            return b->to | 2;
+        }
+        if (n-- == 0) {
+            return b->from;
+        }
+    }
+    g_assert_not_reached();
+}
+
+/* Alerts are counted anew, and of the last branch there may be half. */
+void ref_moved(void)
+{
+    unsigned entry = 0;
+
+    regs.alerts_unread = 0;
+    for (unsigned i = 0; i < NR_ENTRIES; i++) {
+        RefBranch *b = &regs.branches[i];
+
+        if (entry >= NR_ENTRIES) {
+            *b = (RefBranch) { };
+        } else if (b->indirect && entry == NR_ENTRIES - 1) {
+            b->from = 0;
+        }
+        entry += 1 + b->indirect;
     }
 }
 
@@ -447,6 +549,8 @@ void ref_reset(void)
 {
     memset(regs.spr, 0, sizeof(regs.spr));
     regs.spr[REF_MMCR0] = REF_BIT(FC);
+    memset(regs.branches, 0, sizeof(regs.branches));
+    regs.uses_bhrb = false;
     ref_state.bescr = 0;
     update_interrupt();
 }

@@ -89,6 +89,18 @@ typedef struct RefPpcState {
 extern RefPpcState ref_state;
 
 /**
+ * struct RefBranch - a branch that is taken
+ * @from: its address
+ * @to: where it goes
+ * @indirect: that is in a register
+ * @call, @conditional, @interrupt: what else it is
+ */
+typedef struct RefBranch {
+    uint64_t from, to;
+    bool indirect, call, conditional, interrupt;
+} RefBranch;
+
+/**
  * ref_init - the reference is to be this PMU; NULL if there is none
  */
 void ref_init(const RefPpc *pmu);
@@ -129,6 +141,26 @@ void ref_write_bescr(uint64_t val);
  * Instructions take their cycles along.
  */
 void ref_happen(PmuTallies events, unsigned mode);
+
+/**
+ * ref_branch - a branch ends in a mode
+ */
+void ref_branch(const RefBranch *branch, unsigned mode);
+
+/**
+ * ref_use_bhrb - the guest reads the BHRB, or has cleared it
+ */
+void ref_use_bhrb(bool clear);
+
+/**
+ * ref_bhrb_entry - what mfbhrbe reads of an entry, up to 31
+ */
+uint64_t ref_bhrb_entry(unsigned n);
+
+/**
+ * ref_moved - what a stream does not tell is as at the beginning
+ */
+void ref_moved(void);
 
 /**
  * ref_begin_cycle - no part of a cycle has gone by

@@ -399,9 +399,77 @@ static void run_bescr(const uint64_t *arg)
     }
 }
 
+static const struct {
+    PmuBranchKind kind;
+    RefBranch is;
+} branches[] = {
+    { PMU_BRANCH_JUMP, { } },
+    { PMU_BRANCH_CALL, { .call = true } },
+    { PMU_BRANCH_CALL_NEXT, { } },
+    { PMU_BRANCH_INDIRECT_JUMP, { .indirect = true } },
+    { PMU_BRANCH_INDIRECT_CALL, { .indirect = true, .call = true } },
+    { PMU_BRANCH_RETURN, { .indirect = true } },
+    { PMU_BRANCH_FAR, { .interrupt = true } },
+};
+
+/* Addresses are of instructions, and there is none at 0. */
+static uint64_t address(uint64_t number)
+{
+    return (number & ~3ull) ?: 4;
+}
+
+static void make_branch(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_below(r, ARRAY_SIZE(branches) * NR_MODES * 2);
+    arg[1] = address(fuzz_random(r));
+    arg[2] = fuzz_target_of(r, arg[1]);
+}
+
+static void run_branch(const uint64_t *arg)
+{
+    unsigned mode = arg[0] % NR_MODES;
+    unsigned n = arg[0] / NR_MODES / 2 % ARRAY_SIZE(branches);
+    RefBranch is = branches[n].is;
+    PmuBranch branch = { .kind = branches[n].kind };
+
+    is.conditional = arg[0] / NR_MODES % 2 && !is.interrupt;
+    is.from = branch.from = address(arg[1]);
+    is.to = branch.to = address(arg[2]);
+    branch.kind |= is.conditional ? PMU_BRANCH_CONDITIONAL : 0;
+    fuzz_take_branch(&branch, mode);
+    ref_branch(&is, mode);
+}
+
+static bool has_bhrb(void)
+{
+    return pmu && pmu->isa > 206;
+}
+
+/* As helper_mfbhrbe() and helper_clrbhrb() do it. */
+static void make_bhrb(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_chance(r, 4);
+}
+
 static void run_bhrb(const uint64_t *arg)
 {
-    ppc_vpmu_bhrb_used(env());
+    bool clear = arg[0] & 1;
+
+    if (has_bhrb()) {
+        if (clear) {
+            ppc_vpmu_bhrb_clear(env());
+        }
+        ppc_vpmu_bhrb_used(env());
+        ref_use_bhrb(clear);
+    }
+}
+
+static void check_bhrb(void)
+{
+    for (unsigned n = 0; n < BHRB_MAX_NUM_ENTRIES && has_bhrb(); n++) {
+        fuzz_expect(name_of("BHRB entry", n), ppc_vpmu_bhrb_entry(env(), n),
+                    ref_bhrb_entry(n));
+    }
 }
 
 /* All that a reset leaves as it is not the PMU's is set again. */
@@ -429,7 +497,8 @@ static const FuzzVerb verbs[] = {
     { "msr", 2, 12, make_msr, run_msr },
     { "run", 1, 8, make_run, run_run },
     { "bescr", 1, 6, make_bescr, run_bescr },
-    { "bhrb", 0, 2, NULL, run_bhrb },
+    { "branch", 3, 20, make_branch, run_branch },
+    { "bhrb", 1, 4, make_bhrb, run_bhrb },
     { "reset", 0, 1, NULL, run_reset },
     { }
 };
@@ -462,6 +531,7 @@ static void check(void)
     for (unsigned i = 0; i < nr_registers(); i++) {
         run_mfspr(&(const uint64_t) { registers[i] });
     }
+    check_bhrb();
     check_pending();
 }
 
@@ -494,8 +564,14 @@ static void check_legal(void)
     }
 }
 
-static void moved(void)
+/* A stream without a BHRB leaves the one that is there. */
+static void empty_bhrb(void)
 {
+    if (cpu()->vpmu) {
+        ppc_vpmu_bhrb_clear(env());
+        env()->bhrb_offset = 0;
+        cpu()->vpmu->bhrb_unread = PPC_VPMU_BHRB_UNUSED;
+    }
 }
 
 const FuzzTarget fuzz_target = {
@@ -521,5 +597,6 @@ const FuzzTarget fuzz_target = {
     .check_legal = check_legal,
     .remember = ref_remember,
     .recall = ref_recall,
-    .moved = moved,
+    .before_load = empty_bhrb,
+    .moved = ref_moved,
 };

@@ -490,54 +490,7 @@ static void make_branch(FuzzRandom *r, uint64_t *arg)
 {
     arg[0] = fuzz_below(r, ARRAY_SIZE(kinds) * NR_MODES);
     arg[1] = fuzz_random(r);
-    arg[2] = fuzz_below(r, 2) ? fuzz_random(r)
-                              : arg[1] + sextract32(fuzz_random(r), 0, 24);
-}
-
-/* Whatever changes the mode has the log seen. */
-static void enter_mode(unsigned mode)
-{
-    const PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
-    unsigned newest = log->room / sizeof(log->branches[0]);
-
-    if (newest < PMU_BRANCH_LOG_SIZE
-        && extract32(log->branches[newest].what, PMU_LOGGED_MODE,
-                     PMU_LOGGED_DISTANCE - PMU_LOGGED_MODE) != mode) {
-        pmu_tcg_see_branches(fuzz_cpu);
-    }
-}
-
-/* As translated code does it. */
-static void log_branch(const PmuBranch *branch, unsigned mode)
-{
-    PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
-    int64_t distance = branch->to - branch->from;
-    bool direct = pmu_logged_fits(distance);
-    bool timed = fuzz_cpu->tcg_cflags & CF_PMU_INSNS;
-
-    enter_mode(mode);
-    log->room -= sizeof(log->branches[0]);
-    log->branches[log->room / sizeof(log->branches[0])] = (PmuLoggedBranch) {
-        .from = direct ? 0xdead : branch->from, .to = branch->to,
-        .what = pmu_logged_what(branch->kind, mode, direct ? distance : 0),
-        .left = timed ? *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, mode) : 0xdead,
-    };
-    if (!log->room) {
-        pmu_tcg_see_branches(fuzz_cpu);
-    }
-}
-
-/* As pmu_tcg_far_branch() does it. */
-static void note_far_branch(const PmuBranch *branch, unsigned mode)
-{
-    pmu_tcg_see_branches(fuzz_cpu);
-    pmu_recorder_note(&fuzz_cpu->neg.pmu.recorder, mode, branch);
-}
-
-static void happen(PmuTallies events, unsigned mode)
-{
-    enter_mode(mode);
-    ref_happen(events, mode);
+    arg[2] = fuzz_target_of(r, arg[1]);
 }
 
 static void take_branch(PmuBranchKind kind, const uint64_t *arg)
@@ -545,9 +498,7 @@ static void take_branch(PmuBranchKind kind, const uint64_t *arg)
     const PmuBranch branch = { .from = arg[1], .to = arg[2], .kind = kind };
     unsigned mode = arg[0] % NR_MODES;
 
-    if (fuzz_cpu->tcg_cflags & CF_PMU_RECORD) {
-        (kind == PMU_BRANCH_FAR ? note_far_branch : log_branch)(&branch, mode);
-    }
+    fuzz_take_branch(&branch, mode);
     ref_branch(&branch, mode);
 }
 
@@ -788,7 +739,7 @@ const FuzzTarget fuzz_target = {
     .other = other,
     .nr_other = ARRAY_SIZE(other),
     .start = start,
-    .happen = happen,
+    .happen = ref_happen,
     .begin_cycle = ref_begin_cycle,
     .check_interrupts = check_interrupts,
     .begin = begin,

@@ -76,7 +76,7 @@ static const Freeze mmcr0_bits[] = {
     { "FC1-4",      MMCR0_FC14,        ANY,       ALWAYS, PMC14,  PMC14 },
     { "FC5-6",      MMCR0_FC56,        ANY,       ALWAYS, PMC56,  NONE },
     { "FC1-4WAIT",  MMCR0_FC14WAIT,    ANY,       RUN_0,  PMC14,  PMC14 },
-    { "no CC5-6RUN", MMCR0_CC56RUN,    ANY,       RUN_0,  PMC56,  PMC56 },
+    { "no CC5-6RUN", MMCR0_CC56RUN,    ANY,       RUN_0,  PMC56,  NONE },
     { "TRIGGER",    MMCR0_TRIGGER,     ANY,       ALWAYS, PMC26,  PMC24 },
 
     /* All others control something else. */
@@ -231,6 +231,20 @@ typedef struct Walk {
     States moves[NR_PMCS + 1];
 } Walk;
 
+static void add_to_walk(Walk *w, const Freeze *f, bool outside)
+{
+    unsigned pmc;
+
+    for (pmc = 1; pmc <= NR_PMCS; pmc++) {
+        w->moves[pmc] &= ~frozen(f, outside, pmc);
+    }
+}
+
+/* No bit has PMC5 and PMC6 count there without the run latch. */
+static const Freeze latch_outside = {
+    "no run latch", 0, ANY, RUN_0, NONE, PMC56
+};
+
 /* PMC1 and PMC2 count cycles, PMC3 and PMC4 instructions. */
 #define TWO_OF_EACH 0x1e1e0202
 
@@ -246,16 +260,8 @@ static Walk new_walk(const char *name, bool outside)
     for (pmc = 1; pmc <= NR_PMCS; pmc++) {
         w.moves[pmc] = states_of(ANY);
     }
+    add_to_walk(&w, &latch_outside, outside);
     return w;
-}
-
-static void add_to_walk(Walk *w, const Freeze *f, bool outside)
-{
-    unsigned pmc;
-
-    for (pmc = 1; pmc <= NR_PMCS; pmc++) {
-        w->moves[pmc] &= ~frozen(f, outside, pmc);
-    }
 }
 
 static void set_up(Machine *m, const Walk *w)

@@ -576,6 +576,8 @@ static const struct RunLatch {
     { 6, 0x600f4, 0, 100 },
     { 5, 0x500fa, MMCR0_CC56RUN, 110 },
     { 6, 0x600f4, MMCR0_CC56RUN, 110 },
+    { 5, 0x500fa, MMCR0_PMCC(3) | MMCR0_CC56RUN, 100 },
+    { 6, 0x600f4, MMCR0_PMCC(3) | MMCR0_CC56RUN, 100 },
     { 2, 0x200f4, MMCR0_CC56RUN, 100 },
     { 1, 0x10002, 0, 110 },
     { 4, 0x4001e, 0, 110 },
@@ -753,39 +755,69 @@ static const struct CoreLatch {
     { 4, 0x400fa, 10, 0, 10 },
 };
 
-static unsigned count_with_latches(Machine *m, Machine *other,
-                                   const struct CoreLatch *l, bool own_run,
-                                   bool other_run)
+/* Cores with one partition: those of POWER8 and pseries always do. */
+static const struct Core {
+    const char *name, *args;
+    unsigned threads;
+    bool begins_to_run;
+} cores[] = {
+    { "powernv8", "-machine powernv8 -smp 2,threads=2", 2 },
+    { "powernv10", "-machine powernv10,lpar-per-core=on -smp 2,threads=2", 2 },
+    /* Whose small cores have half of them. */
+    { "big-core", "-machine powernv10,lpar-per-core=on,big-core=on"
+      " -smp 4,threads=4", 4 },
+    { "pseries", "-machine pseries -cpu POWER10 -smp 2,threads=2", 2, true },
+};
+
+static void set_other_latches(Machine *m, const struct Core *core, bool run)
 {
-    set_run(m, own_run);
-    set_run(other, other_run);
+    Machine other = *m;
+
+    for (other.cpu = 1; other.cpu < core->threads; other.cpu++) {
+        set_run(&other, run);
+    }
+}
+
+static unsigned count_on_core(Machine *m, const struct CoreLatch *l)
+{
     mtspr(m, spr_of(l->pmc), 0);
     count(m, PMU_TALLY_INSNS, MODE_PRIVILEGED, 10);
     count(m, PMU_TALLY_CYCLES, MODE_PRIVILEGED, 10);
     return mfspr(m, spr_of(l->pmc));
 }
 
-/* A core whose threads share a partition: POWER8's always do. */
-static void test_core_latches(void)
+static unsigned count_with_latches(Machine *m, const struct Core *core,
+                                   const struct CoreLatch *l, bool own_run,
+                                   bool others_run)
 {
-    Machine m = start("-machine powernv8 -smp 2,threads=2");
-    Machine other = { .qts = m.qts, .cpu = 1 };
+    set_run(m, own_run);
+    set_other_latches(m, core, others_run);
+    return count_on_core(m, l);
+}
+
+static void test_core_latches(const void *data)
+{
+    const struct Core *core = data;
+    Machine m = start(core->args);
     unsigned i;
 
     for (i = 0; i < G_N_ELEMENTS(core_latches); i++) {
         const struct CoreLatch *l = &core_latches[i];
 
         g_test_message("event 0x%" PRIx64, l->code);
+        qtest_system_reset(m.qts);
         freeze_and_clear(&m);
         select_event(&m, l->pmc, l->code);
         mtspr(&m, SPR_MMCR0, 0);
-        g_assert_cmpint(count_with_latches(&m, &other, l, false, false), ==,
-                        0);
-        g_assert_cmpint(count_with_latches(&m, &other, l, true, false), ==,
+        if (core->begins_to_run) {
+            g_assert_cmpint(count_on_core(&m, l), ==, l->both);
+        }
+        g_assert_cmpint(count_with_latches(&m, core, l, false, false), ==, 0);
+        g_assert_cmpint(count_with_latches(&m, core, l, true, false), ==,
                         l->own);
-        g_assert_cmpint(count_with_latches(&m, &other, l, false, true), ==,
+        g_assert_cmpint(count_with_latches(&m, core, l, false, true), ==,
                         l->other);
-        g_assert_cmpint(count_with_latches(&m, &other, l, true, true), ==,
+        g_assert_cmpint(count_with_latches(&m, core, l, true, true), ==,
                         l->both);
     }
     stop(&m);
@@ -1636,6 +1668,7 @@ static const struct Stopped {
     { 0, 1 << FCNWAIT, 2, .wait = true, .by = "FC2WAIT" },
     { MMCR0_FC | MMCR0_PMCC(3), 1 << FCNS, 5, .by = "" },
     { MMCR0_PMCC(3), 0, 5, .wait = true, .by = "run-latch" },
+    { MMCR0_PMCC(3) | MMCR0_CC56RUN, 0, 5, .wait = true, .by = "run-latch" },
 };
 
 static void check_stopped(Machine *m, const struct Stopped *s)
@@ -1737,7 +1770,10 @@ static void add_registers(void)
     add("no-pmu/power7", test_no_pmu_power7);
     add("count/run-latch", test_run_latch);
     add("count/run-latch-at-reset", test_run_latch_at_reset);
-    add("count/core-latches", test_core_latches);
+    for (i = 0; i < G_N_ELEMENTS(cores); i++) {
+        add_data("count/core-latches", cores[i].name, &cores[i],
+                 test_core_latches);
+    }
     add("count/marked", test_marked);
     for (i = 0; i < G_N_ELEMENTS(cpus); i++) {
         add_data("count/executed", cpus[i], cpus[i], test_executed);

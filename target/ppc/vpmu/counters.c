@@ -31,6 +31,18 @@ const PpcVPmuModel *ppc_vpmu_model(const PowerPCCPU *cpu)
     return NULL;
 }
 
+/* The threads of its core, as CTRL_TS() has them; nr_threads may be fewer. */
+static unsigned threads_of_core(const PpcVPmu *v)
+{
+    CPUState *cs = CPU(v->cpu), *sibling;
+    unsigned threads = 0;
+
+    THREAD_SIBLING_FOREACH(cs, sibling) {
+        threads |= 1u << cpu_env(sibling)->spr[SPR_TIR];
+    }
+    return threads;
+}
+
 /*
  * CTRL shows the latches of all threads where they share a partition;
  * otherwise a thread sees itself alone.
@@ -43,7 +55,7 @@ bool ppc_vpmu_latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch)
     if (latch == PPC_VPMU_LATCH_ANY && shared) {
         return CTRL_TS(ctrl);
     } else if (latch == PPC_VPMU_LATCH_ALL && shared) {
-        return CTRL_TS(ctrl) == MAKE_64BIT_MASK(0, CPU(v->cpu)->nr_threads);
+        return CTRL_TS(ctrl) == threads_of_core(v);
     }
     return latch == PPC_VPMU_LATCH_NONE || ctrl & CTRL_RUN;
 }

@@ -79,7 +79,7 @@ PmuModes ppc_vpmu_freeze_modes(const PpcVPmuFreeze *f, unsigned pmc,
                                bool runs_always)
 {
     if (ppc_vpmu_is_outside(f->mmcr0, pmc)) {
-        return f->run || f->mmcr0 & MMCR0_CC56RUN ? ALL_STATES : 0;
+        return f->run ? ALL_STATES : 0;
     }
     if (is_frozen(f, pmc, runs_always)) {
         return 0;

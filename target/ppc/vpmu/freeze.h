@@ -52,7 +52,8 @@ PmuModes ppc_vpmu_bhrb_modes(const PpcVPmuFreeze *freeze);
  * @mmcr0: MMCR0
  * @pmc: 1 to PPC_VPMU_NR_PMCS
  *
- * With MMCR0[PMCC] = 0b11, PMC5 and PMC6 just count, and raise no condition.
+ * With MMCR0[PMCC] = 0b11, PMC5 and PMC6 count while the run latch is set,
+ * whatever else MMCR0 says, and raise no condition.
  */
 bool ppc_vpmu_is_outside(uint64_t mmcr0, unsigned pmc);
 

@@ -1,7 +1,8 @@
 /*
  * Power virtual PMU: what translated code calls
  *
- * Each is called in the last instruction of its block, with nip at it.
+ * Each is called with nip at its instruction, which is the last of its block;
+ * but for BESCR, where a branch that it enables waits for the block's end.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

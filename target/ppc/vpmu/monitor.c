@@ -116,10 +116,13 @@ static void name_latches(const PpcVPmu *v, const PpcVPmuFreeze *f,
                          unsigned pmc, const PpcVPmuEvent *event,
                          PmuCounterInfo *info)
 {
+    const bool always = f->mmcr0 & MMCR0_CC56RUN
+                        && !ppc_vpmu_is_outside(f->mmcr0, pmc);
+
     pmu_stopped_by(info, pmc < 5 && !f->run && !event->runs_always
                          && f->mmcr0 & MMCR0_FC14WAIT, "FC1-4WAIT");
     pmu_stopped_by(info, pmc >= 5
-                         ? !f->run && !(f->mmcr0 & MMCR0_CC56RUN)
+                         ? !f->run && !always
                          : !ppc_vpmu_latch_is_set(v, event->latch),
                    "run-latch");
 }

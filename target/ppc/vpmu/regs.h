@@ -135,6 +135,8 @@ enum {
 /* Control Register */
 #define CTRL_RUN PPC_BIT(63)
 #define CTRL_TS(val) extract64(val, 8, 8) /* that of each thread, 48 to 55 */
-#define CTRL_ALONE (CTRL_RUN | PPC_BIT(55)) /* a thread that sees no others */
+/* So many threads see each other, and all of them run. */
+#define CTRL_OF(threads) (CTRL_RUN | MAKE_64BIT_MASK(8, threads))
+#define CTRL_ALONE CTRL_OF(1)
 
 #endif /* PPC_VPMU_REGS_H */

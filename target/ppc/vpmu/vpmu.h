@@ -164,8 +164,9 @@ uint64_t ppc_vpmu_debug_read(CPUPPCState *env, unsigned sprn);
  * @sprn: the register's number, as for ppc_vpmu_debug_read()
  * @val: the value
  *
- * As if privileged code wrote all of it, with what follows from that: counters
- * start and stop, interrupts are raised.
+ * As if privileged code wrote all of it, with what follows from that for the
+ * PMU: counters start and stop, interrupts are raised.  (The other threads of a
+ * core do not see a write of CTRL.)
  */
 void ppc_vpmu_debug_write(CPUPPCState *env, unsigned sprn, uint64_t val);
 

@@ -248,7 +248,7 @@ void fuzz_make_other(FuzzRandom *r, uint64_t *arg);
 void fuzz_run_other(const uint64_t *arg);
 
 /**
- * fuzz_take_branch - a branch is taken, as translated code and helpers tell of it
+ * fuzz_take_branch - a branch is taken, as translated code or a helper tells
  * @branch: the branch
  * @mode: in which it ends
  */

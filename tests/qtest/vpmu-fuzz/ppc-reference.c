@@ -174,7 +174,7 @@ static bool counts(unsigned pmc, unsigned mode)
         return false;
     }
     if (is_outside(pmc)) {
-        return ref_state.run || mmcr0(CC56RUN);
+        return ref_state.run;
     }
     return !mmcr0(FC) && !mmcr0(ref_state.pmm ? FCM1 : FCM0)
            && !mmcr2(pmc, ref_state.pmm ? FCNM1 : FCNM0)

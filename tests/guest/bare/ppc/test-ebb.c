@@ -19,6 +19,9 @@ static struct ebb {
 
 static uint64_t log[1024];
 
+/* What stands in the handler's address besides. */
+static uint64_t low_bits;
+
 /* PMC5 counts from the write of MMCR0 on: three instructions of its own. */
 CODE("ebb_handler:\n"
      "    mfspr r10, 805\n"     /* EBBRR */
@@ -73,7 +76,7 @@ static unsigned run_ebb(code_fn *fn, uint64_t first, uint64_t period,
         .mmcr0 = MMCR0_PMAE,
         .times = 1000000,
     };
-    mtspr(SPR_EBBHR, (uint64_t)ebb_handler);
+    mtspr(SPR_EBBHR, (uint64_t)ebb_handler | low_bits);
     mtspr(SPR_BESCR, bescr);
     write_pmc(5, PMC_NEGATIVE - first);
     run(EBB_MMCR0, STATE_PROBLEM, fn, (uint64_t)&ebb);
@@ -400,4 +403,19 @@ TEST(ebb, operand)
     expect(mfspr(SPR_BESCR), BESCR_GE, "enabled");
     run(MMCR0_FC, STATE_PROBLEM, ebb_disabling, 0);
     expect(mfspr(SPR_BESCR), 0, "disabled");
+}
+
+/* Neither address has the last two bits. */
+TEST(ebb, addresses)
+{
+    low_bits = 3;
+    expect(run_ebb(ebb_loop, LOADS + 2, 100000, BESCR_GE | BESCR_PME), 1,
+           "branches");
+    low_bits = 0;
+    expect(mfspr(SPR_SIAR), address_of(ebb_loop, LOADS + 2), "SIAR");
+    expect(log[0], address_of(ebb_loop, LOADS + 3), "EBBRR");
+    mtspr(SPR_EBBRR, (uint64_t)ebb_behind | 3);
+    mtspr(SPR_BESCR, BESCR_GE);
+    run(MMCR0_FC, STATE_PROBLEM, ebb_disabling, 0);
+    expect(mfspr(SPR_BESCR), 0, "behind");
 }

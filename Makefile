@@ -189,7 +189,10 @@ clean:
 
 distclean: clean
 	cd $(SERIES_BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine* keyring 10.2
-	rmdir --ignore-fail-on-non-empty $(SERIES_BUILD)
+	[ -L $(SERIES_BUILD) ] || rmdir --ignore-fail-on-non-empty $(SERIES_BUILD)
+
+# What builds uses all CPUs by itself, and shows how far it is.
+.NOTPARALLEL:
 
 .PHONY: help packages source qemu guest build vpmu-perf install uninstall deb \
         check-deb run shell check check-more check-hosts check-builds check-sanitized \

@@ -56,7 +56,8 @@ need_space()
 
     free=$(free_space)
     [ "$free" -lt "$1" ] || return 0
-    present=$(du -sm "$BUILD" 2> /dev/null | cut -f 1) || true
+    # It may be a link.
+    present=$(du -smD "$BUILD" 2> /dev/null | cut -f 1) || true
     [ $((free + ${present:-0})) -lt "$1" ] || return 0
     die "$2 needs $1 MB in $BUILD, and $((free + ${present:-0})) can be had" \
         "make room, or name a directory on another disk in BUILD"
@@ -194,6 +195,16 @@ logged()
     return $status
 }
 
+# lock FILE: until this script ends, another that locks the same waits.
+lock()
+{
+    mkdir -p "$(dirname "$1")"
+    exec 9> "$1"
+    flock -n 9 && return
+    say "waiting for another call, which has locked $1"
+    flock 9
+}
+
 # up_to_date STAMP WORDS...: whether the stamp holds exactly these words.
 up_to_date()
 {
@@ -228,6 +239,13 @@ private_apt()
     APT_CONFIG=$APT_DIR/apt.conf "$@"
 }
 
+# alone COMMAND...: run what asks Debian's archive when no other script does.
+alone()
+{
+    mkdir -p "$BUILD/download"
+    (flock 9; "$@") 9> "$BUILD/download/lock"
+}
+
 # Debian deletes old versions: lists of yesterday name what may be gone.
 lists_are_fresh()
 {
@@ -235,8 +253,13 @@ lists_are_fresh()
         [ -n "$(find "$APT_DIR/updated" -mmin -1440)" ]
 }
 
+# What they name could not be had: the next call reads them again.
+forget_lists() { rm -f "$APT_DIR/updated"; }
+
 private_apt_setup()
 {
+    local time=now
+
     ! lists_are_fresh || return 0
     [ -f "$KEYRING" ] || die "$KEYRING is missing, so nothing can be verified" \
         "install the package debian-archive-keyring"
@@ -264,31 +287,45 @@ END
     [ "$QEMU_SERIES" = 10.0 ] || echo "deb [signed-by=$KEYRING] $MIRROR trixie main" \
         >> "$APT_DIR/etc/sources.list"
     say "reading Debian's package lists"
-    # Not all of them are needed: QEMU's source is in two.
-    logged "$BUILD/logs/apt-update.log" private_apt apt-get -q update || true
+    # Not all of them are needed: QEMU's source is in two.  But then they are to
+    # be read again the next time; apt would leave with 0 for most errors.
+    logged "$BUILD/logs/apt-update.log" \
+        private_apt apt-get -q update --error-on=any || {
+        say "not all package lists could be read; going on with what is there"
+        time=@0
+    }
     compgen -G "$APT_DIR/state/lists/*_bookworm-backports_*_Packages" \
         > /dev/null ||
         die "Debian's package lists cannot be fetched from $MIRROR" \
             "check the network, or name another mirror in DEBIAN_MIRROR"
     echo "$MIRROR" > "$APT_DIR/updated"
+    touch -d "$time" "$APT_DIR/updated"
 }
 
 # fetch_deb PACKAGE DIR [SUITE]: unpack a package of Debian into DIR, of its
 # backports if no suite is named.
 fetch_deb()
 {
+    [ -f "$2/.$1" ] || alone unpack_deb "$@"
+}
+
+unpack_deb()
+{
     local package=$1 dir=$2 suite=${3:-bookworm-backports}
     local debs=$BUILD/download/$1
 
+    # Whoever was first may have done it.
     [ -f "$dir/.$package" ] && return
     private_apt_setup
     mkdir -p "$debs" "$dir"
     say "fetching Debian's $package"
     (cd "$debs" && rm -f ./*.deb &&
      logged "$BUILD/logs/fetch-$package.log" \
-         private_apt apt-get -q download "$package/$suite") ||
+         private_apt apt-get -q download "$package/$suite") || {
+        forget_lists
         die "the package $package cannot be fetched from $MIRROR" \
             "check the network, or name another mirror in DEBIAN_MIRROR"
+    }
     dpkg-deb -x "$debs"/*.deb "$dir"
     touch "$dir/.$package"
 }

@@ -193,7 +193,6 @@ stage_build-interpreter()
 # Its tests are those of "make soak" and others; here it is the one by Clang.
 stage_build-sanitized()
 {
-    "$ROOT/scripts/install-packages" clang
     built sanitized qemu-system-x86_64 qemu-system-ppc64 || return
     x86_starts sanitized tcg
     power_starts sanitized tcg

@@ -31,11 +31,11 @@ name_reports()
 {
     local times what
 
-    if ! grep -qs '^SUMMARY: ' "$1"/*; then
+    if ! grep_any -qs '^SUMMARY: ' "$1"/*; then
         echo "ok no report"
         return
     fi
-    grep -hs '^SUMMARY: ' "$1"/* | sort | uniq -c |
+    grep_any -hs '^SUMMARY: ' "$1"/* | sort | uniq -c |
     while read -r times what; do
         echo "not ok ${what#SUMMARY: } # $times times, in $1"
     done

@@ -143,8 +143,8 @@ documents()
     rm -rf "$BUILD"/qemu-least/docs/{docs.stamp,manual.p}
     "$ROOT/scripts/build-qemu" --variant least docs/docs.stamp \
         > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }
-    findings=$(grep -E '(WARNING|ERROR|warning|error):' "$log" |
-               grep -E 'vpmu|hw/pmu|qapi/pmu') || true
+    findings=$(grep_any -E '(WARNING|ERROR|warning|error):' "$log" |
+               grep_any -E 'vpmu|hw/pmu|qapi/pmu') || true
     if [ -z "$findings" ]; then
         echo "ok documents"
     else

@@ -61,9 +61,10 @@ def start_soaking(start, machine, job, programs, **more):
                  monitored=True, seconds=SECONDS, **more)
 
 
-def require_quiet(guest):
-    """The kernel has nothing to complain of in the end."""
-    complaints = list(filter(None, guest.rest()))
+def require_quiet(guest, but=None):
+    """The kernel has nothing to complain of in the end, but of that."""
+    complaints = [line for line in filter(None, guest.rest())
+                  if not (but and but in line)]
     require(not complaints, '; '.join(complaints))
 
 
@@ -206,6 +207,10 @@ def recordings(start, directory, length):
 #
 
 HOTPLUG_PERIOD = 100003
+# Linux warns of a CPU that was not vacated when it went off, once in some
+# minutes if CPUs of the host are short: with Debian's QEMU as well, where
+# nobody counts.
+NOT_VACATED = 'sched_cpu_dying'
 
 # QEMU has a translator's context for so many threads of CPUs, and gets none
 # back from those that end (tcg_register_thread(), also without our patches).
@@ -366,7 +371,7 @@ def cpus(start, directory, length):
     require_equal(set(counts), {total}, 'counts')
     wrong = [words for words in samples if is_wrong(total, *words)]
     require(not wrong, f'samples, and switches of tasks: {wrong}')
-    require_quiet(guest)
+    require_quiet(guest, but=NOT_VACATED)
 
 
 #

@@ -616,16 +616,7 @@ static void test_lbr_freeze(void)
     stop(&m);
 }
 
-/*
- * Under KVM, or as if it were: see vpmu_kvm in target/i386/vpmu/qtest.c
- */
-
-static void as_kvm(Machine *m)
-{
-    g_strfreev(qtest_command(m->qts, 1, "vpmu_kvm %u 0", m->cpu));
-}
-
-/* Of both subsections neither is taken for a part of the other. */
+/* Under KVM: of both subsections neither is taken for a part of the other. */
 static void test_kvm_debugctl(void)
 {
     g_autofree char *args = x86_args(AMD);

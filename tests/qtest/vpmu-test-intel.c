@@ -1807,11 +1807,6 @@ static const Mismatch mismatches[] = {
  * Under KVM, or as if it were: see vpmu_kvm in target/i386/vpmu/qtest.c
  */
 
-static void as_kvm(Machine *m)
-{
-    g_strfreev(qtest_command(m->qts, 1, "vpmu_kvm %u %u", m->cpu, NR_FIXED));
-}
-
 static void as_kvm_two_fixed(Machine *m)
 {
     g_strfreev(qtest_command(m->qts, 1, "vpmu_kvm %u 2", m->cpu));

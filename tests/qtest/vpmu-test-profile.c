@@ -885,6 +885,18 @@ static void test_reader_sleeps_at_end(void)
     end(&p);
 }
 
+/* What the machine, whose stderr is in @log, has said when it has ended. */
+static char *hear_end(Profiled *p, char *log)
+{
+    char *said;
+
+    begin_end(p, END_OF_MACHINE);
+    end(p);
+    g_assert_true(g_file_get_contents(log, &said, NULL, NULL));
+    delete_file(log);
+    return said;
+}
+
 /* When QEMU itself ends, there is but what it says. */
 static void test_reader_sleeps_at_end_of_machine(void)
 {
@@ -896,11 +908,8 @@ static void test_reader_sleeps_at_end_of_machine(void)
     int fd = unix_connect(socket, &error_abort);
 
     overfill(&p);
-    begin_end(&p, END_OF_MACHINE);
-    end(&p);
-    g_assert_true(g_file_get_contents(log, &said, NULL, NULL));
+    said = hear_end(&p, log);
     g_assert_nonnull(strstr(said, "The end of a profile cannot be written"));
-    delete_file(log);
     close(fd);
     unlink(socket);
 }
@@ -946,11 +955,8 @@ static void test_sleeper_leaves_at_end(void)
     qtest_qmp_assert_success(p.m.qts, "{'execute': 'query-status'}");
     close(fd);
     await_disconnection(&p);
-    begin_end(&p, END_OF_MACHINE);
-    end(&p);
-    g_assert_true(g_file_get_contents(log, &said, NULL, NULL));
+    said = hear_end(&p, log);
     g_assert_null(strstr(said, "The end of a profile cannot be written"));
-    delete_file(log);
     unlink(socket);
 }
 

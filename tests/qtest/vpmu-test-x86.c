@@ -28,6 +28,12 @@ Machine x86_start(const char *cpu)
     return start(args);
 }
 
+/* For more fixed counters QEMU has no room there. */
+void as_kvm(Machine *m)
+{
+    g_strfreev(qtest_command(m->qts, 1, "vpmu_kvm %u 3", m->cpu));
+}
+
 /*
  * Registers
  */

@@ -74,6 +74,13 @@ char *x86_args(const char *cpu);
 Machine x86_start(const char *cpu);
 
 /**
+ * as_kvm - have a machine's state handled as under KVM
+ *
+ * See vpmu_kvm in target/i386/vpmu/qtest.c.
+ */
+void as_kvm(Machine *m);
+
+/**
  * try_rdmsr, try_wrmsr, try_rdpmc - execute such an instruction
  * @cpl: the privilege at which it is executed
  *

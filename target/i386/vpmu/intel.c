@@ -233,13 +233,7 @@ static uint32_t event_code(const X86VPmu *v, unsigned i)
 
 static PmuSelect decode_gp(const X86VPmu *v, unsigned i)
 {
-    const uint32_t code = event_code(v, i);
-    PmuSelect select = x86_vpmu_gp_select(v, i, code, all_modes(v));
-
-    if (!select.event && x86_vpmu_filter_allows(v->filter, code)) {
-        select.event = pebs_event(v, code);
-    }
-    return select;
+    return x86_vpmu_gp_select(v, i, event_code(v, i), all_modes(v));
 }
 
 static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)

@@ -371,6 +371,15 @@ bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
                              const char *hint, Error **errp);
 
 /**
+ * x86_vpmu_event_of - what a code counts on this CPU, whatever is filtered
+ * @v: the PMU
+ * @code: X86_VPMU_CODE()
+ *
+ * Returns: the event, or PMU_EVENT_NONE.
+ */
+PmuEvent x86_vpmu_event_of(const X86VPmu *v, uint32_t code);
+
+/**
  * x86_vpmu_gp_select - what a general-purpose counter is to count
  * @v: the PMU
  * @i: the counter

@@ -14,7 +14,6 @@
 #include "internal.h"
 #include "kvm.h"
 #include "monitor.h"
-#include "pebs.h"
 
 const char *x86_vpmu_counter_name(const CPUState *cs, unsigned counter)
 {
@@ -39,15 +38,10 @@ static const struct {
     { X86_VPMU_STOP_IN_SMM, "FREEZE_WHILE_SMM" },
 };
 
-static PmuEvent event_of_code(const X86VPmu *v, uint32_t code)
-{
-    return x86_vpmu_event(v->model, code) ?: pebs_event(v, code);
-}
-
 /* What would be counted if there were no filter. */
 static PmuEvent event_of(const X86VPmu *v, unsigned i)
 {
-    return i < v->nr_gp ? event_of_code(v, v->ops->event_code(v, i))
+    return i < v->nr_gp ? x86_vpmu_event_of(v, v->ops->event_code(v, i))
                         : intel_fixed_events[i - v->nr_gp];
 }
 

@@ -9,6 +9,12 @@
 #include "qapi/error.h"
 #include "system/kvm.h"
 #include "internal.h"
+#include "pebs.h"
+
+PmuEvent x86_vpmu_event_of(const X86VPmu *v, uint32_t code)
+{
+    return x86_vpmu_event(v->model, code) ?: pebs_event(v, code);
+}
 
 PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
                              PmuModes modes)
@@ -17,7 +23,7 @@ PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
 
     return (PmuSelect) {
         .event = x86_vpmu_filter_allows(v->filter, code)
-                 ? x86_vpmu_event(v->model, code) : PMU_EVENT_NONE,
+                 ? x86_vpmu_event_of(v, code) : PMU_EVENT_NONE,
         .modes = modes & x86_vpmu_modes(evtsel & X86_EVTSEL_OS,
                                         evtsel & X86_EVTSEL_USR),
         .threshold = extract64(evtsel, X86_EVTSEL_CMASK, 8),

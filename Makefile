@@ -129,7 +129,8 @@ soak: packages
 	@STAGE_SECONDS=86400 scripts/check soak soak-ppc
 
 check-hosts: packages
-	@STAGE_SECONDS=14400 scripts/check host-arm64 host-s390x host-armhf host-i386
+	@STAGE_SECONDS=14400 scripts/check host-arm64 host-s390x host-ppc64el \
+	    host-armhf host-i386
 
 check-builds: packages
 	@STAGE_SECONDS=14400 scripts/check \

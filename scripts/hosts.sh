@@ -5,22 +5,25 @@
 # them, and how to run that here, by Debian's QEMU in user mode.  Sourced by
 # bash, after lib.sh.
 
-# describe_host HOST: set what an architecture, of Debian's name, is called by
-# the compiler, by meson, and by QEMU; and where its libraries are.
+# describe_host HOST: set what an architecture is called by Debian, by the
+# compiler, by meson, and by QEMU; and where its libraries are.  HOST is Debian's
+# name, with -tcg behind it where the host has a QEMU without TCG, too.
 describe_host()
 {
+    HOST=${1%-tcg}
     ENDIAN=little
     case $1 in
     arm64) TRIPLET=aarch64-linux-gnu FAMILY=aarch64 EMULATOR=aarch64 ;;
     armhf) TRIPLET=arm-linux-gnueabihf FAMILY=arm EMULATOR=arm ;;
     i386) TRIPLET=i686-linux-gnu FAMILY=x86 EMULATOR=i386 ;;
-    ppc64el) TRIPLET=powerpc64le-linux-gnu FAMILY=ppc64 EMULATOR=ppc64le ;;
+    ppc64el | ppc64el-tcg)
+        TRIPLET=powerpc64le-linux-gnu FAMILY=ppc64 EMULATOR=ppc64le ;;
     s390x)
         TRIPLET=s390x-linux-gnu FAMILY=s390x EMULATOR=s390x
         ENDIAN=big ;;
     *) die "there is no host $1" "see describe_host in scripts/hosts.sh" ;;
     esac
-    LIBRARIES=$BUILD/download/libraries-$1
+    LIBRARIES=$BUILD/download/libraries-$HOST
 }
 
 # Links that begin at the root are to begin at the tree's.
@@ -37,17 +40,17 @@ make_links_relative()
     done
 }
 
-# fetch_libraries HOST: of that architecture, which dpkg is not told of: they
-# are only unpacked.
+# fetch_libraries: of the architecture that has been described, of which dpkg is
+# not told: they are only unpacked.
 fetch_libraries()
 {
     local packages=libc6-dev,libglib2.0-dev,libfdt-dev,zlib1g-dev
 
     if ! up_to_date "$LIBRARIES/packages" "$packages"; then
-        say "fetching Debian's libraries for $1 (30 MB)"
-        logged "$BUILD/logs/libraries.log" extract_debs "$LIBRARIES" "$1" \
+        say "fetching Debian's libraries for $HOST (30 MB)"
+        logged "$BUILD/logs/libraries.log" extract_debs "$LIBRARIES" "$HOST" \
             "$packages" ||
-            die "the libraries for $1 cannot be fetched from $MIRROR" \
+            die "the libraries for $HOST cannot be fetched from $MIRROR" \
                 "check the network, or name another mirror in DEBIAN_MIRROR"
         echo "$packages" > "$LIBRARIES/packages"
     fi

@@ -37,7 +37,7 @@ prepare_host()
 units_of()
 {
     describe_host "$1"
-    fetch_libraries "$1"
+    fetch_libraries
     cross_file > "$BUILD/unit-$1.cross"
     unit_tests "$BUILD/unit-$1" --cross-file "$BUILD/unit-$1.cross"
 }
@@ -70,6 +70,7 @@ on_small_host()
 }
 
 stage_host-arm64() { on_host arm64 multi single icount; }
+stage_host-ppc64el() { on_host ppc64el-tcg multi single icount; }
 stage_host-s390x() { on_host s390x multi single icount; }
 stage_host-armhf() { on_small_host armhf; }
 stage_host-i386() { on_small_host i386; }

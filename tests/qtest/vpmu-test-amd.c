@@ -551,6 +551,7 @@ static void test_lbr_registers(void)
     stop(&m);
 }
 
+/* RESET clears all of them, and INIT none. */
 static void test_lbr_reset(void)
 {
     Machine m = x86_start(LBR);
@@ -559,6 +560,9 @@ static void test_lbr_reset(void)
     write_records(&m);
     wrmsr(&m, MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
     assert_records(&m, true);
+    init(&m);
+    assert_records(&m, true);
+    assert_msr(&m, MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
     qtest_system_reset(m.qts);
     assert_records(&m, false);
     assert_msr(&m, MSR_DBG_EXTN_CFG, 0);

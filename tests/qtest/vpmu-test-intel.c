@@ -238,6 +238,17 @@ static void check_bit(Machine *m, const struct Register *r, uint64_t bit)
     assert_msr(m, r->msr, allowed ? bit & r->keeps : 0);
 }
 
+static void check_bits(Machine *m, uint32_t msr, uint64_t keeps,
+                       uint64_t takes)
+{
+    const struct Register r = { msr, 1, 5, keeps, takes };
+
+    for (unsigned bit = 0; bit < 64; bit++) {
+        check_bit(m, &r, BIT64(bit));
+    }
+    wrmsr(m, msr, 0);
+}
+
 static void check_read_only(Machine *m, const struct Register *r)
 {
     uint64_t val = rdmsr(m, r->msr);
@@ -845,6 +856,9 @@ static void test_leftovers_of_version_1(void)
 enum { MSR_LBR_SELECT = 0x1c8, MSR_LBR_TOS, MSR_LBR_FROM = 0x680,
        MSR_LBR_TO = 0x6c0, MSR_LBR_INFO = 0xdc0 };
 
+/* Cycles, and what becomes of a prediction and of a transaction */
+#define LBR_INFO_BITS (LOW_BITS(16) | 7ull << 61)
+
 /* IA32_PERF_CAPABILITIES */
 #define LBR_FORMAT 0x3f
 
@@ -877,12 +891,15 @@ static void assert_records(Machine *m, bool written)
     }
 }
 
+/* RESET clears all of them, and INIT none. */
 static void test_lbr_reset(void)
 {
     Machine m = x86_start(LBR);
 
     assert_records(&m, false);
     write_records(&m);
+    assert_records(&m, true);
+    init(&m);
     assert_records(&m, true);
     qtest_system_reset(m.qts);
     assert_records(&m, false);
@@ -1011,6 +1028,48 @@ static void test_lbr_models(void)
         qtest_system_reset(m.qts);
         assert_branches(&m, from, to, depth, false);
         assert_msr(&m, MSR_LBR_TOS, 0);
+        stop(&m);
+    }
+}
+
+/* What a model has no use for faults. */
+static void test_lbr_bits(void)
+{
+    const uint64_t filters = LOW_BITS(9), call_stack = BIT64(9);
+    const uint64_t freeze = DEBUGCTL_FREEZE_LBRS | DEBUGCTL_FREEZE_ON_PMI;
+    const uint64_t debugctl = DEBUGCTL_LBR | DEBUGCTL_BTF | freeze
+                              | DEBUGCTL_FREEZE_IN_SMM;
+    const struct {
+        const char *cpu;
+        uint32_t msr;
+        uint64_t keeps, takes;
+    } registers[] = {
+        { "core2duo", MSR_LBR_TOS, 3 },
+        { "n270", MSR_LBR_TOS, 7 },
+        { "KnightsMill", MSR_LBR_SELECT, filters },
+        { "KnightsMill", MSR_LBR_TOS, 7 },
+        { "Nehalem-v1", MSR_LBR_SELECT, filters },
+        { "Nehalem-v1", MSR_LBR_TOS, 15 },
+        { "Haswell-v1", MSR_LBR_SELECT, filters | call_stack },
+        { "Denverton", MSR_LBR_SELECT, filters | call_stack },
+        { "Snowridge", MSR_LBR_INFO, LBR_INFO_BITS },
+        { "Skylake-Client-v1", MSR_LBR_SELECT, filters | call_stack },
+        { "Skylake-Client-v1", MSR_LBR_TOS, 31 },
+        { "Skylake-Client-v1", MSR_LBR_INFO, LBR_INFO_BITS },
+        { "Skylake-Client-v1", MSR_DEBUGCTL, debugctl },
+        { "core2duo", MSR_DEBUGCTL, debugctl },
+        { "SapphireRapids", MSR_DEBUGCTL, debugctl & ~DEBUGCTL_LBR,
+          DEBUGCTL_LBR },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(registers); i++) {
+        g_autofree char *cpu = g_strdup_printf("%s,pmu=on,lbr=on",
+                                               registers[i].cpu);
+        Machine m = x86_start(cpu);
+
+        g_test_message("%s: register 0x%x", cpu, registers[i].msr);
+        check_bits(&m, registers[i].msr, registers[i].keeps,
+                   registers[i].takes);
         stop(&m);
     }
 }
@@ -1301,16 +1360,6 @@ static void test_pebs_features(const void *data)
     stop(&m);
 }
 
-static void check_bits(Machine *m, uint32_t msr, uint64_t keeps)
-{
-    const struct Register r = { msr, 1, 5, keeps };
-
-    for (unsigned bit = 0; bit < 64; bit++) {
-        check_bit(m, &r, BIT64(bit));
-    }
-    wrmsr(m, msr, 0);
-}
-
 static void test_pebs_bits(const void *data)
 {
     const struct Pebs *pebs = data;
@@ -1318,14 +1367,14 @@ static void test_pebs_bits(const void *data)
     uint64_t adaptive = pebs->config ? BIT64(34) : 0;
     uint64_t val;
 
-    check_bits(&m, MSR_PEBS_ENABLE, pebs->enable);
-    check_bits(&m, MSR_PEBS_LD_LAT, 0xffff);
+    check_bits(&m, MSR_PEBS_ENABLE, pebs->enable, 0);
+    check_bits(&m, MSR_PEBS_LD_LAT, 0xffff, 0);
     check_bits(&m, MSR_EVTSEL0,
-               (LOW_BITS(32) & ~EVTSEL_ANY) | adaptive);
+               (LOW_BITS(32) & ~EVTSEL_ANY) | adaptive, 0);
     check_bits(&m, MSR_FIXED_CTR_CTRL,
-               0xbbb | (adaptive ? 0x111ull << 32 : 0));
+               0xbbb | (adaptive ? 0x111ull << 32 : 0), 0);
     if (pebs->config) {
-        check_bits(&m, MSR_PEBS_DATA_CFG, pebs->config);
+        check_bits(&m, MSR_PEBS_DATA_CFG, pebs->config, 0);
     } else {
         g_assert_false(try_rdmsr(&m, MSR_PEBS_DATA_CFG, &val));
         g_assert_false(try_wrmsr(&m, MSR_PEBS_DATA_CFG, 0));
@@ -2304,6 +2353,7 @@ static void add_lbr(void)
     }
     add("lbr/absent", test_lbr_absent);
     add("lbr/models", test_lbr_models);
+    add("lbr/bits", test_lbr_bits);
     add("lbr/arch/features", test_arch_features);
     add("lbr/arch/untimed", test_arch_untimed);
     add("lbr/arch/bits", test_arch_bits);

@@ -251,14 +251,18 @@ def decoded(output):
 @test(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
 def code_between_branches(_):
     """Between two records there is code that leads from one to the other."""
+    period = 20011
     output = yield f'''
-        {PINNED} -j any,u -e branches:u -c 20011 calls
+        {PINNED} -j any,u -e branches:u -c {period} calls
         perf script -i /tmp/data -F brstack,brstackinsn'''
     taken = {tuple(branch) for _, *branch in taken_in_round()}
     samples = [(stack, insns) for stack, insns in decoded(output)
-               if stack and taken.issuperset(stack) and is_of_rounds(stack)]
-    require(len(samples) >= 10, f'{len(samples)} samples are of the loop')
+               if stack and taken.issuperset(stack)]
+    # Few others: when Linux has forgotten the branches, and behind the loop.
+    most = expectations('calls')['branches'] // period
+    require(len(samples) >= most * 9 // 10, f'{len(samples)} are of the loop')
     for stack, insns in samples:
+        require(is_of_rounds(stack), stack)
         branches = stack[::-1]
         # Of the oldest only its own address, of what follows the newest only
         # the instruction at which the sample was taken.
@@ -355,6 +359,7 @@ perf script -i /tmp/data -F brstack | tail -n 10''', ['calls'], {
     for stack in found:
         require(is_of_rounds(stack), stack)
     full = sum(len(stack) == 32 for stack in found)
+    # stacks() leaves out a return from an interrupt, which may be the oldest.
     require(full >= len(found) * 9 // 10, f'{full} are full')
     if machine is LBR_SKYLAKE:
         # Behind the loop there are others.

@@ -215,9 +215,10 @@ def addresses_of_loads(machine):
         {PINNED} -d -W -e {LOADS_ON.get(machine, LOADS + 'P')} -c 131 mixed
         perf script -i /tmp/data -F addr,weight,ip'''
     found = accesses(output)
+    # The last is not lost: behind it there are more loads than the few rests
+    # can be that Linux has made longer (check_late()).
     total = expectations('mixed')['rounds'] * len(STEPS['loads'])
-    require(len(found) in (total // 131 - 1, total // 131),
-            f'{len(found)} samples')
+    require_equal(len(found), total // 131, 'samples')
     require_equal({weight for *_, weight in found}, {LATENCY}, 'latencies')
     check_accesses(found, {names['step_13']})
 
@@ -232,8 +233,7 @@ def addresses_of_stores(machine):
         {PINNED} -d -W -e cpu/mem-stores/uP -c {period} mixed
         perf script -i /tmp/data -F addr,weight,ip'''))
     total = expectations('mixed')['rounds'] * len(STEPS['stores'])
-    require(len(found) in (total // period - 1, total // period),
-            f'{len(found)} samples')
+    require_equal(len(found), total // period, 'samples')
     check_accesses(found, {names['step_3'], names['step_13']})
 
 

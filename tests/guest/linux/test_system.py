@@ -7,8 +7,9 @@ import re
 from harness import expectations, only, require, require_equal, test
 from machines import (ALL_COUNTERS, CLOCK, COUNTERS, CPI_2, EPYC, EVENTS,
                       FREQUENCY, GENOA, GENOA_SMP, ICELAKE, ICOUNT, IN_MODES,
-                      IN_TURNS, MAX, OF_LOOP, OFF, OPTERON, POWER8, POWER10,
-                      POWERNV9, POWERNV10, QEMU64, SINGLE, SMP, UP)
+                      IN_TURNS, MAX, OF_LOOP, OFF, OPTERON, PEBS_ICELAKE,
+                      PEBS_SKYLAKE, POWER8, POWER10, POWERNV9, POWERNV10,
+                      QEMU64, SINGLE, SMP, UP)
 from test_counting import parse, perf_event
 
 PERF = 'COUNT='         # where a machine has another program, too
@@ -220,7 +221,7 @@ def multiplexed_scaled(machine):
 #
 
 @only('x86_64')
-@test(UP, SMP, GENOA, GENOA_SMP, EPYC, OPTERON)
+@test(UP, SMP, GENOA, GENOA_SMP, EPYC, OPTERON, PEBS_SKYLAKE, PEBS_ICELAKE)
 def watchdog(machine):
     """Its counter overflows, and perf's do, in each other's presence."""
     output = yield '''

@@ -228,7 +228,6 @@ LABEL(bhrb_wake_end);
 /* After so many alerts without a look at it, nothing is recorded any more. */
 #define UNUSED_ALERTS 64
 
-/* It begins again with the very next branch, though alerts are enabled. */
 /* Also if nobody takes the alert, and the program goes on where it was. */
 TEST(bhrb, stops_at_pending_alert)
 {
@@ -240,6 +239,7 @@ TEST(bhrb, stops_at_pending_alert)
                    is_power10() ? 0 : ARRAY_SIZE(want));
 }
 
+/* It begins again with the very next branch, though alerts are enabled. */
 TEST(bhrb, again)
 {
     const uint64_t want[] = {

@@ -153,7 +153,7 @@ RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
 # counted begins, and at stores.
 INTERRUPTED = ['branch', 'count', 'fault', 'interrupt', 'memory', 'mode',
                'oracle', 'overflow', 'rep', 'smc', 'smm', 'svm',
-               'btf', 'lbr', 'pebs']
+               'btf', 'lbr', 'pebs', 'unfiltered']
 DEBUGGED = [debugged(Pc('', DEFAULT_CPU + ',+svm,+monitor'))]
 # Suites that need another machine for that, too, or several.
 DEBUGGED_MACHINES = {
@@ -162,6 +162,7 @@ DEBUGGED_MACHINES = {
                                 'AMD']],
     'pebs': [debugged(machine) for machine in MACHINES['pebs']
              if machine.name in ['Nehalem PEBS', 'SapphireRapids PEBS']],
+    'unfiltered': [debugged(machine) for machine in MACHINES['unfiltered']],
 }
 # The suite that has guests of its own is profiled from outside.
 PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')

@@ -12,11 +12,19 @@
 #define MSR_PEBS_DATA_CFG 0x3f2
 #define MSR_PEBS_LD_LAT   0x3f6
 #define MSR_DS_AREA       0x600
+/* Branch records, architectural or not */
+#define MSR_LBR_CTL       0x14ce
+#define LBR_CTL_ALL       (7 | 0x7full << 16)
+#define DEBUGCTL_LBR      BIT(0)
+#define PERF_CAP_FORMAT   0x3f
+#define FORMAT_ARCH       0x3f
+#define INFO_CYCLES       0xffff
 
 #define SEL_ADAPTIVE      BIT(34)
 #define DATA_CFG_MEMORY_AND_GPRS 3
 #define STATUS_OVF_BUF    BIT(62)
 #define DATA_CFG_XMMS     4
+#define DATA_CFG_LBRS(n)  (8 | (n - 1ull) << 24)
 #define EV_LOAD_LATENCY   option("latency", 0x01cd)
 #define EV_STORE_SAMPLE   0x02cd
 #define LATENCY           32
@@ -140,8 +148,6 @@ CODE("pebs_code:\n"
      "    mov $0x14, %edx\n"
      "    mov $0x15, %esi\n"
      "    mov $0x16, %ebp\n"
-     "    mov $0x17, %r8d\n"
-     "    mov $0x18, %r15d\n"
      "    jmp 1f\n"
      "    ud2\n"
      "1:  call 2f\n"
@@ -212,7 +218,7 @@ TEST(pebs, each_instruction)
 TEST(pebs, registers)
 {
     const struct layout l = layout();
-    const uint64_t *r = record(8);      /* behind the JMP */
+    const uint64_t *r = record(6);      /* behind the JMP */
 
     prepare_area(MAX_RECORDS + 1);
     sample(0, EV_INSTRUCTIONS | SEL_USR);
@@ -225,17 +231,38 @@ TEST(pebs, registers)
     expect(r[l.si], 0x15, "RSI");
     expect(r[l.di], 0x1234, "RDI");
     expect(r[l.bp], 0x16, "RBP");
-    expect(r[l.r8], 0x17, "R8");
-    expect(r[l.r8 + 7], 0x18, "R15");
     /* The call pushes, STC sets a flag. */
-    expect(r[l.sp] - record(9)[l.sp], 8, "RSP");
-    expect(record(12)[l.flags] & 1, 0, "carry before STC");
-    expect(record(13)[l.flags] & 1, 1, "carry behind STC");
+    expect(r[l.sp] - record(7)[l.sp], 8, "RSP");
+    expect(record(10)[l.flags] & 1, 0, "carry before STC");
+    expect(record(11)[l.flags] & 1, 1, "carry behind STC");
+}
+
+CODE("pebs_more_registers:\n"
+     "    .irp n, 8, 9, 10, 11, 12, 13, 14, 15\n"
+     "    mov $(0x20 + \\n), %r\\n\n"
+     "    .endr\n"
+     "    nop\n"
+     "    ret\n");
+code_fn pebs_more_registers;
+
+TEST(pebs, more_registers)
+{
+    const struct layout l = layout();
+    const uint64_t *r = record(8);      /* behind the NOP */
+
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    run_user(GP(0), pebs_more_registers, 0);
+    end_sampling();
+    for (unsigned i = 8; i < 16; i++) {
+        expect(r[l.r8 + i - 8], 0x20 + i, "R%u", i);
+    }
 }
 
 CODE("pebs_xmms:\n"
-     "    movdqu (%rdi), %xmm0\n"
-     "    movdqu 16(%rdi), %xmm15\n"
+     "    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n"
+     "    movdqu 16 * \\n(%rdi), %xmm\\n\n"
+     "    .endr\n"
      "    nop\n"
      "    ret\n");
 code_fn pebs_xmms;
@@ -243,9 +270,9 @@ code_fn pebs_xmms;
 /* The basic group has 4 words, and each XMM has 2. */
 TEST(pebs, xmms)
 {
-    static const uint64_t loaded[4] = { 0x11, 0x22, 0x33, 0x44 };
     const unsigned size = 4 + 16 * 2;
-    const uint64_t *r = buffer() + 2 * size;    /* behind the NOP */
+    const uint64_t *r = buffer() + 16 * size;   /* behind the NOP */
+    uint64_t *loaded = (uint64_t *)spare[8];
 
     if (format() < 4) {
         skip();
@@ -253,14 +280,81 @@ TEST(pebs, xmms)
     prepare_area(MAX_RECORDS + 1);
     sample(0, EV_INSTRUCTIONS | SEL_USR);
     wrmsr(MSR_PEBS_DATA_CFG, DATA_CFG_XMMS);
-    memcpy(spare[8], loaded, sizeof(loaded));
-    run_user(GP(0), pebs_xmms, (uint64_t)spare[8]);
+    for (unsigned i = 0; i < 16 * 2; i++) {
+        loaded[i] = i + 1;
+    }
+    run_user(GP(0), pebs_xmms, (uint64_t)loaded);
     end_sampling();
     expect(r[0], size * 8ull << 48 | DATA_CFG_XMMS, "format and size");
-    expect(r[4], 0x11, "XMM0, lower half");
-    expect(r[5], 0x22, "XMM0, upper half");
-    expect(r[34], 0x33, "XMM15, lower half");
-    expect(r[35], 0x44, "XMM15, upper half");
+    for (unsigned i = 0; i < 16 * 2; i++) {
+        expect(r[4 + i], i + 1, "XMM%u, half %u", i / 2, i % 2);
+    }
+}
+
+static bool has_arch_lbr(void)
+{
+    return (rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT) == FORMAT_ARCH;
+}
+
+static void record_branches(bool on)
+{
+    if (has_arch_lbr()) {
+        wrmsr(MSR_LBR_CTL, on ? LBR_CTL_ALL : 0);
+    } else {
+        wrmsr(MSR_DEBUGCTL, on ? DEBUGCTL_LBR : 0);
+    }
+}
+
+/* The basic group has 4 words, and each branch 3; the newest is the first. */
+#define BRANCHES 2
+#define BRANCHES_SIZE (4 + BRANCHES * 3)
+
+/* Returns: the branches in the record of the CALL, behind the JMP. */
+static const uint64_t *sample_branches(bool on)
+{
+    const uint64_t *r = buffer() + 7 * BRANCHES_SIZE;
+
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    wrmsr(MSR_PEBS_DATA_CFG, DATA_CFG_LBRS(BRANCHES));
+    record_branches(on);
+    run_user(GP(0), pebs_code, 0);
+    record_branches(false);
+    end_sampling();
+    expect(r[0], BRANCHES_SIZE * 8ull << 48 | DATA_CFG_LBRS(BRANCHES),
+           "format and size");
+    return r + 4;
+}
+
+TEST(pebs, branches)
+{
+    const uint64_t *b;
+
+    if (format() < 4) {
+        skip();
+    }
+    trace_code(pebs_code, 0);
+    b = sample_branches(true);
+    expect(b[0], step_trace[6], "the CALL");
+    expect(b[1], step_trace[7], "where it goes");
+    expect(b[2] & INFO_CYCLES, 1, "cycles of the CALL");
+    expect(b[3], step_trace[5], "the JMP");
+    expect(b[4], step_trace[6], "where it goes");
+}
+
+/* What has been recorded is not in records of who does not record now. */
+TEST(pebs, branches_off)
+{
+    const uint64_t *b;
+
+    if (format() < 4) {
+        skip();
+    }
+    sample_branches(true);
+    b = sample_branches(false);
+    for (unsigned i = 0; i < BRANCHES * 3; i++) {
+        expect(b[i], 0, "word %u", i);
+    }
 }
 
 /* Kernels are sampled as well. */

@@ -149,6 +149,49 @@ TEST(bhrb, rolls)
     }
 }
 
+/* Three interrupts between branches, each of which is skipped. */
+CODE("bhrb_skip:\n"
+     "    mfspr r10, 26\n"
+     "    addi r10, r10, 4\n"
+     "    b 1f\n"
+     "    nop\n"
+     "1:  mtspr 26, r10\n"
+     "    rfid\n"
+     "bhrb_faults:\n"
+     "    lis r9, 0x4000\n"
+     "    cmpd r3, r3\n"
+     "    trap\n"
+     "bhrb_trapped:\n"
+     "    beq 1f\n"
+     "    nop\n"
+     "1:  lwz r4, 0(r9)\n"
+     "    mfmsr r4\n"
+     "bhrb_privileged:\n"
+     "    b 1f\n"
+     "    trap\n"
+     "1:\n"
+     "bhrb_faults_end:\n"
+     "    blr\n");
+code_fn bhrb_faults;
+LABEL(bhrb_skip);
+LABEL(bhrb_trapped);
+LABEL(bhrb_privileged);
+LABEL(bhrb_faults_end);
+
+/* Of interrupts and their handlers there is nothing in problem state's. */
+TEST(bhrb, faults)
+{
+    const uint64_t want[] = {
+        AT(run_return) | TARGET, AT(bhrb_faults_end), AT(bhrb_privileged),
+        AT(bhrb_trapped),
+    };
+
+    set_vector(0x300, bhrb_skip);
+    set_vector(0x700, bhrb_skip);
+    record(MMCR0_FCH | MMCR0_FCS, 0, bhrb_faults);
+    expect_entries("between faults", want, ARRAY_SIZE(want));
+}
+
 /* At an alert it stops: what led there is still in it. */
 TEST(bhrb, stops_at_alert)
 {

@@ -1510,6 +1510,18 @@ static void test_migration_onto_counters(void)
     stop(&m);
 }
 
+/* It has neither MMCR2 nor records, by which the other test counts. */
+static void test_refused_from_power7(void)
+{
+    g_autofree char *without = ppc_args("POWER7,pmu=off");
+    g_autofree char *message = NULL;
+    Machine m = ppc_start("POWER7");
+
+    mtspr(&m, SPR_MMCR1, 0x202);
+    message = refuse_prepared(&m, without, NULL);
+    g_assert_nonnull(strstr(message, "pmu=on"));
+}
+
 /* A reset ends what was pending, too. */
 static void test_reset_of_pending(void)
 {
@@ -1814,6 +1826,7 @@ static void add_alerts(void)
 
 static void add_cases(void)
 {
+    add("migration/refused-from-power7", test_refused_from_power7);
     add_ppc_freeze_cases();
     add_registers();
     add_alerts();

@@ -20,12 +20,29 @@ static void replace_tasks(PmuAgent *agent, PmuTaskPlace *tasks)
     }
 }
 
-static void take_task(void *opaque, const PmuTaskLayout *layout)
+static void place_tasks(PmuAgent *agent, const PmuTaskLayout *layout)
 {
     PmuTaskPlace *tasks = g_new0(PmuTaskPlace, 1);
 
     tasks->layout = *layout;
-    replace_tasks(opaque, tasks);
+    replace_tasks(agent, tasks);
+}
+
+/*
+ * Nothing that RCU releases goes away while somebody holds the big lock, and a
+ * guest can talk for long: of what it says anew, only the last takes effect.
+ */
+static void take_task(void *opaque, const PmuTaskLayout *layout)
+{
+    PmuAgent *agent = opaque;
+
+    if (!agent->config->tasks) {
+        place_tasks(agent, layout);
+        return;
+    }
+    agent->moved_to = *layout;
+    agent->has_moved = true;
+    qemu_bh_schedule(agent->config->drain);
 }
 
 static bool may_write(const PmuAgent *agent)
@@ -89,6 +106,10 @@ void pmu_agent_listen(PmuAgent *agent, const uint8_t *bytes, size_t size)
 
 void pmu_agent_flushed(PmuAgent *agent)
 {
+    if (agent->has_moved) {
+        agent->has_moved = false;
+        place_tasks(agent, &agent->moved_to);
+    }
     if (agent->flush_asked && agent->writer->streaming) {
         agent->flush_asked = false;
         pmu_stream_flushed(&agent->writer->stream);
@@ -99,5 +120,6 @@ void pmu_agent_forget(PmuAgent *agent)
 {
     pmu_talk_begin(&agent->talk);
     agent->flush_asked = false;
+    agent->has_moved = false;
     replace_tasks(agent, NULL);
 }

@@ -24,6 +24,8 @@
  * @opaque: for @empty
  * @talk: what was said and is not a line yet
  * @flush_asked: there is to be a record behind what was sampled so far
+ * @moved_to: where tasks are from then on, if it has said so since
+ * @has_moved: whether it has
  */
 typedef struct PmuAgent {
     PmuSamplerConfig *config;
@@ -32,6 +34,8 @@ typedef struct PmuAgent {
     void *opaque;
     PmuTalk talk;
     bool flush_asked;
+    PmuTaskLayout moved_to;
+    bool has_moved;
 } PmuAgent;
 
 /**
@@ -47,7 +51,8 @@ void pmu_agent_listen(PmuAgent *agent, const uint8_t *bytes, size_t size);
 
 /**
  * pmu_agent_flushed - all that was sampled has been written
- * @agent: the agent, who may be waiting for that
+ * @agent: the agent, who may be waiting for that; what it has said of other
+ *         places for its tasks takes effect
  */
 void pmu_agent_flushed(PmuAgent *agent);
 

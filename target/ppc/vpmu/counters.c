@@ -43,6 +43,12 @@ static unsigned threads_of_core(const PpcVPmu *v)
     return threads;
 }
 
+/* Of a vCPU that KVM runs nobody knows them: they are taken to be set. */
+static bool knows_latches(const PpcVPmu *v)
+{
+    return v->unit;
+}
+
 /*
  * CTRL shows the latches of all threads where they share a partition;
  * otherwise a thread sees itself alone.
@@ -52,7 +58,9 @@ bool ppc_vpmu_latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch)
     bool shared = v->cpu->env.flags & POWERPC_FLAG_SMT_1LPAR;
     uint64_t ctrl = v->cpu->env.spr[SPR_CTRL];
 
-    if (latch == PPC_VPMU_LATCH_ANY && shared) {
+    if (!knows_latches(v)) {
+        return true;
+    } else if (latch == PPC_VPMU_LATCH_ANY && shared) {
         return CTRL_TS(ctrl);
     } else if (latch == PPC_VPMU_LATCH_ALL && shared) {
         return CTRL_TS(ctrl) == threads_of_core(v);
@@ -68,7 +76,7 @@ PpcVPmuFreeze ppc_vpmu_freeze_state(const PpcVPmu *v)
         .mmcr0 = env->spr[SPR_POWER_MMCR0],
         .mmcr2 = env->spr[SPR_POWER_MMCR2],
         .pmm = FIELD_EX64(env->msr, MSR, PMM),
-        .run = env->spr[SPR_CTRL] & CTRL_RUN,
+        .run = !knows_latches(v) || env->spr[SPR_CTRL] & CTRL_RUN,
     };
 }
 

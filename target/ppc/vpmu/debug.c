@@ -7,6 +7,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "hw/pmu/pmu-guest.h"
 #include "internal.h"
 
 /**
@@ -95,7 +96,8 @@ uint64_t ppc_vpmu_debug_read(CPUPPCState *env, unsigned sprn)
     if (!a.v) {
         return env->spr[sprn];
     }
-    run_on_cpu(env_cpu(env), read_on_cpu, RUN_ON_CPU_HOST_PTR(&a));
+    /* One that is being unplugged has nothing to show any more. */
+    pmu_guest_run(env_cpu(env), read_on_cpu, &a, NULL);
     return a.val;
 }
 
@@ -107,5 +109,5 @@ void ppc_vpmu_debug_write(CPUPPCState *env, unsigned sprn, uint64_t val)
         env->spr[sprn] = val;
         return;
     }
-    run_on_cpu(env_cpu(env), write_on_cpu, RUN_ON_CPU_HOST_PTR(&a));
+    pmu_guest_run(env_cpu(env), write_on_cpu, &a, NULL);
 }

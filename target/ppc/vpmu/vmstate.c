@@ -53,12 +53,15 @@ const VMStateDescription vmstate_ppc_vpmu = {
 };
 
 /*
- * The guest has events counted, or its PMU is to interrupt.  Before POWER8, the
- * registers of CPUs without a PMU keep what is written all the same.
+ * The guest has events counted, or its PMU is to interrupt.  That PMC5 and PMC6
+ * run means nothing: kernels leave them so.  Before POWER7, registers keep what
+ * is written to them without a PMU, too.
  */
-static bool counts_events(const CPUPPCState *env)
+static bool counts_events(const PowerPCCPU *cpu)
 {
-    return env->insns_flags2 & PPC2_ISA207S
+    const CPUPPCState *env = &cpu->env;
+
+    return ppc_vpmu_model(cpu)
            && (env->spr[SPR_POWER_MMCR1]
                || env->spr[SPR_POWER_MMCR0] & (MMCR0_PMAE | MMCR0_PMAO));
 }
@@ -69,7 +72,7 @@ bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp)
     CPUPPCState *env = &cpu->env;
 
     /* Under KVM the registers are the kernel's, whatever "pmu" says. */
-    if (!cpu->has_pmu && !kvm_enabled() && counts_events(env)) {
+    if (!cpu->has_pmu && !kvm_enabled() && counts_events(cpu)) {
         error_setg(errp, "The source's CPU has a PMU and this one has none");
         error_append_hint(errp, "Add pmu=on.\n");
         return false;

@@ -71,7 +71,7 @@ OFF = Machine('pmu=off', cpu='POWER9,pmu=off')
 
 # Those of x86-64.
 ICELAKE = INTEL_MAX = MAX = QEMU64 = None
-GENOA = GENOA_SMP = EPYC = OPTERON = None
+GENOA = GENOA_SMP = EPYC = OPTERON = PEBS_SKYLAKE = PEBS_ICELAKE = None
 
 #
 # Events

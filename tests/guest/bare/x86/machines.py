@@ -132,7 +132,11 @@ MACHINES = {
              Pc('clock PEBS', f'{DEFAULT_CPU},pebs=on,pmu-cycles=time,'
                 'pmu-frequency=1000000000')],
     'smp': [DEFAULT, cpus(4)],
-    'svm': [Pc('', DEFAULT_CPU + ',+svm'), Pc('AMD LBR', f'{AMD_CPU},lbr=on')],
+    'svm': [Pc('', DEFAULT_CPU + ',+svm'),
+            Pc('PEBS', DEFAULT_CPU + ',+svm,pebs=on'),
+            Pc('SapphireRapids', 'SapphireRapids,pmu=on,+svm,pebs=on',
+               {'interrupts': 0}),
+            Pc('AMD LBR', f'{AMD_CPU},lbr=on')],
     'unfiltered': [lbr('Penryn', 2, depth=4)],
     'version': [version(1), version(2), version(3), version(4),
                 version(5, 8)],

@@ -321,6 +321,10 @@ TEST(svm, injected_interrupts)
         { "software interrupt", VEC_SYSCALL, INJECT_SOFTWARE, 0 },
     };
 
+    /* Not every model counts them. */
+    if (!option("interrupts", 1)) {
+        skip();
+    }
     for (unsigned i = 0; i < ARRAY_SIZE(injections); i++) {
         prepare_injection(injections[i].vector, injections[i].type);
         pmu_gp(0, EV_INTERRUPTS | SEL_OS, 0);
@@ -503,23 +507,92 @@ TEST(svm, intercepted_accesses)
  * is recorded in one order.  VMRUN and #VMEXIT are no branches.
  */
 
-#define MSR_LBR_SELECT      0xc000010e
+#define MSR_LBR_SELECT      pmu_register(0x1c8)
 #define MSR_DBG_EXTN_CFG    0xc000010f
-#define MSR_LBR_FROM(i)     (0xc0010300 + 2 * (i))
-#define MSR_LBR_TO(i)       (0xc0010301 + 2 * (i))
+/* Intel's: those with TOS, and the architectural ones. */
+#define MSR_LBR_TOS         0x1c9
+#define MSR_LBR_CTL         0x14ce
+#define MSR_LBR_FROM(i) (is_arch() ? 0x1500 + (i) : pmu_register(0x680 + (i)))
+#define MSR_LBR_TO(i)   (is_arch() ? 0x1600 + (i) : pmu_register(0x6c0 + (i)))
+#define MSR_LBR_INFO(i) ((is_arch() ? 0x1200 : 0xdc0) + (i))
 #define DBG_EXTN_LBR        BIT(6)
 #define LEAF_EXT_PERFMON    0x80000022
 #define HAS_LBR             BIT(1)
 #define LEAF_SVM            0x8000000a
 #define HAS_LBR_VIRTUAL     BIT(1)
 #define NO_USER_BRANCHES    BIT(1)
+#define DEBUGCTL_LBR        BIT(0)
 #define DEBUGCTL_BTF        BIT(1)
 #define DEBUGCTL_FREEZE_LBRS BIT(11)
 #define TO_ADDRESS          (BIT(58) - 1)
+#define CTL_LBREN           BIT(0)
+#define CTL_OS              BIT(1)
+#define CTL_USR             BIT(2)
+#define CTL_KINDS           (0x7full << 16)
+#define PERF_CAP_FORMAT     0x3f
+#define FORMAT_INFO         5
+#define FORMAT_ARCH         0x3f
+#define DEPTH_WITH_TOS      32
 
+static unsigned lbr_format(void)
+{
+    return pmu_is_intel() ? rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT : 0;
+}
+
+static bool is_arch(void)
+{
+    return lbr_format() == FORMAT_ARCH;
+}
+
+/* Of Intel's, two kinds. */
 static bool has_records(void)
 {
-    return !pmu_is_intel() && cpuid(LEAF_EXT_PERFMON, 0).a & HAS_LBR;
+    return pmu_is_intel() ? is_arch() || lbr_format() == FORMAT_INFO
+                          : cpuid(LEAF_EXT_PERFMON, 0).a & HAS_LBR;
+}
+
+/* By what the recording is switched on. */
+static uint32_t lbr_switch;
+
+static uint32_t prepare_recording(bool user)
+{
+    if (is_arch()) {
+        lbr_switch = MSR_LBR_CTL;
+        return CTL_LBREN | CTL_OS | CTL_KINDS | (user ? CTL_USR : 0);
+    }
+    wrmsr(MSR_LBR_SELECT, user ? 0 : NO_USER_BRANCHES);
+    lbr_switch = pmu_is_intel() ? MSR_DEBUGCTL : MSR_DBG_EXTN_CFG;
+    return pmu_is_intel() ? DEBUGCTL_LBR : DBG_EXTN_LBR;
+}
+
+/* The newest record is that of the RET to here: nothing else may branch. */
+static void record_run(code_fn *run, bool user)
+{
+    uint32_t on = prepare_recording(user);
+
+    wrmsr(lbr_switch, on);
+    run((uint64_t)&vmcb);
+    wrmsr(lbr_switch, 0);
+}
+
+/* Which registers have the @age-th before the newest. */
+static unsigned number(unsigned age)
+{
+    return pmu_is_intel() && !is_arch()
+           ? (rdmsr(MSR_LBR_TOS) - age) & (DEPTH_WITH_TOS - 1) : age;
+}
+
+static uint64_t record_from(unsigned age)
+{
+    return rdmsr(MSR_LBR_FROM(number(age)));
+}
+
+/* AMD has flags above the address. */
+static uint64_t record_to(unsigned age)
+{
+    uint64_t to = rdmsr(MSR_LBR_TO(number(age)));
+
+    return pmu_is_intel() ? to : to & TO_ADDRESS;
 }
 
 CODE("svm_record:\n"
@@ -551,8 +624,8 @@ LABEL(svm_recorded_leaf);
 
 static void expect_record(unsigned i, uint64_t from, uint64_t to)
 {
-    expect(rdmsr(MSR_LBR_FROM(i)), from, "record %u: FROM", i);
-    expect(rdmsr(MSR_LBR_TO(i)) & TO_ADDRESS, to, "record %u: TO", i);
+    expect(record_from(i), from, "record %u: FROM", i);
+    expect(record_to(i), to, "record %u: TO", i);
 }
 
 TEST(svm, records)
@@ -562,68 +635,60 @@ TEST(svm, records)
     }
     expect(cpuid(LEAF_SVM, 0).d & HAS_LBR_VIRTUAL, 0, "virtualized records");
     prepare_guest(svm_recorded, false, 0);
-    wrmsr(MSR_LBR_SELECT, NO_USER_BRANCHES);
-    wrmsr(MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
-    svm_record((uint64_t)&vmcb);
-    wrmsr(MSR_DBG_EXTN_CFG, 0);
+    record_run(svm_record, false);
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
     expect(vmcb.rip, (uint64_t)svm_recorded_exit, "guest's RIP");
     /* RET to here is the newest. */
-    expect(rdmsr(MSR_LBR_FROM(0)), AT(svm_record_end) + 3, "RET: FROM");
+    expect(record_from(0), AT(svm_record_end) + 3, "RET: FROM");
     expect_record(1, AT(svm_record_behind), AT(svm_record_end));
     expect_record(2, AT(svm_recorded_leaf), AT(svm_recorded_exit));
     expect_record(3, AT(svm_recorded_exit) - 5, AT(svm_recorded_leaf));
     expect_record(4, AT(svm_recorded_loop), AT(svm_recorded_loop));
     expect_record(5, AT(svm_recorded_loop), AT(svm_recorded_loop));
-    expect(rdmsr(MSR_LBR_TO(6)) & TO_ADDRESS, AT(svm_record), "CALL: TO");
+    expect(record_to(6), AT(svm_record), "CALL: TO");
 }
 
-/* Intel's, which also say how many cycles there were since the one before. */
-#define MSR_LBR_TOS         0x1c9
-#define MSR_LBR_INFO(i)     (0xdc0 + (i))
-#define DEBUGCTL_LBR        BIT(0)
-#define PERF_CAP_FORMAT     0x3f
-#define FORMAT_INFO         5
-#define DEPTH_WITH_INFO     32
+/*
+ * Intel's also say how many cycles there were since the one before, and the
+ * architectural ones of what kind it was.
+ */
 #define INFO_CYCLES         0xffff
+#define INFO_KIND_SHIFT     56
+#define INFO_CYCLES_VALID   BIT(4)
 
-static bool has_cycles(void)
-{
-    return pmu_is_intel()
-           && (rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT) == FORMAT_INFO;
-}
+enum { CONDITIONAL = 0, JUMP = 2, CALL = 4, RETURN = 5 };
 
 static void expect_cycles_of_guest(const char *what, bool user)
 {
     /* The newest first; what is intercepted takes none. */
     static const struct {
         const char *branch;
-        unsigned cycles;
+        unsigned cycles, kind;
     } want[] = {
-        { "host's RET", 2 }, { "host's JMP", 1 },
-        { "RET", 1 }, { "CALL", 2 }, { "second LOOP", 1 },
-        { "first LOOP, and the host's MOV and VMRUN", 4 },
+        { "host's RET", 2, RETURN }, { "host's JMP", 1, JUMP },
+        { "RET", 1, RETURN }, { "CALL", 2, CALL },
+        { "second LOOP", 1, CONDITIONAL },
+        { "first LOOP, and the host's MOV and VMRUN", 4, CONDITIONAL },
     };
-    unsigned tos;
 
     prepare_guest(svm_recorded, user, 0);
-    wrmsr(MSR_DEBUGCTL, DEBUGCTL_LBR);
-    svm_record((uint64_t)&vmcb);
-    wrmsr(MSR_DEBUGCTL, 0);
+    record_run(svm_record, true);
     expect(vmcb.exit_code, EXIT_VMMCALL, "%s: exit", what);
-    tos = rdmsr(MSR_LBR_TOS);
     for (unsigned age = 0; age < ARRAY_SIZE(want); age++) {
-        unsigned i = (tos - age) & (DEPTH_WITH_INFO - 1);
+        uint64_t info = rdmsr(MSR_LBR_INFO(number(age)));
 
-        expect(rdmsr(MSR_LBR_INFO(i)) & INFO_CYCLES, want[age].cycles,
-               "%s: cycles to %s", what, want[age].branch);
+        expect(info & INFO_CYCLES, want[age].cycles, "%s: cycles to %s", what,
+               want[age].branch);
+        expect(info >> INFO_KIND_SHIFT,
+               is_arch() ? want[age].kind | INFO_CYCLES_VALID : 0,
+               "%s: kind of %s", what, want[age].branch);
     }
 }
 
 /* Time goes on from the host to the guest and back. */
 TEST(svm, cycles_of_records)
 {
-    if (!has_cycles()) {
+    if (!pmu_is_intel() || !has_records()) {
         skip();
     }
     expect_cycles_of_guest("kernel", false);
@@ -637,10 +702,7 @@ TEST(svm, injection_is_recorded)
         skip();
     }
     prepare_injection(VEC_IPI, INJECT_INTERRUPT);
-    wrmsr(MSR_LBR_SELECT, NO_USER_BRANCHES);
-    wrmsr(MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
-    svm_run((uint64_t)&vmcb);
-    wrmsr(MSR_DBG_EXTN_CFG, 0);
+    record_run(svm_run, false);
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
     /* Nine rounds of its loop, IRETQ, and the delivery. */
     expect_record(1, AT(svm_guest) + 7, AT(svm_guest) + 7);
@@ -723,4 +785,124 @@ TEST(svm, steps)
     expect(step_over_guest(0), AT(svm_step_behind), "stop without BTF");
     expect(step_over_guest(DEBUGCTL_BTF), AT(svm_step_end), "stop with BTF");
     expect(rdmsr(MSR_DEBUGCTL), 0, "DEBUGCTL");
+}
+
+/*
+ * Event based sampling, with a period of 1: a record of each instruction, the
+ * host's and the guest's.  VMRUN retires where the guest begins; VMMCALL, which
+ * is intercepted, does not.
+ */
+#define MSR_PEBS_ENABLE     0x3f1
+#define MSR_PEBS_DATA_CFG   0x3f2
+#define MSR_DS_AREA         0x600
+#define SEL_ADAPTIVE        BIT(34)
+#define DATA_CFG_GPRS       2
+
+/* The DS save area, in words */
+#define DS_BASE             4
+#define DS_INDEX            5
+#define DS_MAXIMUM          6
+#define DS_THRESHOLD        7
+#define DS_RESET            8
+#define DS_WORDS            20
+
+#define MAX_RECORDS         32
+#define MAX_WORDS           25
+
+static uint64_t ds_area[DS_WORDS];
+static uint64_t ds_buffer[MAX_RECORDS * MAX_WORDS];
+
+static unsigned pebs_format(void)
+{
+    return rdmsr(MSR_PERF_CAP) >> 8 & 0xf;
+}
+
+/* Where fields are in a record, in words: of format 3, or as chosen. */
+static unsigned record_size(void)
+{
+    return pebs_format() >= 4 ? 22 : 25;
+}
+
+static uint64_t sampled_ip(unsigned i)
+{
+    return ds_buffer[i * record_size() + (pebs_format() >= 4 ? 5 : 1)];
+}
+
+static uint64_t sampled_at(unsigned i)
+{
+    return ds_buffer[i * record_size() + (pebs_format() >= 4 ? 1 : 22)];
+}
+
+static unsigned nr_sampled(void)
+{
+    return (ds_area[DS_INDEX] - ds_area[DS_BASE]) / (record_size() * 8);
+}
+
+static void begin_sampling(void)
+{
+    memset(ds_area, 0, sizeof(ds_area));
+    memset(ds_buffer, 0x55, sizeof(ds_buffer));
+    ds_area[DS_BASE] = ds_area[DS_INDEX] = (uint64_t)ds_buffer;
+    ds_area[DS_MAXIMUM] = (uint64_t)(ds_buffer + MAX_RECORDS * record_size());
+    /* No interrupt */
+    ds_area[DS_THRESHOLD] = ds_area[DS_MAXIMUM] + 1;
+    ds_area[DS_RESET] = -1;
+    wrmsr(MSR_DS_AREA, (uint64_t)ds_area);
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_ALL
+              | (pebs_format() >= 4 ? SEL_ADAPTIVE : 0), COUNTER_MASK);
+    wrmsr(MSR_PEBS_ENABLE, GP(0));
+    if (pebs_format() >= 4) {
+        wrmsr(MSR_PEBS_DATA_CFG, DATA_CFG_GPRS);
+    }
+}
+
+static void end_sampling(void)
+{
+    wrmsr(MSR_PEBS_ENABLE, 0);
+    wrmsr(MSR_DS_AREA, 0);
+    if (pebs_format() >= 4) {
+        wrmsr(MSR_PEBS_DATA_CFG, 0);
+    }
+}
+
+static void expect_sampled(const char *what, bool user)
+{
+    /* Instructions behind the CALL of svm_record. */
+    const uint64_t want[] = {
+        AT(svm_record), AT(svm_record) + 3,
+        AT(svm_recorded), AT(svm_recorded_loop), AT(svm_recorded_loop),
+        AT(svm_recorded_loop), AT(svm_recorded_exit) - 5,
+        AT(svm_recorded_leaf),
+        AT(svm_record_behind), AT(svm_record_end), AT(svm_record_end) + 3,
+    };
+    /* The guest's RET goes to what does not retire. */
+    const unsigned ret = 7;
+    const unsigned n = ARRAY_SIZE(want);
+
+    prepare_guest(svm_recorded, user, 0);
+    begin_sampling();
+    run_kernel(GP(0), svm_record, (uint64_t)&vmcb);
+    end_sampling();
+    expect(vmcb.exit_code, EXIT_VMMCALL, "%s: exit", what);
+    expect(nr_sampled(), n + RUN_KERNEL_OVERHEAD, "%s: records", what);
+    expect(sampled_ip(0), want[0], "%s: CALL: IP", what);
+    for (unsigned i = 0; i < n; i++) {
+        expect(sampled_at(i + 1), want[i], "%s: record %u: EventingIP", what,
+               i + 1);
+        if (i < n - 1) {
+            expect(sampled_ip(i + 1),
+                   i == ret ? AT(svm_recorded_exit) : want[i + 1],
+                   "%s: record %u: IP", what, i + 1);
+        }
+    }
+    expect(rdmsr(MSR_GLOBAL_STATUS), 0, "%s: the status", what);
+}
+
+TEST(svm, sampled)
+{
+    if (!pmu_is_intel() || pebs_format() < 3 || rdmsr_fault(MSR_PEBS_ENABLE)) {
+        skip();
+    }
+    expect_sampled("kernel", false);
+    expect_sampled("user mode", true);
 }

@@ -673,7 +673,9 @@ static bool load_place(X86CPU *cpu)
     struct kvm_regs regs;
     struct kvm_sregs sregs;
 
-    if (kvm_vcpu_ioctl(CPU(cpu), KVM_GET_REGS, &regs) < 0
+    /* Of SEV-ES, kernels may tell what the registers were before the launch. */
+    if (sev_es_enabled()
+        || kvm_vcpu_ioctl(CPU(cpu), KVM_GET_REGS, &regs) < 0
         || kvm_vcpu_ioctl(CPU(cpu), KVM_GET_SREGS, &sregs) < 0) {
         return false;
     }

@@ -357,16 +357,17 @@ void x86_vpmu_enter_smm(X86CPU *cpu)
     if (tcg_enabled()) {
         pmu_tcg_see_branches(CPU(cpu));
     }
+    /* What overflows only now may still freeze the records. */
+    pmu_begin(v->pmu);
     put_aside = v->debugctl & v->ops->put_aside_in_smm;
     v->smm.debugctl = put_aside ? v->debugctl : 0;
     v->smm.lbr_enabled = arch_lbr_is_enabled(v);
     if (x86_vpmu_has_put_aside(v)) {
-        pmu_begin(v->pmu);
         v->debugctl &= put_aside ? ~v->ops->debug_clears : UINT64_MAX;
         arch_lbr_enable(v, false);
         v->ops->update(v);
-        pmu_commit(v->pmu);
     }
+    pmu_commit(v->pmu);
 }
 
 void x86_vpmu_leave_smm(X86CPU *cpu)

@@ -182,7 +182,8 @@ logged()
     mkdir -p "$(dirname "$log")"
     : > "$log"
     if [ -t 2 ]; then
-        follow_log "$log" &
+        # Its sleep outlives it, and a lock would last as long.
+        follow_log "$log" 9>&- &
         follower=$!
     fi
     "$@" > "$log" 2>&1 || status=$?
@@ -326,7 +327,9 @@ unpack_deb()
         die "the package $package cannot be fetched from $MIRROR" \
             "check the network, or name another mirror in DEBIAN_MIRROR"
     }
-    dpkg-deb -x "$debs"/*.deb "$dir"
+    # Whoever calls this may have switched off "set -e".
+    dpkg-deb -x "$debs"/*.deb "$dir" ||
+        die "the package $package cannot be unpacked" "is the disk full?"
     touch "$dir/.$package"
 }
 

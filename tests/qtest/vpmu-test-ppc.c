@@ -1826,7 +1826,6 @@ static void add_alerts(void)
 
 static void add_cases(void)
 {
-    add("migration/refused-from-power7", test_refused_from_power7);
     add_ppc_freeze_cases();
     add_registers();
     add_alerts();
@@ -1839,6 +1838,7 @@ static void add_cases(void)
     add("monitor/pending-branch", test_pending_branch);
     add("migration/pending", test_pending_migrates);
     add("migration/onto-counters", test_migration_onto_counters);
+    add("migration/refused-from-power7", test_refused_from_power7);
     add("reset-of-pending", test_reset_of_pending);
 }
 

@@ -198,14 +198,20 @@ static void expect_place(code_fn *fn, unsigned i)
     }
 }
 
+/* Each instruction of a program has a record. */
+static void sample_user(code_fn *fn, uint64_t arg)
+{
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_USR);
+    run_user(GP(0), fn, arg);
+    end_sampling();
+}
+
 TEST(pebs, each_instruction)
 {
     const unsigned steps = trace_code(pebs_code, 0);
 
-    prepare_area(MAX_RECORDS + 1);
-    sample(0, EV_INSTRUCTIONS | SEL_USR);
-    run_user(GP(0), pebs_code, 0);
-    end_sampling();
+    sample_user(pebs_code, 0);
     /* With the INT that ends it, behind which is the kernel. */
     expect(nr_records(), steps + 1, "records");
     for (unsigned i = 0; i < steps; i++) {
@@ -220,10 +226,7 @@ TEST(pebs, registers)
     const struct layout l = layout();
     const uint64_t *r = record(6);      /* behind the JMP */
 
-    prepare_area(MAX_RECORDS + 1);
-    sample(0, EV_INSTRUCTIONS | SEL_USR);
-    run_user(GP(0), pebs_code, 0x1234);
-    end_sampling();
+    sample_user(pebs_code, 0x1234);
     expect(r[l.ax], 0x11, "RAX");
     expect(r[l.bx], 0x12, "RBX");
     expect(r[l.cx], 0x13, "RCX");
@@ -250,10 +253,7 @@ TEST(pebs, more_registers)
     const struct layout l = layout();
     const uint64_t *r = record(8);      /* behind the NOP */
 
-    prepare_area(MAX_RECORDS + 1);
-    sample(0, EV_INSTRUCTIONS | SEL_USR);
-    run_user(GP(0), pebs_more_registers, 0);
-    end_sampling();
+    sample_user(pebs_more_registers, 0);
     for (unsigned i = 8; i < 16; i++) {
         expect(r[l.r8 + i - 8], 0x20 + i, "R%u", i);
     }

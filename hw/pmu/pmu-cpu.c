@@ -93,13 +93,24 @@ static void handle_overflow(void *opaque, uint64_t counters)
 /*
  * Overflow that has not been noticed yet is noticed before anything is saved:
  * it may raise an interrupt, which is part of the CPU's state or a device's.
+ * What is loaded meanwhile may move the clock.
  */
-static void machine_stopped(void *opaque, bool running, RunState state)
+static void machine_changed(void *opaque, bool running, RunState state)
 {
     PmuCpu *unit = opaque;
 
     if (!running) {
         pmu_share_fold_all(unit->share);
+    }
+    if (tcg_enabled()) {
+        pmu_tcg_machine_changed(unit->tcg, running);
+    }
+}
+
+void pmu_cpu_was_reset(PmuCpu *unit)
+{
+    if (tcg_enabled()) {
+        pmu_tcg_reset(unit->tcg);
     }
 }
 
@@ -123,7 +134,7 @@ static PmuCpu *create_unit(CPUState *cpu, const PmuCycleModel *cycles)
 
     unit->cpu = cpu;
     create_engine(unit, cycles);
-    unit->stopped = qemu_add_vm_change_state_handler(machine_stopped, unit);
+    unit->changes = qemu_add_vm_change_state_handler(machine_changed, unit);
     cpu->pmu = unit;
     return unit;
 }
@@ -131,7 +142,7 @@ static PmuCpu *create_unit(CPUState *cpu, const PmuCycleModel *cycles)
 static void destroy_unit(PmuCpu *unit)
 {
     unit->cpu->pmu = NULL;
-    qemu_del_vm_change_state_handler(unit->stopped);
+    qemu_del_vm_change_state_handler(unit->changes);
     pmu_share_free(unit->share);
     if (tcg_enabled()) {
         pmu_tcg_free(unit->tcg);

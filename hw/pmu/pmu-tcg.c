@@ -35,6 +35,12 @@
 #define MAX_TOTAL      (1ull << 62)
 #define MAX_TAKEN_BACK (1ull << 20)
 
+/* Nine years, which at no frequency have so many cycles */
+#define MAX_NS (1ull << 58)
+
+/* The clock's deadline comes after so many cycles, needed or not. */
+#define MAX_CLOCK_BUDGET (1ull << 40)
+
 #define NS_PER_CYCLE_AT_1KHZ (NANOSECONDS_PER_SECOND / 1000)
 
 #define TALLY(name) (1u << PMU_TALLY_##name)
@@ -63,10 +69,11 @@
  * @total: per tally and mode, the events up to the last plan; cells hold what
  *         came since, as @loaded - left
  * @loaded: what the cells were loaded with
- * @clock_cycles: cycles that have been attributed to modes, where cycles
- *                follow the clock
+ * @mode_ns: time that has been attributed to modes, where cycles follow the
+ *           clock
  * @clock_insns: instructions at that time
  * @clock_ns: and the virtual time of it; without meaning while halted
+ * @rest_ns: time that was left for later when the machine stopped
  * @halted: the vCPU sleeps
  * @note_addresses: somebody asks what data instructions access
  * @record: what the guest wants to know of branches that are taken
@@ -85,9 +92,10 @@ struct PmuTcg {
     PmuTallies wanted;
     uint64_t total[PMU_TALLY__MAX][PMU_MAX_MODES];
     int64_t loaded[PMU_TALLY__MAX][PMU_MAX_MODES];
-    uint64_t clock_cycles[PMU_MAX_MODES];
+    uint64_t mode_ns[PMU_MAX_MODES];
     uint64_t clock_insns[PMU_MAX_MODES];
     int64_t clock_ns;
+    uint64_t rest_ns;
     bool halted;
     bool note_addresses;
     PmuTcgRecord record;
@@ -216,33 +224,56 @@ static int64_t clock_now(void)
     return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 }
 
+static uint64_t cycles_of_ns(const PmuTcg *e, uint64_t ns)
+{
+    return muldiv64(ns, e->model.khz, NS_PER_CYCLE_AT_1KHZ);
+}
+
+/* @ns * @part / @whole, where @part is not more than @whole */
+static uint64_t share_of_ns(uint64_t ns, uint64_t part, uint64_t whole)
+{
+    uint64_t low, high;
+
+    mulu64(&low, &high, ns, part);
+    divu128(&low, &high, whole);
+    return low;
+}
+
 /*
- * Attribute the cycles since the last time to the modes by the instructions
- * that were retired in each.  What does not make a whole cycle of some mode is
- * left for the next time.
+ * Attribute the time since the last time to the modes by the instructions that
+ * were retired in each.  What does not make a whole ns of some mode is left for
+ * the next time.  Where each instruction takes the same time (icount) the sums
+ * do not depend on how often this is done.
  */
 static void attribute_clock(PmuTcg *e)
 {
-    uint64_t insns[PMU_MAX_MODES], sum = 0, done = 0, cycles;
+    uint64_t insns[PMU_MAX_MODES], sum = 0, ns = clock_now() - e->clock_ns;
     unsigned m;
 
     for (m = 0; m < PMU_MAX_MODES; m++) {
         insns[m] = cell_tally(e, PMU_TALLY_INSNS, m) - e->clock_insns[m];
         sum += insns[m];
     }
-    cycles = muldiv64(clock_now() - e->clock_ns, e->model.khz,
-                      NS_PER_CYCLE_AT_1KHZ);
-    if (!sum || !cycles) {
+    if (!sum || !ns) {
         return;
     }
     for (m = 0; m < PMU_MAX_MODES; m++) {
-        uint64_t part = cycles * ((double)insns[m] / sum);
+        uint64_t part = share_of_ns(ns, insns[m], sum);
 
-        e->clock_cycles[m] += part;
+        e->mode_ns[m] += part;
         e->clock_insns[m] += insns[m];
-        done += part;
+        e->clock_ns += part;
     }
-    e->clock_ns += muldiv64(done, NS_PER_CYCLE_AT_1KHZ, e->model.khz);
+}
+
+/* From now on, time is time of what is executed. */
+static void start_clock(PmuTcg *e)
+{
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
+    }
+    e->clock_ns = clock_now();
+    e->rest_ns = 0;
 }
 
 /* Leave translated code at the end of this block, and then fold. */
@@ -285,8 +316,8 @@ static void arm_clock(PmuTcg *e, PmuTallies wanted, const PmuBudgets budgets)
         timer_del(e->deadline);
     } else {
         timer_mod(e->deadline, clock_now()
-                  + muldiv64_round_up(least, NS_PER_CYCLE_AT_1KHZ,
-                                      e->model.khz));
+                  + muldiv64_round_up(MIN(least, MAX_CLOCK_BUDGET),
+                                      NS_PER_CYCLE_AT_1KHZ, e->model.khz));
     }
 }
 
@@ -311,7 +342,7 @@ static uint64_t tcg_tally(void *engine, PmuTally tally, unsigned mode)
     case PMU_TALLY_CYCLES:
     case PMU_TALLY_REF_CYCLES:
         if (e->model.from_clock) {
-            return e->clock_cycles[mode];
+            return cycles_of_ns(e, e->mode_ns[mode]);
         }
         return cycles_of_insns(e, cell_tally(e, PMU_TALLY_INSNS, mode));
     default:
@@ -420,11 +451,9 @@ static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
     unsigned t, m;
 
     pmu_tcg_see_branches(e->cpu);
-    if (e->model.from_clock && (wanted & ~e->wanted & CYCLE_TALLIES)) {
-        for (m = 0; m < PMU_MAX_MODES; m++) {
-            e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
-        }
-        e->clock_ns = clock_now();
+    if (e->model.from_clock && (wanted & CYCLE_TALLIES)
+        && !(e->wanted & CYCLE_TALLIES)) {
+        start_clock(e);
     }
     for (t = 0; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES && (cells & (1u << t)); m++) {
@@ -893,7 +922,7 @@ void pmu_tcg_woken(CPUState *cpu)
     e = engine_of(cpu);
     if (e->halted) {
         e->halted = false;
-        e->clock_ns = clock_now();
+        start_clock(e);
         fold_all(cpu, "wakeup");
     }
     pmu_tcg_count(cpu, PMU_TALLY_WAKEUPS);
@@ -903,6 +932,33 @@ void pmu_tcg_running(CPUState *cpu)
 {
     if (unlikely(cpu->pmu && engine_of(cpu)->halted)) {
         pmu_tcg_woken(cpu);
+    }
+}
+
+static void see_whether_halted(PmuTcg *e)
+{
+    e->halted = e->cpu->halted;
+    fold_all(e->cpu, "time");
+}
+
+void pmu_tcg_reset(PmuTcg *e)
+{
+    if (e->model.from_clock) {
+        tcg_sync(e);
+        see_whether_halted(e);
+    }
+}
+
+void pmu_tcg_machine_changed(PmuTcg *e, bool running)
+{
+    if (!e->model.from_clock) {
+        return;
+    }
+    if (running) {
+        e->clock_ns = clock_now() - e->rest_ns;
+        see_whether_halted(e);
+    } else {
+        e->rest_ns = clock_now() - e->clock_ns;
     }
 }
 
@@ -965,16 +1021,16 @@ static int pmu_tcg_pre_save(void *opaque)
 /* Cycles that follow from more would wrap. */
 static bool is_plausible(const PmuTcg *e)
 {
-    uint64_t most = 0;
+    uint64_t most = 0, most_ns = 0;
     unsigned t, m;
 
     for (m = 0; m < PMU_MAX_MODES; m++) {
-        most |= e->clock_cycles[m];
+        most_ns |= e->mode_ns[m];
         for (t = 0; t < PMU_TALLY__MAX; t++) {
             most |= e->total[t][m] + MAX_TAKEN_BACK;
         }
     }
-    return most < MAX_TOTAL;
+    return most < MAX_TOTAL && most_ns < MAX_NS;
 }
 
 /* What the cells have counted belongs to the totals that were replaced. */
@@ -992,33 +1048,29 @@ static void begin_cells(PmuTcg *e)
 static int pmu_tcg_post_load(void *opaque, int version_id)
 {
     PmuTcg *e = opaque;
-    unsigned m;
 
     if (!is_plausible(e)) {
         memset(e->total, 0, sizeof(e->total));
-        memset(e->clock_cycles, 0, sizeof(e->clock_cycles));
+        memset(e->mode_ns, 0, sizeof(e->mode_ns));
         error_report("The source's PMU has counted more than can be.");
         return -EINVAL;
     }
     begin_cells(e);
     e->insns_seen = all_insns(e);
-    for (m = 0; m < PMU_MAX_MODES; m++) {
-        e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m);
-    }
-    e->clock_ns = clock_now();
+    start_clock(e);
     pmu_cpu_tallies_loaded(e->cpu->pmu);
     return 0;
 }
 
 const VMStateDescription vmstate_pmu_tcg = {
     .name = "pmu-tcg",
-    .version_id = 1,
-    .minimum_version_id = 1,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .pre_save = pmu_tcg_pre_save,
     .post_load = pmu_tcg_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64_2DARRAY(total, PmuTcg, PMU_TALLY__MAX, PMU_MAX_MODES),
-        VMSTATE_UINT64_ARRAY(clock_cycles, PmuTcg, PMU_MAX_MODES),
+        VMSTATE_UINT64_ARRAY(mode_ns, PmuTcg, PMU_MAX_MODES),
         VMSTATE_BOOL(halted, PmuTcg),
         VMSTATE_END_OF_LIST()
     }

@@ -55,7 +55,7 @@ typedef struct PmuCpuConfig {
  * @manual: the engine, under all other accelerators; otherwise NULL
  * @overflow: the face's handler
  * @opaque: its argument
- * @stopped: called when the machine starts and stops
+ * @changes: called when the machine starts and stops
  */
 typedef struct PmuCpu {
     CPUState *cpu;
@@ -66,7 +66,7 @@ typedef struct PmuCpu {
     PmuManual *manual;
     PmuOverflowFn *overflow;
     void *opaque;
-    VMChangeStateEntry *stopped;
+    VMChangeStateEntry *changes;
 } PmuCpu;
 
 /**
@@ -96,6 +96,12 @@ PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config);
  * Whoever observes it is told.
  */
 void pmu_cpu_free(CPUState *cpu);
+
+/**
+ * pmu_cpu_was_reset - a vCPU has been reset, which may have halted it
+ * @unit: its counters, which the face has reset
+ */
+void pmu_cpu_was_reset(PmuCpu *unit);
 
 /**
  * pmu_cpu_observers - the observers of a vCPU

@@ -75,6 +75,22 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model);
 void pmu_tcg_free(PmuTcg *engine);
 
 /**
+ * pmu_tcg_reset - the vCPU has been reset, and may be halted by that
+ * @engine: the engine, whose vCPU is stopped
+ */
+void pmu_tcg_reset(PmuTcg *engine);
+
+/**
+ * pmu_tcg_machine_changed - the machine has stopped, or is about to go on
+ * @engine: the engine, whose vCPU is stopped
+ * @running: whether it goes on
+ *
+ * Virtual time does not go by meanwhile, but may jump when a state is loaded:
+ * cycles that follow it do not.  To be called when everything has been folded.
+ */
+void pmu_tcg_machine_changed(PmuTcg *engine, bool running);
+
+/**
  * pmu_tcg_before_insn - take back the instruction that is being executed
  * @cpu: the vCPU, in a helper of the last instruction of a block
  *

@@ -294,6 +294,7 @@ void x86_vpmu_reset(X86CPU *cpu)
         pmu_reset(v->pmu);
         v->smm = (X86VPmuSmm) { };
         v->ops->reset(v);
+        pmu_cpu_was_reset(v->unit);
     }
 }
 

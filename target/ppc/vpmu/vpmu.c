@@ -158,8 +158,9 @@ void ppc_vpmu_reset(CPUPPCState *env)
     if (v) {
         v->bhrb_unread = PPC_VPMU_BHRB_UNUSED;
         ppc_vpmu_bhrb_clear(env);
+        ppc_vpmu_load(env);
+        pmu_cpu_was_reset(v->unit);
     }
-    ppc_vpmu_load(env);
 }
 
 /*

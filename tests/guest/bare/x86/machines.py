@@ -98,7 +98,7 @@ ON_AMD = ['branch', 'btf', 'count', 'cycles', 'fault', 'interrupt', 'memory',
 
 # Suites that need another machine than the default one, or several.
 MACHINES = {
-    'clock': [clock(1000), clock(3000)],
+    'clock': [clock(1000), clock(1100), clock(3000)],
     'count': [Pc('', DEFAULT_CPU + ',+monitor')],
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
     'lbr': [lbr('Skylake-Client-v1', 2), lbr('Skylake-Client-v1', 4),

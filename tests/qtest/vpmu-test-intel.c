@@ -1166,6 +1166,35 @@ static void test_arch_features(void)
     }
 }
 
+/* A guest that is told of them can also ask what they are like. */
+static void test_arch_level(void)
+{
+    static const struct {
+        const char *cpu;
+        bool has;
+        uint32_t level;
+    } cpus[] = {
+        { "Skylake-Client-v1,pmu=on,model=143", true, 0x1c },
+        { ARCH, true, 0x20 },
+        { ARCH ",level=0x1b,lbr=auto", false, 0x1b },
+        { ARCH ",level=0x1c", true, 0x1c },
+        { ARCH ",full-cpuid-auto-level=off", true, 0x20 },
+        { "Skylake-Client-v1,pmu=on,model=143,full-cpuid-auto-level=off",
+          false, 0xd },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(cpus); i++) {
+        Machine m = x86_start(cpus[i].cpu);
+        uint32_t regs[4];
+
+        cpuid(&m, 0, regs);
+        g_assert_cmphex(regs[0], ==, cpus[i].level);
+        cpuid(&m, 7, regs);
+        g_assert_cmphex(regs[3] & ARCH_LBR, ==, cpus[i].has ? ARCH_LBR : 0);
+        stop(&m);
+    }
+}
+
 /* Cycles are told where they follow instructions. */
 static void test_arch_untimed(void)
 {
@@ -2080,6 +2109,7 @@ static const Refusal refusals[] = {
     { INTEL ",lbr=on,pdcm=off", "pdcm=on", "Leave out" },
     { ARCH ",pmu-version=3", "pmu-version=4", "Leave out pmu-version" },
     { ARCH ",arch-lbr=off", "arch-lbr=on", "Leave out arch-lbr" },
+    { ARCH ",level=0x1b", "leaf 0x1c", "Leave out level" },
     { PEBS ",ds=off", "needs ds=on", "Leave out" },
     { PEBS ",dtes64=off", "dtes64=on", "Leave out" },
     { PEBS ",pdcm=off", "pdcm=on", "Leave out" },
@@ -2352,6 +2382,7 @@ static void add_lbr(void)
     add("lbr/models", test_lbr_models);
     add("lbr/bits", test_lbr_bits);
     add("lbr/arch/features", test_arch_features);
+    add("lbr/arch/level", test_arch_level);
     add("lbr/arch/untimed", test_arch_untimed);
     add("lbr/arch/bits", test_arch_bits);
     add("lbr/arch/depth", test_arch_depth);

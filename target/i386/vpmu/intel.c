@@ -152,6 +152,8 @@ static const IntelVersion versions[] = {
 #define MIN_VERSION_ARCH_LBR     4
 #define DEFAULT_VERSION_ARCH_LBR 5
 
+#define LEAF_ARCH_LBR 0x1c
+
 static const IntelVersion *version_of(const X86VPmu *v)
 {
     return &versions[v->version];
@@ -733,7 +735,7 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
 {
     const IntelVersion *version = version_of(v);
 
-    if (leaf == 0x1c) {
+    if (leaf == LEAF_ARCH_LBR) {
         arch_lbr_cpuid(v, eax, ebx, ecx);
     }
     if (leaf != 0xa) {
@@ -839,12 +841,23 @@ static bool takes_lbr_format(const X86CPU *cpu, uint64_t format)
     return cpu->lbr_fmt == ~PERF_CAP_LBR_FMT || cpu->lbr_fmt == format;
 }
 
+/* A level that the user has not given is raised for them. */
+static bool can_tell_of_arch_lbr(const X86CPU *cpu)
+{
+    const CPUX86State *env = &cpu->env;
+
+    return env->cpuid_level == UINT32_MAX && !cpu->full_cpuid_auto_level
+           ? env->cpuid_min_level >= LEAF_ARCH_LBR
+           : env->cpuid_level >= LEAF_ARCH_LBR;
+}
+
 static bool is_lbr_possible(const X86CPU *cpu, const X86VPmuLbr *lbr)
 {
     return lbr && !has_switched_off(cpu, FEAT_1_ECX, CPUID_EXT_PDCM)
            && takes_lbr_format(cpu, lbr->format)
            && (!lbr->architectural
                || (takes_version(cpu, MIN_VERSION_ARCH_LBR)
+                   && can_tell_of_arch_lbr(cpu)
                    && !has_switched_off(cpu, FEAT_7_0_EDX,
                                         CPUID_7_0_EDX_ARCH_LBR)));
 }
@@ -927,6 +940,13 @@ static bool check_arch_lbr(const X86CPU *cpu, Error **errp)
         error_setg(errp, "lbr=on needs pmu-version=%u or newer on this CPU "
                    "model", MIN_VERSION_ARCH_LBR);
         error_append_hint(errp, "Leave out pmu-version.\n");
+        return false;
+    }
+    if (!can_tell_of_arch_lbr(cpu)) {
+        error_setg(errp, "lbr=on needs CPUID leaf 0x%x on this CPU model",
+                   LEAF_ARCH_LBR);
+        error_append_hint(errp, "Leave out level, and "
+                          "full-cpuid-auto-level=off.\n");
         return false;
     }
     return true;

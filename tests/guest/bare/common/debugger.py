@@ -85,6 +85,19 @@ class Stub:
         value = bytes.fromhex(self.ask(f'p{program.counter:x}'))
         return int.from_bytes(value, program.order)
 
+    def store(self, address, value, order):
+        """Write a variable of 8 bytes."""
+        data = value.to_bytes(8, order).hex()
+        if self.ask(f'M{address:x},8:{data}') != 'OK':
+            raise EOFError('QEMU does not write to memory')
+
+    def stop_after(self, seconds):
+        """Resume, and stop the machine wherever it is then."""
+        self.send('c')
+        time.sleep(seconds)
+        self.socket.sendall(b'\x03')
+        self.receive()
+
     def running(self, text):
         """Resume, until the machine stops; false if it has ended."""
         return self.ask(text)[0] in 'TS'
@@ -135,6 +148,31 @@ def steps_stuck(stub, program, steps):
     return None
 
 
+def wrong_step_of_nops(stub, program, stops):
+    """
+    Stop the suite "step" in the midst of its nops, and take a step from there;
+    returns which of them is not one instruction, or None.
+    """
+    address = program.symbols()
+    inside = range(address['step_nops'], address['step_nops_end'])
+    stub.point('Z', BREAKPOINT, address['step_stopped'])
+    if not stub.running('c'):
+        raise EOFError('step_stopped is not reached')
+    stub.point('z', BREAKPOINT, address['step_stopped'])
+    stub.ask(f'Qqemu.sstep={STEP_MASKED}')
+    stub.store(address['step_waits'], 1, program.order)
+    wrong = None
+    for _ in range(stops):
+        stub.stop_after(0.002)
+        before = stub.place(program)
+        stub.running('s')
+        after = stub.place(program)
+        if before in inside and after != before + 1:
+            wrong = wrong or f'a step at {before:#x} ends at {after:#x}'
+    stub.store(address['step_waits'], 0, program.order)
+    return wrong
+
+
 def step_through(path, program, timeout, complain):
     """
     Stop in each loop of the suite "step", time and again, and take steps from
@@ -156,6 +194,9 @@ def step_through(path, program, timeout, complain):
                     complain(f'{name}: {stuck}')
                     break
             stub.point('z', BREAKPOINT, address)
+        wrong = wrong_step_of_nops(stub, program, stops=50)
+        if wrong:
+            complain(wrong)
         stub.send('D')
     except (EOFError, ConnectionError) as error:
         complain(str(error))

@@ -115,3 +115,26 @@ TEST(step, masked_10)
     expect(sample_count > 0, true, "samples");
     expect(rdmsr(MSR_PMC(1)), TOTAL + RUN_USER_OVERHEAD, "instructions");
 }
+
+/*
+ * Stopped from outside somewhere in a block, which the debugger lets end: also
+ * where a PMU had to cut it, the next step is one instruction.
+ */
+CODE("step_stopped:\n"
+     "1:\n"
+     "step_nops:\n"
+     "    .rept 30\n"
+     "    nop\n"
+     "    .endr\n"
+     "step_nops_end:\n"
+     "    cmpq $0, step_waits\n"
+     "    jne 1b\n"
+     "    ret\n");
+code_fn step_stopped;
+uint64_t step_waits;
+
+TEST(step, stopped)
+{
+    run_kernel(GP(0), step_stopped, 0);
+    expect(step_waits, 0, "what the debugger has left");
+}

@@ -355,9 +355,6 @@ void x86_vpmu_enter_smm(X86CPU *cpu)
     if (!v) {
         return;
     }
-    if (tcg_enabled()) {
-        pmu_tcg_see_branches(CPU(cpu));
-    }
     /* What overflows only now may still freeze the records. */
     pmu_begin(v->pmu);
     put_aside = v->debugctl & v->ops->put_aside_in_smm;

@@ -15,7 +15,6 @@ static uint32_t sample_lvt;
 /* ---- Vendors -------------------------------------------------------- */
 
 #define VENDOR_AMD          0x68747541 /* "Auth", CPUID leaf 0, EBX */
-#define LEAF_AMD_PMU        0x80000022
 
 #define AMD_GENERAL         4
 #define AMD_FIXED           2

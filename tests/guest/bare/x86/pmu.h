@@ -23,9 +23,15 @@
 #define MSR_PERF_CAP        0x345
 #define MSR_FIXED_CTRL      0x38d
 #define MSR_DEBUGCTL        0x1d9
+/* AMD's alone: CPUID of counters and branch records */
+#define LEAF_AMD_PMU        0x80000022
 
+#define DEBUGCTL_LBR           BIT(0)
+#define DEBUGCTL_BTF           BIT(1)
+#define DEBUGCTL_FREEZE_LBRS   BIT(11)
 #define DEBUGCTL_FREEZE_ON_PMI BIT(12)
 #define DEBUGCTL_FREEZE_IN_SMM BIT(14)
+#define PERF_CAP_FORMAT        0x3f /* of branch records */
 #define PERF_CAP_FREEZE_IN_SMM BIT(12)
 #define PERF_CAP_FW_WRITE      BIT(13)
 

@@ -8,7 +8,6 @@
  */
 #include "pmu.h"
 
-#define DEBUGCTL_BTF    BIT(1)
 #define DR6_BS          BIT(14)
 
 #define AT(label)       ((uint64_t)(label))

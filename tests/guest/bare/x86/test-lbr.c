@@ -1,103 +1,25 @@
 /*
  * Suite lbr: last branch records
  *
- * AMD's and the architectural ones have the newest in the first registers,
- * where Intel's others have TOS, and registers of their own to be switched on
- * by.
- *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "pmu.h"
+#include "lbr.h"
 
-#define MSR_LBR_SELECT  pmu_register(0x1c8)
-#define MSR_LBR_FROM(i) (is_arch() ? 0x1500 + (i) : pmu_register(0x680 + (i)))
-#define MSR_LBR_TO(i)   (is_arch() ? 0x1600 + (i) : pmu_register(0x6c0 + (i)))
 #define MSR_GLOBAL_STATUS_SET pmu_register(0x391)
-/* Intel's alone, and AMD's. */
-#define MSR_LBR_TOS     0x1c9
-#define MSR_LBR_INFO(i) ((is_arch() ? 0x1200 : 0xdc0) + (i))
-#define MSR_DBG_EXTN_CFG 0xc000010f
-/* The architectural ones. */
-#define MSR_LBR_CTL     0x14ce
-#define MSR_LBR_DEPTH   0x14cf
+/* The architectural ones' alone. */
 #define MSR_LER_FROM    0x1dd
 #define MSR_LER_TO      0x1de
 #define MSR_LER_INFO    0x1e0
-
-#define DEBUGCTL_LBR         BIT(0)
-#define DEBUGCTL_BTF         BIT(1)
-#define DBG_EXTN_LBR         BIT(6)
-#define AMD_TO_VALID         BIT(63)
-#define LEAF_AMD_LBR         0x80000022
-#define DEBUGCTL_FREEZE_LBRS BIT(11)
-#define STATUS_LBR_FRZ       BIT(58)
-
-/* Formats in IA32_PERF_CAPABILITIES */
-#define PERF_CAP_FORMAT      0x3f
-#define FORMAT_FLAGS_TSX     4
-#define FORMAT_INFO          5
-#define FORMAT_TIME          6
-#define FORMAT_INFO_NO_TSX   7
-#define FORMAT_ARCH          0x3f
-
-/* MSR_LBR_CTL: what is recorded */
-#define CTL_LBREN       BIT(0)
-#define CTL_OS          BIT(1)
-#define CTL_USR         BIT(2)
-#define CTL_CALL_STACK  BIT(3)
 #define CTL_ALL         (0xf | 0x7full << 16)
 
-/* MSR_LBR_INFO */
-#define INFO_CYCLES     0xffff
-#define INFO_TYPE_SHIFT 56
-#define INFO_VALID      BIT(60)
-
-/* MSR_LBR_SELECT: what is left out, but for the last */
-#define NO_RING_0       BIT(0)
-#define NO_RING_3       BIT(1)
-#define NO_COND         BIT(2)
-#define NO_CALL         BIT(3)
-#define NO_IND_CALL     BIT(4)
-#define NO_RETURN       BIT(5)
-#define NO_IND_JUMP     BIT(6)
-#define NO_JUMP         BIT(7)
-#define NO_FAR          BIT(8)
-#define CALL_STACK      BIT(9)
+#define STATUS_LBR_FRZ  BIT(58)
 
 #define MAX_DEPTH 32
 
-static unsigned format(void)
-{
-    return pmu_is_intel() ? rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT : 0;
-}
-
-static bool is_arch(void)
-{
-    return format() == FORMAT_ARCH;
-}
-
-/* Intel's with TOS. */
-static bool is_legacy(void)
-{
-    return pmu_is_intel() && !is_arch();
-}
-
 static bool has_info(void)
 {
-    return format() == FORMAT_INFO || format() == FORMAT_INFO_NO_TSX
-           || is_arch();
-}
-
-/* Cycles are above the address of TO. */
-static bool has_time(void)
-{
-    return format() == FORMAT_TIME;
-}
-
-static unsigned depth(void)
-{
-    return !pmu_is_intel() ? cpuid(LEAF_AMD_LBR, 0).b >> 4 & 0x3f
-           : is_arch() ? rdmsr(MSR_LBR_DEPTH) : option("depth", 0);
+    return lbr_format() == FORMAT_INFO || lbr_format() == FORMAT_INFO_NO_TSX
+           || lbr_is_arch();
 }
 
 struct branch {
@@ -105,50 +27,9 @@ struct branch {
     uint64_t kind;              /* the bit of MSR_LBR_SELECT */
 };
 
-/* By what the recording is switched on; test code of the kernel's, too. */
-uint32_t lbr_switch;
-uint32_t lbr_on;
-
-static void find_switch(void)
-{
-    lbr_switch = is_arch() ? MSR_LBR_CTL
-                 : pmu_is_intel() ? MSR_DEBUGCTL : MSR_DBG_EXTN_CFG;
-    lbr_on = is_arch() ? CTL_LBREN
-             : pmu_is_intel() ? DEBUGCTL_LBR : DBG_EXTN_LBR;
-}
-
-/* What MSR_LBR_SELECT leaves out, in MSR_LBR_CTL. */
-static uint32_t arch_select(uint64_t select)
-{
-    static const struct {
-        uint64_t without;
-        uint32_t with;
-    } bits[] = {
-        { NO_RING_0, CTL_OS }, { NO_RING_3, CTL_USR },
-        { NO_COND, BIT(16) }, { NO_JUMP, BIT(17) }, { NO_IND_JUMP, BIT(18) },
-        { NO_CALL, BIT(19) }, { NO_IND_CALL, BIT(20) }, { NO_RETURN, BIT(21) },
-        { NO_FAR, BIT(22) },
-    };
-    uint32_t ctl = CTL_LBREN | (select & CALL_STACK ? CTL_CALL_STACK : 0);
-
-    for (unsigned i = 0; i < ARRAY_SIZE(bits); i++) {
-        ctl |= select & bits[i].without ? 0 : bits[i].with;
-    }
-    return ctl;
-}
-
-static void choose_branches(uint64_t select)
-{
-    if (is_arch()) {
-        lbr_on = arch_select(select);
-    } else {
-        wrmsr(MSR_LBR_SELECT, select);
-    }
-}
-
 static void begin_recording(uint64_t select, uint64_t debugctl)
 {
-    choose_branches(select);
+    lbr_choose(select);
     wrmsr(MSR_DEBUGCTL, debugctl);
     wrmsr(lbr_switch, rdmsr(lbr_switch) | lbr_on);
 }
@@ -161,65 +42,35 @@ static void end_recording(void)
 
 static void clear_records(void)
 {
-    find_switch();
+    lbr_choose(0);              /* finds the switch */
     end_recording();
-    for (unsigned i = 0; i < depth(); i++) {
+    for (unsigned i = 0; i < lbr_depth(); i++) {
         wrmsr(MSR_LBR_FROM(i), 0);
         wrmsr(MSR_LBR_TO(i), 0);
         if (has_info()) {
             wrmsr(MSR_LBR_INFO(i), 0);
         }
     }
-    if (is_legacy()) {
+    if (lbr_has_tos()) {
         wrmsr(MSR_LBR_TOS, 0);
     }
 }
 
 static void expect_tos(unsigned tos)
 {
-    if (is_legacy()) {
+    if (lbr_has_tos()) {
         expect(rdmsr(MSR_LBR_TOS), tos, "TOS");
     }
-}
-
-/* Without AMD's flag, which says that there is one, and without cycles. */
-static uint64_t target(uint64_t to)
-{
-    if (has_time()) {
-        return (int64_t)(to << 16) >> 16;
-    }
-    if (pmu_is_intel() || !to) {
-        return to;
-    }
-    expect(to >> 61, AMD_TO_VALID >> 61, "flags of TO");
-    return (int64_t)(to << 3) >> 3;
-}
-
-/* Which registers have the @age-th before the newest. */
-static unsigned number(unsigned age)
-{
-    return is_legacy() ? (rdmsr(MSR_LBR_TOS) - age) & (depth() - 1) : age;
-}
-
-static struct branch record(unsigned age)
-{
-    unsigned i = number(age);
-
-    return (struct branch) {
-        .from = rdmsr(MSR_LBR_FROM(i)), .to = target(rdmsr(MSR_LBR_TO(i))),
-    };
 }
 
 /* @want has the newest first; beyond it there are none. */
 static void expect_records(const char *what, const struct branch *want,
                            unsigned n)
 {
-    for (unsigned i = 0; i < depth(); i++) {
-        struct branch is = record(i);
-
-        expect(is.from, i < n ? want[i].from : 0, "%s: record %u: FROM", what,
-               i);
-        expect(is.to, i < n ? want[i].to : 0, "%s: record %u: TO", what, i);
+    for (unsigned i = 0; i < lbr_depth(); i++) {
+        expect(lbr_from(i), i < n ? want[i].from : 0, "%s: record %u: FROM",
+               what, i);
+        expect(lbr_to(i), i < n ? want[i].to : 0, "%s: record %u: TO", what, i);
     }
 }
 
@@ -301,7 +152,7 @@ TEST(lbr, entries)
 {
     record_user(NO_FAR, lbr_code);
     expect_code("all", 0);
-    expect_tos(8 % depth());
+    expect_tos(8 % lbr_depth());
 }
 
 /* While branches are counted, too. */
@@ -344,12 +195,12 @@ TEST(lbr, rolls)
         { .from = AT(lbr_loop_end), .to = AT(user_exit) },
     };
 
-    for (unsigned i = 1; i < depth(); i++) {
+    for (unsigned i = 1; i < lbr_depth(); i++) {
         want[i] = (struct branch) { AT(lbr_jnz), AT(lbr_loop) + 5, 0 };
     }
     record_user(NO_FAR, lbr_loop);
-    expect_records("a loop", want, depth());
-    expect_tos(100 % depth());
+    expect_records("a loop", want, lbr_depth());
+    expect_tos(100 % lbr_depth());
 }
 
 /* Farther than what is written of a direct branch can tell. */
@@ -396,11 +247,11 @@ TEST(lbr, kernel)
     };
 
     clear_records();
-    choose_branches(NO_RING_3);
+    lbr_choose(NO_RING_3);
     run_kernel(0, lbr_kernel, 0);
     expect_records("ring 0", want, ARRAY_SIZE(want));
     clear_records();
-    choose_branches(NO_RING_0);
+    lbr_choose(NO_RING_0);
     run_kernel(0, lbr_kernel, 0);
     expect_records("ring 3 alone", NULL, 0);
 }
@@ -427,19 +278,19 @@ TEST(lbr, far)
 {
     set_gate(UD_VECTOR, lbr_ud);
     record_user(ONLY_FAR, lbr_fault);
-    expect(record(0).from, AT(lbr_iretq), "IRETQ: FROM");
-    expect(record(0).to, AT(lbr_fault_end), "IRETQ: TO");
-    expect(record(1).to, AT(lbr_fault), "entry: TO");
-    expect(record(2).to, 0, "before");
+    expect(lbr_from(0), AT(lbr_iretq), "IRETQ: FROM");
+    expect(lbr_to(0), AT(lbr_fault_end), "IRETQ: TO");
+    expect(lbr_to(1), AT(lbr_fault), "entry: TO");
+    expect(lbr_to(2), 0, "before");
 
     clear_records();
     begin_recording(NO_RING_3 | ONLY_FAR, 0);
     run_user(0, lbr_fault, 0);
     end_recording();
-    expect(record(0).from, AT(user_exit), "INT: FROM");
-    expect(record(1).from, AT(lbr_fault), "fault: FROM");
-    expect(record(1).to, AT(lbr_ud), "fault: TO");
-    expect(record(2).to, 0, "before");
+    expect(lbr_from(0), AT(user_exit), "INT: FROM");
+    expect(lbr_from(1), AT(lbr_fault), "fault: FROM");
+    expect(lbr_to(1), AT(lbr_ud), "fault: TO");
+    expect(lbr_to(2), 0, "before");
 }
 
 /* ---- Page faults ---------------------------------------------------- */
@@ -567,7 +418,7 @@ static void read_stack(struct regs *regs)
 /* A return takes its call away. */
 TEST(lbr, call_stack)
 {
-    if (format() < FORMAT_FLAGS_TSX) {
+    if (lbr_format() < FORMAT_FLAGS_TSX) {
         return;
     }
     on_trap(UD_VECTOR, read_stack);
@@ -587,7 +438,7 @@ TEST(lbr, frozen)
         { AT(lbr_je), AT(lbr_jmp), 0 },
     };
     bool by_status = !pmu_is_intel() || pmu_version() >= 4;
-    uint64_t on = is_legacy() ? DEBUGCTL_LBR : 0;
+    uint64_t on = lbr_has_tos() ? DEBUGCTL_LBR : 0;
 
     clear_records();
     pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -6ull);
@@ -750,7 +601,7 @@ static void record_over_smi(const char *what, uint64_t debugctl, uint64_t there)
     run_user(0, lbr_smm, 0);
     expect(seen->debugctl, there, "%s: DEBUGCTL in SMM", what);
     expect(rdmsr(MSR_DEBUGCTL), debugctl, "%s: DEBUGCTL behind", what);
-    if (is_arch()) {
+    if (lbr_is_arch()) {
         expect(seen->config, lbr_on & ~CTL_LBREN, "%s: LBR_CTL in SMM", what);
     }
     expect(rdmsr(lbr_switch) & lbr_on, lbr_on, "%s: switch behind", what);
@@ -761,7 +612,7 @@ static void record_over_smi(const char *what, uint64_t debugctl, uint64_t there)
 /* It has no records, and none is lost. */
 TEST(lbr, smm)
 {
-    const uint64_t debugctl = is_legacy() ? DEBUGCTL_LBR : 0;
+    const uint64_t debugctl = lbr_has_tos() ? DEBUGCTL_LBR : 0;
 
     record_over_smi("as it is", DEBUGCTL_BTF, DEBUGCTL_BTF | debugctl);
     if (pmu_is_intel() && rdmsr(MSR_PERF_CAP) & PERF_CAP_FREEZE_IN_SMM) {
@@ -810,7 +661,6 @@ TEST(lbr, smm_init)
     memcpy((void *)SMI_ENTRY, lbr_smm_end_of_it,
            lbr_smm_end_of_it_end - lbr_smm_end_of_it);
     *in_smm = 0;
-    find_switch();
     start_cpu(1, stay_in_smm);
     spin_until(*in_smm);
     start_cpu(1, read_switches);
@@ -863,7 +713,7 @@ TEST(lbr, shadow)
 
     set_gate(VEC_IPI, lbr_interrupt);
     clear_records();
-    choose_branches(NO_RING_3);
+    lbr_choose(NO_RING_3);
     run_kernel(0, lbr_shadow, 0);
     expect_records("STI", want, ARRAY_SIZE(want));
 }
@@ -901,7 +751,7 @@ TEST(lbr, mov_ss_shadow)
     };
 
     clear_records();
-    choose_branches(NO_RING_3);
+    lbr_choose(NO_RING_3);
     /* That is the ninth instruction, behind the call. */
     pmu_gp(0, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -10ull);
     sample_with(VEC_PMI);
@@ -942,8 +792,8 @@ static void expect_reserved(uint32_t msr, uint64_t bits)
 
 static void amd_registers(void)
 {
-    expect(depth(), 16, "depth");
-    for (unsigned i = 0; i < depth(); i++) {
+    expect(lbr_depth(), 16, "depth");
+    for (unsigned i = 0; i < lbr_depth(); i++) {
         expect_fault(MSR_LBR_FROM(i), false);
         expect_fault(MSR_LBR_TO(i), false);
     }
@@ -985,22 +835,21 @@ static void arch_registers(void)
 static void intel_registers(void)
 {
     for (unsigned i = 0; i < MAX_DEPTH; i++) {
-        expect_fault(MSR_LBR_FROM(i), i >= depth());
-        expect_fault(MSR_LBR_TO(i), i >= depth());
-        expect_fault(MSR_LBR_INFO(i),
-                     i >= depth() || !has_info());
+        expect_fault(MSR_LBR_FROM(i), i >= lbr_depth());
+        expect_fault(MSR_LBR_TO(i), i >= lbr_depth());
+        expect_fault(MSR_LBR_INFO(i), i >= lbr_depth() || !has_info());
     }
     /* Those of other models. */
     expect_fault(0x40, true);
     expect_fault(0x60, true);
-    expect_reserved(MSR_LBR_TOS, depth());
+    expect_reserved(MSR_LBR_TOS, lbr_depth());
     expect_reserved(MSR_LBR_SELECT, BIT(10));
 }
 
 TEST(lbr, registers)
 {
     on_trap(GP_VECTOR, skip_access);
-    if (is_arch()) {
+    if (lbr_is_arch()) {
         arch_registers();
     } else if (pmu_is_intel()) {
         intel_registers();
@@ -1012,15 +861,15 @@ TEST(lbr, registers)
 /* As Linux looks whether they are there. */
 TEST(lbr, written)
 {
-    for (unsigned i = 0; i < depth(); i++) {
+    for (unsigned i = 0; i < lbr_depth(); i++) {
         wrmsr(MSR_LBR_FROM(i), 0xffff8000deadbe00 ^ i);
         wrmsr(MSR_LBR_TO(i), 0xffffffff81000000 ^ i);
     }
-    for (unsigned i = 0; i < depth(); i++) {
+    for (unsigned i = 0; i < lbr_depth(); i++) {
         expect(rdmsr(MSR_LBR_FROM(i)), 0xffff8000deadbe00 ^ i, "FROM %u", i);
         expect(rdmsr(MSR_LBR_TO(i)), 0xffffffff81000000 ^ i, "TO %u", i);
     }
-    if (is_legacy()) {
+    if (lbr_has_tos()) {
         wrmsr(MSR_LBR_TOS, 3);
         expect_tos(3);
     }
@@ -1028,18 +877,9 @@ TEST(lbr, written)
 
 /* ---- What else is told of a branch ---------------------------------- */
 
-/* MSR_LBR_INFO: the type, where there is one */
-enum { COND, IND_JUMP, JUMP, IND_CALL, CALL, RETURN };
-
 static bool is_timed(void)
 {
-    return has_info() || has_time();
-}
-
-static uint64_t recorded_cycles(unsigned age)
-{
-    return has_time() ? rdmsr(MSR_LBR_TO(number(age))) >> 48
-                      : rdmsr(MSR_LBR_INFO(number(age))) & INFO_CYCLES;
+    return has_info() || lbr_format() == FORMAT_TIME;
 }
 
 /* If @insns is 0, they are not known. */
@@ -1048,14 +888,11 @@ static void expect_info(unsigned age, unsigned insns, uint64_t type)
     uint64_t cycles = insns * option("cpi", 1000) / 1000;
 
     if (insns) {
-        expect(recorded_cycles(age),
-               cycles < INFO_CYCLES ? cycles : INFO_CYCLES,
+        expect(lbr_cycles(age), cycles < INFO_CYCLES ? cycles : INFO_CYCLES,
                "record %u: cycles", age);
     }
     if (has_info()) {
-        expect(rdmsr(MSR_LBR_INFO(number(age))) & ~INFO_CYCLES,
-               is_arch() ? INFO_VALID | type << INFO_TYPE_SHIFT : 0,
-               "record %u: INFO", age);
+        expect(lbr_info(age), lbr_info_of(type), "record %u: INFO", age);
     }
 }
 
@@ -1065,14 +902,14 @@ TEST(lbr, info)
         return;
     }
     record_user(NO_FAR, lbr_code);
-    expect_info(0, 1, RETURN);
-    expect_info(1, 2, IND_JUMP);
-    expect_info(2, 1, RETURN);
-    expect_info(3, 1, IND_CALL);
-    expect_info(4, 1, RETURN);
-    expect_info(5, 2, CALL);
-    expect_info(6, 1, JUMP);
-    expect_info(7, 0, COND);
+    expect_info(0, 1, TYPE_RETURN);
+    expect_info(1, 2, TYPE_IND_JUMP);
+    expect_info(2, 1, TYPE_RETURN);
+    expect_info(3, 1, TYPE_IND_CALL);
+    expect_info(4, 1, TYPE_RETURN);
+    expect_info(5, 2, TYPE_CALL);
+    expect_info(6, 1, TYPE_JUMP);
+    expect_info(7, 0, TYPE_COND);
 }
 
 CODE("lbr_long:\n"
@@ -1094,26 +931,29 @@ TEST(lbr, cycles)
         begin_recording(NO_RING_0 | NO_FAR | NO_COND, 0);
         run_user(0, lbr_long, turns[i]);
         end_recording();
-        expect_info(0, 2 * turns[i] + 2, RETURN);
-        expect_info(1, 0, JUMP);
+        expect_info(0, 2 * turns[i] + 2, TYPE_RETURN);
+        expect_info(1, 0, TYPE_JUMP);
     }
 }
 
-/* Somewhere in it, a counter overflows, and starts anew. */
+/*
+ * Somewhere in it, a counter overflows that would interrupt, which is noticed at
+ * once, and starts anew.
+ */
 TEST(lbr, cycles_of_counted)
 {
     static const unsigned turns = 100;
 
     for (unsigned n = 1; is_timed() && n < 2 * turns; n += 7) {
         wrmsr(MSR_GLOBAL_OVF_CTRL, 1);
-        pmu_gp(0, EV_INSTRUCTIONS | SEL_USR, -(uint64_t)n);
+        pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -(uint64_t)n);
         clear_records();
         begin_recording(NO_RING_0 | NO_FAR | NO_COND, 0);
         run_user(GP(0), lbr_long, turns);
         end_recording();
         expect(rdmsr(MSR_GLOBAL_STATUS) & 1, 1, "%u: overflow", n);
-        expect_info(0, 2 * turns + 2, RETURN);
-        expect_info(1, 0, JUMP);
+        expect_info(0, 2 * turns + 2, TYPE_RETURN);
+        expect_info(1, 0, TYPE_JUMP);
     }
 }
 
@@ -1136,7 +976,7 @@ TEST(lbr, cycles_of_faults)
     set_gate(UD_VECTOR, lbr_ud);
     record_user(NO_FAR, lbr_rep);
     /* Three, those of the handler, and RET. */
-    expect_info(0, 3 + 2 + 1, RETURN);
+    expect_info(0, 3 + 2 + 1, TYPE_RETURN);
 }
 
 /* ---- What architectural ones have alone ----------------------------- */
@@ -1145,30 +985,29 @@ static void expect_ler(uint64_t from, uint64_t to, uint64_t type)
 {
     expect(rdmsr(MSR_LER_FROM), from, "LER: FROM");
     expect(rdmsr(MSR_LER_TO), to, "LER: TO");
-    expect(rdmsr(MSR_LER_INFO) & ~INFO_CYCLES,
-           INFO_VALID | type << INFO_TYPE_SHIFT, "LER: INFO");
+    expect(rdmsr(MSR_LER_INFO) & ~INFO_CYCLES, lbr_info_of(type), "LER: INFO");
 }
 
 static void read_ler(struct regs *regs)
 {
-    expect_ler(AT(lbr_stack_2), AT(lbr_stack_ud), CALL);
+    expect_ler(AT(lbr_stack_2), AT(lbr_stack_ud), TYPE_CALL);
     regs->rip += 2;
 }
 
 /* The branch before an event, whether or not the event is recorded. */
 TEST(lbr, last_event)
 {
-    if (!is_arch()) {
+    if (!lbr_is_arch()) {
         return;
     }
     on_trap(UD_VECTOR, read_ler);
     record_user(NO_FAR, lbr_stack);
     /* INT is an event, too. */
-    expect_ler(AT(lbr_stack_behind), AT(user_exit), RETURN);
+    expect_ler(AT(lbr_stack_behind), AT(user_exit), TYPE_RETURN);
     run_user(0, lbr_code, 0);
-    expect_ler(AT(lbr_stack_behind), AT(user_exit), RETURN);
+    expect_ler(AT(lbr_stack_behind), AT(user_exit), TYPE_RETURN);
     wrmsr(MSR_LBR_DEPTH, MAX_DEPTH);
-    expect_ler(AT(lbr_stack_behind), AT(user_exit), RETURN);
+    expect_ler(AT(lbr_stack_behind), AT(user_exit), TYPE_RETURN);
     wrmsr(MSR_LER_FROM, 5);
     expect(rdmsr(MSR_LER_FROM), 5, "LER: FROM, written");
 }
@@ -1192,7 +1031,7 @@ static void expect_depth(unsigned n)
 
 TEST(lbr, depths)
 {
-    if (!is_arch()) {
+    if (!lbr_is_arch()) {
         return;
     }
     on_trap(GP_VECTOR, skip_access);

@@ -6,19 +6,12 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "internal.h"
-#include "pmu.h"
+#include "lbr.h"
 
 #define MSR_PEBS_ENABLE   0x3f1
 #define MSR_PEBS_DATA_CFG 0x3f2
 #define MSR_PEBS_LD_LAT   0x3f6
 #define MSR_DS_AREA       0x600
-/* Branch records, architectural or not */
-#define MSR_LBR_CTL       0x14ce
-#define LBR_CTL_ALL       (7 | 0x7full << 16)
-#define DEBUGCTL_LBR      BIT(0)
-#define PERF_CAP_FORMAT   0x3f
-#define FORMAT_ARCH       0x3f
-#define INFO_CYCLES       0xffff
 
 #define SEL_ADAPTIVE      BIT(34)
 #define DATA_CFG_MEMORY_AND_GPRS 3
@@ -291,20 +284,6 @@ TEST(pebs, xmms)
     }
 }
 
-static bool has_arch_lbr(void)
-{
-    return (rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT) == FORMAT_ARCH;
-}
-
-static void record_branches(bool on)
-{
-    if (has_arch_lbr()) {
-        wrmsr(MSR_LBR_CTL, on ? LBR_CTL_ALL : 0);
-    } else {
-        wrmsr(MSR_DEBUGCTL, on ? DEBUGCTL_LBR : 0);
-    }
-}
-
 /* The basic group has 4 words, and each branch 3; the newest is the first. */
 #define BRANCHES 2
 #define BRANCHES_SIZE (4 + BRANCHES * 3)
@@ -317,9 +296,10 @@ static const uint64_t *sample_branches(bool on)
     prepare_area(MAX_RECORDS + 1);
     sample(0, EV_INSTRUCTIONS | SEL_USR);
     wrmsr(MSR_PEBS_DATA_CFG, DATA_CFG_LBRS(BRANCHES));
-    record_branches(on);
+    lbr_choose(0);
+    wrmsr(lbr_switch, on ? lbr_on : 0);
     run_user(GP(0), pebs_code, 0);
-    record_branches(false);
+    wrmsr(lbr_switch, 0);
     end_sampling();
     expect(r[0], BRANCHES_SIZE * 8ull << 48 | DATA_CFG_LBRS(BRANCHES),
            "format and size");

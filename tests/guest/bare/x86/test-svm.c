@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "pmu.h"
+#include "lbr.h"
 
 #define MSR_EFER            0xc0000080
 #define MSR_VM_HSAVE_PA     0xc0010117
@@ -507,92 +507,24 @@ TEST(svm, intercepted_accesses)
  * is recorded in one order.  VMRUN and #VMEXIT are no branches.
  */
 
-#define MSR_LBR_SELECT      pmu_register(0x1c8)
-#define MSR_DBG_EXTN_CFG    0xc000010f
-/* Intel's: those with TOS, and the architectural ones. */
-#define MSR_LBR_TOS         0x1c9
-#define MSR_LBR_CTL         0x14ce
-#define MSR_LBR_FROM(i) (is_arch() ? 0x1500 + (i) : pmu_register(0x680 + (i)))
-#define MSR_LBR_TO(i)   (is_arch() ? 0x1600 + (i) : pmu_register(0x6c0 + (i)))
-#define MSR_LBR_INFO(i) ((is_arch() ? 0x1200 : 0xdc0) + (i))
-#define DBG_EXTN_LBR        BIT(6)
-#define LEAF_EXT_PERFMON    0x80000022
 #define HAS_LBR             BIT(1)
 #define LEAF_SVM            0x8000000a
 #define HAS_LBR_VIRTUAL     BIT(1)
-#define NO_USER_BRANCHES    BIT(1)
-#define DEBUGCTL_LBR        BIT(0)
-#define DEBUGCTL_BTF        BIT(1)
-#define DEBUGCTL_FREEZE_LBRS BIT(11)
-#define TO_ADDRESS          (BIT(58) - 1)
-#define CTL_LBREN           BIT(0)
-#define CTL_OS              BIT(1)
-#define CTL_USR             BIT(2)
-#define CTL_KINDS           (0x7full << 16)
-#define PERF_CAP_FORMAT     0x3f
-#define FORMAT_INFO         5
-#define FORMAT_ARCH         0x3f
-#define DEPTH_WITH_TOS      32
-
-static unsigned lbr_format(void)
-{
-    return pmu_is_intel() ? rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT : 0;
-}
-
-static bool is_arch(void)
-{
-    return lbr_format() == FORMAT_ARCH;
-}
 
 /* Of Intel's, two kinds. */
 static bool has_records(void)
 {
-    return pmu_is_intel() ? is_arch() || lbr_format() == FORMAT_INFO
-                          : cpuid(LEAF_EXT_PERFMON, 0).a & HAS_LBR;
-}
-
-/* By what the recording is switched on. */
-static uint32_t lbr_switch;
-
-static uint32_t prepare_recording(bool user)
-{
-    if (is_arch()) {
-        lbr_switch = MSR_LBR_CTL;
-        return CTL_LBREN | CTL_OS | CTL_KINDS | (user ? CTL_USR : 0);
-    }
-    wrmsr(MSR_LBR_SELECT, user ? 0 : NO_USER_BRANCHES);
-    lbr_switch = pmu_is_intel() ? MSR_DEBUGCTL : MSR_DBG_EXTN_CFG;
-    return pmu_is_intel() ? DEBUGCTL_LBR : DBG_EXTN_LBR;
+    return pmu_is_intel() ? lbr_is_arch() || lbr_format() == FORMAT_INFO
+                          : cpuid(LEAF_AMD_PMU, 0).a & HAS_LBR;
 }
 
 /* The newest record is that of the RET to here: nothing else may branch. */
-static void record_run(code_fn *run, bool user)
+static void record_run(code_fn *run, uint64_t select)
 {
-    uint32_t on = prepare_recording(user);
-
-    wrmsr(lbr_switch, on);
+    lbr_choose(select);
+    wrmsr(lbr_switch, lbr_on);
     run((uint64_t)&vmcb);
     wrmsr(lbr_switch, 0);
-}
-
-/* Which registers have the @age-th before the newest. */
-static unsigned number(unsigned age)
-{
-    return pmu_is_intel() && !is_arch()
-           ? (rdmsr(MSR_LBR_TOS) - age) & (DEPTH_WITH_TOS - 1) : age;
-}
-
-static uint64_t record_from(unsigned age)
-{
-    return rdmsr(MSR_LBR_FROM(number(age)));
-}
-
-/* AMD has flags above the address. */
-static uint64_t record_to(unsigned age)
-{
-    uint64_t to = rdmsr(MSR_LBR_TO(number(age)));
-
-    return pmu_is_intel() ? to : to & TO_ADDRESS;
 }
 
 CODE("svm_record:\n"
@@ -624,8 +556,8 @@ LABEL(svm_recorded_leaf);
 
 static void expect_record(unsigned i, uint64_t from, uint64_t to)
 {
-    expect(record_from(i), from, "record %u: FROM", i);
-    expect(record_to(i), to, "record %u: TO", i);
+    expect(lbr_from(i), from, "record %u: FROM", i);
+    expect(lbr_to(i), to, "record %u: TO", i);
 }
 
 TEST(svm, records)
@@ -635,53 +567,44 @@ TEST(svm, records)
     }
     expect(cpuid(LEAF_SVM, 0).d & HAS_LBR_VIRTUAL, 0, "virtualized records");
     prepare_guest(svm_recorded, false, 0);
-    record_run(svm_record, false);
+    record_run(svm_record, NO_RING_3);
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
     expect(vmcb.rip, (uint64_t)svm_recorded_exit, "guest's RIP");
     /* RET to here is the newest. */
-    expect(record_from(0), AT(svm_record_end) + 3, "RET: FROM");
+    expect(lbr_from(0), AT(svm_record_end) + 3, "RET: FROM");
     expect_record(1, AT(svm_record_behind), AT(svm_record_end));
     expect_record(2, AT(svm_recorded_leaf), AT(svm_recorded_exit));
     expect_record(3, AT(svm_recorded_exit) - 5, AT(svm_recorded_leaf));
     expect_record(4, AT(svm_recorded_loop), AT(svm_recorded_loop));
     expect_record(5, AT(svm_recorded_loop), AT(svm_recorded_loop));
-    expect(record_to(6), AT(svm_record), "CALL: TO");
+    expect(lbr_to(6), AT(svm_record), "CALL: TO");
 }
 
 /*
  * Intel's also say how many cycles there were since the one before, and the
- * architectural ones of what kind it was.
+ * architectural ones of what type it was.
  */
-#define INFO_CYCLES         0xffff
-#define INFO_KIND_SHIFT     56
-#define INFO_CYCLES_VALID   BIT(4)
-
-enum { CONDITIONAL = 0, JUMP = 2, CALL = 4, RETURN = 5 };
-
 static void expect_cycles_of_guest(const char *what, bool user)
 {
     /* The newest first; what is intercepted takes none. */
     static const struct {
         const char *branch;
-        unsigned cycles, kind;
+        unsigned cycles, type;
     } want[] = {
-        { "host's RET", 2, RETURN }, { "host's JMP", 1, JUMP },
-        { "RET", 1, RETURN }, { "CALL", 2, CALL },
-        { "second LOOP", 1, CONDITIONAL },
-        { "first LOOP, and the host's MOV and VMRUN", 4, CONDITIONAL },
+        { "host's RET", 2, TYPE_RETURN }, { "host's JMP", 1, TYPE_JUMP },
+        { "RET", 1, TYPE_RETURN }, { "CALL", 2, TYPE_CALL },
+        { "second LOOP", 1, TYPE_COND },
+        { "first LOOP, and the host's MOV and VMRUN", 4, TYPE_COND },
     };
 
     prepare_guest(svm_recorded, user, 0);
-    record_run(svm_record, true);
+    record_run(svm_record, 0);
     expect(vmcb.exit_code, EXIT_VMMCALL, "%s: exit", what);
     for (unsigned age = 0; age < ARRAY_SIZE(want); age++) {
-        uint64_t info = rdmsr(MSR_LBR_INFO(number(age)));
-
-        expect(info & INFO_CYCLES, want[age].cycles, "%s: cycles to %s", what,
+        expect(lbr_cycles(age), want[age].cycles, "%s: cycles to %s", what,
                want[age].branch);
-        expect(info >> INFO_KIND_SHIFT,
-               is_arch() ? want[age].kind | INFO_CYCLES_VALID : 0,
-               "%s: kind of %s", what, want[age].branch);
+        expect(lbr_info(age), lbr_info_of(want[age].type), "%s: type of %s",
+               what, want[age].branch);
     }
 }
 
@@ -702,7 +625,7 @@ TEST(svm, injection_is_recorded)
         skip();
     }
     prepare_injection(VEC_IPI, INJECT_INTERRUPT);
-    record_run(svm_run, false);
+    record_run(svm_run, NO_RING_3);
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
     /* Nine rounds of its loop, IRETQ, and the delivery. */
     expect_record(1, AT(svm_guest) + 7, AT(svm_guest) + 7);

@@ -14,10 +14,6 @@
 #define MSR_LBR_SELECT  0x1c8
 #define MSR_LBR_TOS     0x1c9
 
-#define DEBUGCTL_LBR         BIT(0)
-#define DEBUGCTL_FREEZE_LBRS BIT(11)
-
-#define PERF_CAP_FORMAT 0x3f
 #define FORMAT_LINEAR   1
 
 #define AT(label) ((uint64_t)(label))

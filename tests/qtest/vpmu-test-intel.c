@@ -1356,6 +1356,10 @@ static const struct Pebs {
       0xff | LOW_BITS(3) << 32, 0xff00000f, 4 },
     { "SapphireRapids-v1", PERF_CAP_PEBS(4) | PERF_CAP_BASELINE,
       0xff | LOW_BITS(3) << 32, 0xff00000f, 4 },
+    { "GraniteRapids-v1", PERF_CAP_PEBS(4) | PERF_CAP_BASELINE,
+      0xff | LOW_BITS(3) << 32, 0xff00000f, 4 },
+    { "Snowridge-v1", PERF_CAP_PEBS(4) | PERF_CAP_BASELINE,
+      0xff | LOW_BITS(3) << 32, 0xff00000f, 4 },
 };
 
 static Machine pebs_start(const struct Pebs *pebs)

@@ -40,6 +40,8 @@ FILTERS = {
     'any_call,any_ret': {CALL, INDIRECT_CALL, RETURN},
     'cond,ind_jmp': {CONDITIONAL, INDIRECT_JUMP},
 }
+# Outside of transactions, of which TCG has none, and in them.
+FILTERS_BY_TRANSACTIONS = {'any,no_tx': FILTERS['any'], 'any,in_tx': set()}
 
 
 # The instructions from one branch of it to the next
@@ -144,6 +146,33 @@ def branches_before(machine, name):
     found = in_loop(stacks(output))
     check_places(found, PERIOD, FILTERS[name], least_rest(machine))
     check_depth(found, DEPTHS[machine])
+
+
+@test(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE, each=FILTERS_BY_TRANSACTIONS)
+def branches_of_transactions(machine, name):
+    """All branches are outside of transactions."""
+    output = yield f'''
+        {PINNED} -j {name},u -e branches:u -c {PERIOD} calls
+        {STACKS}'''
+    found = in_loop(stacks(output))
+    kinds = FILTERS_BY_TRANSACTIONS[name]
+    check_places(found, PERIOD, kinds, least_rest(machine))
+    check_depth(found, DEPTHS[machine] if kinds else 0)
+
+
+@test(LBR_SKYLAKE, LBR_GENOA, LBR_SAPPHIRE)
+def calls_of_kernel(_):
+    """What a filter of kinds leaves of the kernel's branches is calls, which
+    end where a function begins; but for the calls in thunks, of themselves."""
+    output = yield f'''
+        {PINNED} -j any_call,k -e branches:k -c 10007 syscalls
+        perf script -i /tmp/data -F brstacksym'''
+    found = re.findall(r'(\S+)\+0x([0-9a-f]+)/(\S+)\+0x([0-9a-f]+)/', output)
+    require(len(found) >= 1000, f'{len(found)} calls')
+    inside = collections.Counter(
+        (source, target) for source, _, target, offset in found
+        if int(offset, 16) and source != target)
+    require(not inside, f'calls into the midst of functions: {inside}')
 
 
 @test(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, LBR_SAPPHIRE)

@@ -41,8 +41,15 @@ make_links_relative()
 }
 
 # fetch_libraries: of the architecture that has been described, of which dpkg is
-# not told: they are only unpacked.
+# not told: they are only unpacked.  Several builds share them, of two series of
+# QEMU, too.
 fetch_libraries()
+{
+    locked "$LIBRARIES.lock" unpack_libraries
+    use_libraries
+}
+
+unpack_libraries()
 {
     local packages=libc6-dev,libglib2.0-dev,libfdt-dev,zlib1g-dev
 
@@ -55,7 +62,6 @@ fetch_libraries()
         echo "$packages" > "$LIBRARIES/packages"
     fi
     make_links_relative "$LIBRARIES"
-    use_libraries
 }
 
 # use_libraries: set options for the compiler and the linker.  Debian's look in

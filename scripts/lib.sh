@@ -196,14 +196,31 @@ logged()
     return $status
 }
 
+# wait_for_lock FILE: which is open as 9.
+wait_for_lock()
+{
+    flock -n 9 && return
+    say "waiting for another call, which has locked $1"
+    flock 9
+}
+
 # lock FILE: until this script ends, another that locks the same waits.
 lock()
 {
     mkdir -p "$(dirname "$1")"
     exec 9> "$1"
-    flock -n 9 && return
-    say "waiting for another call, which has locked $1"
-    flock 9
+    wait_for_lock "$1"
+}
+
+# locked FILE COMMAND...: run it when no other script does that locks the same.
+# What this one has locked before stays so: bash keeps that open elsewhere,
+# where no program inherits it.
+locked()
+{
+    mkdir -p "$(dirname "$1")"
+    # It is not read.
+    # shellcheck disable=SC2094
+    { wait_for_lock "$1"; "${@:2}"; } 9> "$1"
 }
 
 # up_to_date STAMP WORDS...: whether the stamp holds exactly these words.
@@ -241,11 +258,7 @@ private_apt()
 }
 
 # alone COMMAND...: run what asks Debian's archive when no other script does.
-alone()
-{
-    mkdir -p "$BUILD/download"
-    (flock 9; "$@") 9> "$BUILD/download/lock"
-}
+alone() { locked "$BUILD/download/lock" "$@"; }
 
 # Debian deletes old versions: lists of yesterday name what may be gone.
 lists_are_fresh()

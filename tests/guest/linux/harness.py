@@ -125,6 +125,33 @@ def require_equal(got, want, what):
 
 
 #
+# Signals
+#
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def ignore_signals():
+    """A second one is not to keep us from ending what we have started."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def end_by_signals():
+    """What ends this program ends what it has started, too."""
+    def end(number, _):
+        ignore_signals()
+        sys.exit(128 + number)
+
+    for number in ENDING:
+        # A shell has Ctrl-C ignored by what it runs in the background, and so
+        # would be all that is started here; who uses nohup wants a hangup so.
+        if number == signal.SIGINT or \
+                signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, end)
+
+
+#
 # Programs
 #
 

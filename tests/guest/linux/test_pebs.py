@@ -239,12 +239,23 @@ def addresses_of_stores(machine):
 
 @test(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
 def memory_is_recorded(machine):
-    """perf mem does it all by itself."""
+    """perf mem does it all by itself, of loads and of stores: the one
+    instruction that accesses anything, and what it accesses."""
+    names = symbols('long')
     output = yield '''
         cd /tmp
         perf mem record long > /dev/null 2>&1
-        perf mem report --stdio --sort mem,dso 2>&1'''
+        perf mem report --stdio --sort mem,dso 2>&1
+        perf script -F event,addr,ip'''
     require(re.search('L1 hit +long', output), output)
+    found = {kind: {(int(ip, 16), int(address, 16))
+                    for event, address, ip in re.findall(
+                        r'(\S+): +([0-9a-f]+) +([0-9a-f]+)', output)
+                    if kind in event and int(ip, 16) >> 63 == 0}
+             for kind in ('mem-loads', 'mem-stores')}
+    wanted = names['step_1'], names['value']
+    for kind, places in found.items():
+        require_equal(places, {wanted}, kind)
 
 
 #

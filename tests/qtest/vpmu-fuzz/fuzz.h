@@ -7,6 +7,7 @@
  *   x86.c, ppc.c    verbs and faces of an architecture
  *   x86-reference.c, ppc-reference.c
  *                   what the registers of a face must hold, event by event
+ *   x86-memory.c    what the guest's memory must hold, where PEBS writes to it
  *
  * The fuzzer is QEMU with another main program: it calls what instructions
  * and migration would call, in one thread, with the machine stopped.
@@ -172,6 +173,8 @@ typedef struct FuzzFace {
  * @other: events that are no instruction's, and
  * @nr_other: how many
  * @happen: let events happen in the reference, one of each, at the same time
+ * @note_insn: an instruction is executed in a mode that is these events; note
+ *             its place as translated code does; or NULL
  * @begin_cycle: no part of a cycle has gone by in the reference
  * @check_interrupts: compare what interrupts are pending
  * @begin: the CPU is to be as after a reset, and so is the reference
@@ -179,6 +182,8 @@ typedef struct FuzzFace {
  * @check_legal: see that all registers hold what they can hold
  * @remember: what the reference holds now
  * @recall: the reference is to hold that again
+ * @before_save: do what must have been done before the state is saved, which
+ *               QEMU does when it stops the machine; or NULL
  * @before_load: do what must have been done before a load, which QEMU does by a
  *               reset; or NULL
  * @moved: the CPU, or the other one, has been loaded
@@ -195,6 +200,7 @@ typedef struct FuzzTarget {
     unsigned nr_retired, nr_other;
     void (*start)(const FuzzFace *face);
     void (*happen)(PmuTallies events, unsigned mode);
+    void (*note_insn)(PmuTallies events, unsigned mode);
     void (*begin_cycle)(void);
     void (*check_interrupts)(void);
     void (*begin)(void);
@@ -202,6 +208,7 @@ typedef struct FuzzTarget {
     void (*check_legal)(void);
     void (*remember)(void);
     void (*recall)(void);
+    void (*before_save)(void);
     void (*before_load)(void);
     void (*moved)(void);
 } FuzzTarget;

@@ -16,7 +16,7 @@
 #define MAX_EVENTS 0xfff
 
 /* Of a state, what is changed. */
-#define MAX_SECTIONS 8
+#define MAX_SECTIONS 16
 
 #define CF_PMU (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES \
                 | CF_PMU_ADDRESSES)
@@ -206,6 +206,15 @@ uint64_t fuzz_target_of(FuzzRandom *r, uint64_t from)
  * What else happens
  */
 
+/* What is no instruction has no place. */
+static void note_place(PmuTallies events, unsigned mode)
+{
+    fuzz_cpu->neg.pmu.site_known = false;
+    if (fuzz_target.note_insn && events & BIT(PMU_TALLY_INSNS)) {
+        fuzz_target.note_insn(events, mode);
+    }
+}
+
 /* Instructions that nobody counts do not even begin a cycle. */
 static void let_happen(PmuTallies events, const uint64_t *arg)
 {
@@ -217,8 +226,10 @@ static void let_happen(PmuTallies events, const uint64_t *arg)
 
         enter_mode(mode);
         fuzz_target.happen((events & ~insns) | (counted & insns), mode);
+        note_place(events, mode);
         happen(counted, mode);
     }
+    note_place(0, mode);
     fuzz_target.check_interrupts();
 }
 
@@ -292,6 +303,9 @@ static void save(void)
     QIOChannelBuffer *buffer = qio_channel_buffer_new(1 << 15);
     QEMUFile *f = qemu_file_new_output(QIO_CHANNEL(buffer));
 
+    if (fuzz_target.before_save) {
+        fuzz_target.before_save();
+    }
     g_assert(save_vmstate(f, fuzz_target.vmsd, fuzz_cpu) == 0);
     g_assert(qemu_fflush(f) == 0);
     changed = false;

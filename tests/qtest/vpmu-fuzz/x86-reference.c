@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "qemu/host-utils.h"
+#include "x86-memory.h"
 #include "x86-reference.h"
 
 #define MAX_COUNTERS 12
@@ -50,6 +51,10 @@ static struct Registers {
 #define INV   BIT_ULL(23)
 #define GUEST BIT_ULL(40)
 #define HOST  BIT_ULL(41)
+
+/* What PEBS samples loads by, each of which takes so long. */
+#define CODE_LOAD_LATENCY 0x01cd
+#define LATENCY           32
 
 #define LBR_FRZ        BIT_ULL(58)
 #define CTR_FRZ        BIT_ULL(59)
@@ -138,7 +143,7 @@ static PmuTallies tallies_of(unsigned i)
                ? 0 : BIT(fixed[i - pmu->nr_gp]);
     }
     for (const RefEvent *e = pmu->events; e->tallies; e++) {
-        if (e->code == 0x01cd && regs.ld_lat >= 32) {
+        if (e->code == CODE_LOAD_LATENCY && regs.ld_lat >= LATENCY) {
             continue;
         }
         if (e->code == code && e->ext == ext && !is_denied(code)) {
@@ -148,14 +153,19 @@ static PmuTallies tallies_of(unsigned i)
     return 0;
 }
 
-/* Modes: bit 0 is user, bit 1 an SVM guest, bit 2 SMM. */
+/*
+ * Modes: bit 0 is user, bit 1 an SVM guest, bit 2 SMM.  That of KVM's guests is
+ * none to the processor.
+ */
 static bool counts_in(unsigned i, unsigned mode)
 {
     uint64_t side = regs.evtsel[is_gp(i) ? i : 0] & (GUEST | HOST);
     bool os = is_gp(i) ? regs.evtsel[i] & OS : fixed_field(i) & 1;
     bool user = is_gp(i) ? regs.evtsel[i] & USR : fixed_field(i) & 2;
 
-    if (mode & 4 && (regs.debugctl & FREEZE_IN_SMM || is_armed(i))) {
+    bool freezes = regs.debugctl & FREEZE_IN_SMM && !pmu->kvm;
+
+    if (mode & 4 && (freezes || is_armed(i))) {
         return false;
     }
     if (pmu->amd && side) {
@@ -233,6 +243,343 @@ static bool counts(unsigned i, PmuTally tally)
 }
 
 /*
+ * Which branch records there are.  Those of Intel's CPU models are a ring; the
+ * newest of AMD's, and of architectural ones, is always the first.
+ */
+
+/* IA32_LBR_CTL */
+#define CTL_LBREN    BIT_ULL(0)
+
+/* The cycles that a record of Intel's took. */
+#define INFO_CYCLES  MAKE_64BIT_MASK(0, 16)
+#define TO_CYCLES    MAKE_64BIT_MASK(48, 16)
+
+static bool has_arch_lbrs(void)
+{
+    return pmu->lbr_format == 0x3f;
+}
+
+static bool has_model_lbrs(void)
+{
+    return pmu->lbrs && !has_arch_lbrs();
+}
+
+static bool is_newest_first(void)
+{
+    return pmu->amd || has_arch_lbrs();
+}
+
+static unsigned nr_lbrs(void)
+{
+    return has_arch_lbrs() ? regs.lbr_depth : pmu->lbrs;
+}
+
+static bool has_infos(void)
+{
+    return pmu->lbr_format == 5 || pmu->lbr_format == 7 || has_arch_lbrs();
+}
+
+/*
+ * Records of PEBS, as in the SDM, volume 3B, "Processor Event Based Sampling"
+ */
+
+#define ADAPTIVE          BIT_ULL(34)
+#define FIXED_ADAPTIVE(n) BIT_ULL(32 + 4 * (n))
+#define LOAD_LATENCY(n)   BIT_ULL(32 + (n))
+
+/* MSR_PEBS_DATA_CFG */
+#define CFG_MEMORY BIT_ULL(0)
+#define CFG_GPRS   BIT_ULL(1)
+#define CFG_XMMS   BIT_ULL(2)
+#define CFG_LBRS   BIT_ULL(3)
+
+/* An access hits the first level of caches. */
+#define SOURCE_L1 1
+
+#define OF_ACCESSES (BIT(PMU_TALLY_LOADS) | BIT(PMU_TALLY_STORES))
+#define OF_INSNS                                                           \
+    (BIT(PMU_TALLY_INSNS) | BIT(PMU_TALLY_COND_TAKEN)                      \
+     | BIT(PMU_TALLY_COND_NOT_TAKEN) | BIT(PMU_TALLY_JUMPS)                \
+     | BIT(PMU_TALLY_INDIRECT_JUMPS) | BIT(PMU_TALLY_CALLS)                \
+     | BIT(PMU_TALLY_INDIRECT_CALLS) | BIT(PMU_TALLY_RETURNS)              \
+     | BIT(PMU_TALLY_FAR_BRANCHES) | OF_ACCESSES)
+
+/* The basic group, four others, and 256 branches */
+#define MAX_WORDS (4 + 4 + 18 + 32 + 3 * 256)
+
+typedef struct PebsRecord {
+    uint64_t words[MAX_WORDS], unknown[MAX_WORDS];
+    unsigned nr;
+} PebsRecord;
+
+/**
+ * struct Sample - what is recorded
+ * @counters: those that have overflowed
+ * @events: what has happened then, at the same time, and
+ * @mode: in which mode
+ */
+typedef struct Sample {
+    uint64_t counters;
+    PmuTallies events;
+    unsigned mode;
+} Sample;
+
+/* What an instruction does tells its address, and no two do the same there. */
+uint64_t ref_pc(PmuTallies events)
+{
+    return 0x401000 + 16 * (uint64_t)(events & ~BIT(PMU_TALLY_INSNS));
+}
+
+uint64_t ref_data(PmuTallies events, unsigned mode)
+{
+    return 0xffff880000002000 + ref_pc(events) + 8 * mode;
+}
+
+static bool is_sample_of(const Sample *s, unsigned i)
+{
+    return s->counters >> i & 1;
+}
+
+/* Events that no instruction is are noticed in front of the next one. */
+static uint64_t eventing_ip(const Sample *s)
+{
+    return s->events & OF_INSNS ? ref_pc(s->events) : REF_IP;
+}
+
+static uint64_t applicable_counters(const Sample *s)
+{
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        bits |= is_sample_of(s, i) ? status_bit(i) : 0;
+    }
+    return bits;
+}
+
+/* Only a counter of accesses tells of the access. */
+static bool tells_access(const Sample *s)
+{
+    PmuTallies counted = 0;
+
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        counted |= is_sample_of(s, i) ? tallies_of(i) : 0;
+    }
+    return counted & OF_ACCESSES && s->events & OF_ACCESSES;
+}
+
+static bool tells_latency(const Sample *s)
+{
+    bool latency = false;
+
+    for (unsigned i = 0; i < pmu->nr_gp; i++) {
+        latency |= is_sample_of(s, i)
+                   && extract64(regs.evtsel[i], 0, 16) == CODE_LOAD_LATENCY
+                   && (pmu->version >= 5 || regs.pebs_enable & LOAD_LATENCY(i));
+    }
+    return latency && tells_access(s);
+}
+
+static void put(PebsRecord *r, uint64_t word)
+{
+    r->unknown[r->nr] = 0;
+    r->words[r->nr++] = word;
+}
+
+/* The general registers, in an order other than that of their numbers */
+static const uint8_t old_order[] = {
+    0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15,
+};
+
+static void put_gprs(PebsRecord *r, const uint8_t *order)
+{
+    put(r, REF_FLAGS);
+    put(r, REF_IP);
+    for (unsigned i = 0; i < 16; i++) {
+        put(r, REF_GPR(order ? order[i] : i));
+    }
+}
+
+static void put_access(PebsRecord *r, const Sample *s)
+{
+    uint64_t latency = tells_latency(s) ? LATENCY : 0;
+
+    put(r, tells_access(s) ? ref_data(s->events, s->mode) : 0);
+    put(r, tells_access(s) ? SOURCE_L1 : 0);
+    put(r, latency | (pmu->both_latencies ? latency << 32 : 0));
+}
+
+static void make_fixed(PebsRecord *r, const Sample *s)
+{
+    put_gprs(r, old_order);
+    put(r, applicable_counters(s));
+    put_access(r, s);
+    if (pmu->pebs >= 2) {
+        put(r, eventing_ip(s));
+        put(r, 0);
+    }
+    if (pmu->pebs >= 3) {
+        put(r, REF_TIME);
+    }
+}
+
+static bool is_adaptive(const Sample *s)
+{
+    bool adaptive = false;
+
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        adaptive |= is_sample_of(s, i)
+                    && (is_gp(i) ? regs.evtsel[i] & ADAPTIVE
+                        : regs.fixed_ctrl & FIXED_ADAPTIVE(i - pmu->nr_gp));
+    }
+    return adaptive;
+}
+
+/* The newest one has age 0. */
+static Record record_of_age(unsigned age)
+{
+    bool on = has_arch_lbrs() ? regs.lbr_ctl & CTL_LBREN : regs.debugctl & LBR;
+
+    if (!on || !pmu->lbrs || age >= nr_lbrs()) {
+        return (Record) { };
+    }
+    return regs.records[is_newest_first() ? age
+                        : (regs.lbr_tos - age) % nr_lbrs()];
+}
+
+static void put_branch(PebsRecord *r, Record branch)
+{
+    put(r, branch.from);
+    put(r, branch.to);
+    put(r, has_infos() ? branch.info : 0);
+    r->unknown[r->nr - 1] = has_infos() && branch.timed ? INFO_CYCLES : 0;
+}
+
+/* The entries of branches are the only group that has a number. */
+static void make_chosen(PebsRecord *r, const Sample *s)
+{
+    uint64_t groups = is_adaptive(s) ? regs.data_cfg : 0;
+    unsigned entries = groups & CFG_LBRS ? extract64(groups, 24, 8) + 1 : 0;
+
+    put(r, 0);
+    put(r, eventing_ip(s));
+    put(r, applicable_counters(s));
+    put(r, REF_TIME);
+    if (groups & CFG_MEMORY) {
+        put_access(r, s);
+        put(r, 0);
+    }
+    if (groups & CFG_GPRS) {
+        put_gprs(r, NULL);
+    }
+    for (unsigned i = 0; groups & CFG_XMMS && i < 32; i++) {
+        put(r, REF_XMM(i));
+    }
+    for (unsigned age = 0; age < entries; age++) {
+        put_branch(r, record_of_age(age));
+    }
+    r->words[0] = (entries ? groups : extract64(groups, 0, 24))
+                  | (uint64_t)r->nr * 8 << 48;
+}
+
+static void append(const Sample *s)
+{
+    static PebsRecord r;
+    uint64_t index, maximum;
+    unsigned size;
+
+    if (!ref_read_word(regs.ds_area + REF_DS_INDEX, &index)
+        || !ref_read_word(regs.ds_area + REF_DS_MAXIMUM, &maximum)) {
+        return;
+    }
+    r.nr = 0;
+    if (has_baseline()) {
+        make_chosen(&r, s);
+    } else {
+        make_fixed(&r, s);
+    }
+    size = r.nr * 8;
+    if (index > maximum || maximum - index < size
+        || !ref_can_write(index, size)
+        || !ref_can_write(regs.ds_area + REF_DS_INDEX, 8)) {
+        return;
+    }
+    for (unsigned i = 0; i < r.nr; i++) {
+        ref_write_word(index + 8 * i, r.words[i], r.unknown[i]);
+    }
+    ref_write_word(regs.ds_area + REF_DS_INDEX, index + size, 0);
+}
+
+/* Before format 3, a record is of one counter. */
+static void append_all(const Sample *s)
+{
+    if (pmu->pebs >= 3) {
+        append(s);
+        return;
+    }
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        if (is_sample_of(s, i)) {
+            append(&(const Sample) { BIT_ULL(i), s->events, s->mode });
+        }
+    }
+}
+
+static void load_counter(unsigned i)
+{
+    unsigned slot = is_gp(i) ? i : 8 + i - pmu->nr_gp;
+    uint64_t val;
+
+    if (ref_read_word(regs.ds_area + REF_DS_RESET + 8 * slot, &val)) {
+        regs.value[i] = val & MAKE_64BIT_MASK(0, WIDTH);
+        regs.owed[i] = 0;
+    }
+}
+
+static bool is_full(void)
+{
+    uint64_t index, threshold;
+
+    return ref_read_word(regs.ds_area + REF_DS_INDEX, &index)
+           && ref_read_word(regs.ds_area + REF_DS_THRESHOLD, &threshold)
+           && index >= threshold;
+}
+
+/* That of SMM is not recorded, nor is that which ends it. */
+static void arm(const Sample *s)
+{
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        if (is_sample_of(s, i)) {
+            regs.armed |= status_bit(i);
+            regs.value[i] = MAKE_64BIT_MASK(0, WIDTH);
+            regs.owed[i] = 0;
+        }
+    }
+}
+
+/* Returns: whether the buffer's being full interrupts */
+static bool take_sample(const Sample *s)
+{
+    if (ref_state.smm || (s->events & OF_INSNS && s->mode & 4)) {
+        arm(s);
+        return false;
+    }
+    regs.armed &= ~applicable_counters(s);
+    append_all(s);
+    for (unsigned i = 0; i < nr_counters(); i++) {
+        if (is_sample_of(s, i)) {
+            load_counter(i);
+        }
+    }
+    regs.status |= is_full() ? BIT_ULL(62) : 0;
+    return is_full();
+}
+
+bool ref_ds_field(unsigned offset, uint64_t *addr)
+{
+    *addr = (uint32_t)(regs.ds_area + offset);
+    return ref_can_write(*addr, 8);
+}
+
+/*
  * Overflow
  */
 
@@ -270,45 +617,21 @@ static void freeze_lbrs(void)
     }
 }
 
-/* A counter that is sampled is loaded anew.  Returns: whether it interrupts */
-static bool take_sample(unsigned i)
+static void overflow(uint64_t counters, PmuTallies events, unsigned mode)
 {
-    unsigned slot = is_gp(i) ? i : 8 + i - pmu->nr_gp;
-
-    if (ref_state.smm) {
-        regs.armed |= status_bit(i);
-        regs.value[i] = MAKE_64BIT_MASK(0, WIDTH);
-        return false;
-    }
-    regs.armed &= ~status_bit(i);
-    switch (regs.ds_area) {
-    case 0:                     /* there is memory, of zeros */
-        break;
-    case REF_DS_FULL:
-    case REF_DS_NEVER_FULL:
-        regs.value[i] = -(uint64_t)(slot + 2) & MAKE_64BIT_MASK(0, WIDTH);
-        break;
-    default:
-        return false;
-    }
-    if (regs.ds_area == REF_DS_NEVER_FULL) {
-        return false;
-    }
-    regs.status |= BIT_ULL(62);
-    return true;
-}
-
-static void overflow(uint64_t counters)
-{
+    Sample sample = { .events = events, .mode = mode };
     bool pmi = false;
 
     for (unsigned i = 0; i < nr_counters(); i++) {
         if (counters >> i & 1 && is_sampled(i)) {
-            pmi |= take_sample(i);
+            sample.counters |= BIT_ULL(i);
         } else if (counters >> i & 1) {
             pmi |= interrupts(i);
             regs.status |= pmu->version >= 2 ? status_bit(i) : 0;
         }
+    }
+    if (sample.counters) {
+        pmi |= take_sample(&sample);
     }
     if (pmi) {
         if (regs.debugctl & FREEZE_ON_PMI) {
@@ -355,7 +678,7 @@ static void happen(PmuTallies events, unsigned mode, unsigned cycles)
         overflowed |= (uint64_t)over << i;
     }
     if (overflowed) {
-        overflow(overflowed);
+        overflow(overflowed, events, mode);
     }
 }
 
@@ -376,8 +699,7 @@ void ref_happen(PmuTallies events, unsigned mode)
 }
 
 /*
- * Branch records.  Those of Intel's CPU models are a ring; the newest of AMD's,
- * and of architectural ones, is always the first.
+ * Branch records
  */
 
 #define EXCLUDE_OS   BIT_ULL(0)
@@ -387,12 +709,7 @@ void ref_happen(PmuTallies events, unsigned mode)
 #define CONFIG_LBRS  BIT_ULL(6)
 #define TO_VALID     BIT_ULL(63)
 
-/* The cycles that a record of Intel's took. */
-#define INFO_CYCLES  MAKE_64BIT_MASK(0, 16)
-#define TO_CYCLES    MAKE_64BIT_MASK(48, 16)
-
 /* IA32_LBR_CTL */
-#define CTL_LBREN      BIT_ULL(0)
 #define CTL_OS         BIT_ULL(1)
 #define CTL_USER       BIT_ULL(2)
 #define CTL_CALL_STACK BIT_ULL(3)
@@ -401,26 +718,6 @@ void ref_happen(PmuTallies events, unsigned mode)
 /* IA32_LBR_x_INFO; of other types the number is 8 at least. */
 #define INFO_TYPE         56
 #define INFO_CYCLES_VALID BIT_ULL(60)
-
-static bool has_arch_lbrs(void)
-{
-    return pmu->lbr_format == 0x3f;
-}
-
-static bool has_model_lbrs(void)
-{
-    return pmu->lbrs && !has_arch_lbrs();
-}
-
-static bool is_newest_first(void)
-{
-    return pmu->amd || has_arch_lbrs();
-}
-
-static unsigned nr_lbrs(void)
-{
-    return has_arch_lbrs() ? regs.lbr_depth : pmu->lbrs;
-}
 
 static bool are_lbrs_enabled(void)
 {
@@ -680,10 +977,10 @@ static const Range intel_ranges[] = {
     { 0x390, 1, 1, 2, STATUS_CLEAR },
     { 0x391, 1, 1, 4, STATUS_SET },
     { 0x392, 1, 1, 4, INUSE },
-    { 0x3f1, 1, 1, 1, PEBS_ENABLE },
-    { 0x3f2, 1, 1, 1, DATA_CFG },
-    { 0x3f6, 1, 1, 1, LD_LAT },
-    { 0x600, 1, 1, 1, DS_AREA },
+    { REF_PEBS_ENABLE, 1, 1, 1, PEBS_ENABLE },
+    { REF_DATA_CFG, 1, 1, 1, DATA_CFG },
+    { REF_LD_LAT, 1, 1, 1, LD_LAT },
+    { REF_DS_AREA, 1, 1, 1, DS_AREA },
     { 0x4c1, 8, 1, 1, COUNTER },
     { 0x680, 32, 1, 1, LBR_FROM },
     { 0x6c0, 32, 1, 1, LBR_TO },
@@ -717,8 +1014,14 @@ static const Range amd_ranges[] = {
 static unsigned count_of(const Range *r)
 {
     switch (r->kind) {
-    case EVTSEL:
+    case CAPABILITIES:
+        return pmu->no_capabilities ? 0 : 1;
     case COUNTER:
+        if (pmu->no_capabilities) {
+            return 0;
+        }
+        /* fall through */
+    case EVTSEL:
     case COUNTER_LEGACY:
         return r->step == 2 && pmu->nr_gp < 6 ? 0 : pmu->nr_gp;
     case FIXED:
@@ -735,7 +1038,7 @@ static unsigned count_of(const Range *r)
     case CORE_LBR_TO:
         return pmu->unfiltered ? pmu->lbrs : 0;
     case LBR_INFO:
-        return pmu->lbr_format == 5 ? pmu->lbrs : 0;
+        return has_infos() && has_model_lbrs() ? pmu->lbrs : 0;
     case ARCH_LBR_CTL:
     case ARCH_LBR_DEPTH:
         return has_arch_lbrs() ? 1 : 0;
@@ -841,6 +1144,11 @@ static uint64_t status_bits(bool clear)
                       | (pmu->version >= 4 ? BIT_ULL(60) : 0) : 0);
 }
 
+static bool freezes_in_smm(void)
+{
+    return pmu->version >= 2 && !pmu->no_capabilities;
+}
+
 /* Those of the CPU model's records can be written without any, and are lost. */
 static uint64_t debugctl_bits(void)
 {
@@ -850,7 +1158,8 @@ static uint64_t debugctl_bits(void)
         return BTF | (pmu->lbrs ? lbrs | FREEZE_ON_PMI : 0);
     }
     return LBR | BTF
-           | (pmu->version >= 2 ? FREEZE_ON_PMI | FREEZE_IN_SMM | lbrs : 0);
+           | (pmu->version >= 2 ? FREEZE_ON_PMI | lbrs : 0)
+           | (freezes_in_smm() ? FREEZE_IN_SMM : 0);
 }
 
 static uint64_t bits_of(Kind kind)
@@ -901,7 +1210,8 @@ static uint64_t bits_of(Kind kind)
     case DS_AREA:
         return UINT64_MAX;
     case PEBS_ENABLE:
-        return has_baseline() ? counter_bits() : 0xf | 0xfull << 32;
+        return has_baseline() ? counter_bits()
+               : 0xf | 0xfull << 32 | (pmu->precise_store ? BIT_ULL(63) : 0);
     case DATA_CFG:
         return 0xff00000f;
     case LD_LAT:
@@ -978,7 +1288,7 @@ static uint64_t read_kind(Kind kind, unsigned i)
     case INUSE:
         return inuse();
     case CAPABILITIES:
-        return BIT_ULL(13) | (pmu->version >= 2 ? BIT_ULL(12) : 0)
+        return BIT_ULL(13) | (freezes_in_smm() ? BIT_ULL(12) : 0)
                | pmu->lbr_format
                | (pmu->pebs ? 0xc0 | pmu->pebs << 8 : 0)
                | (has_baseline() ? BIT_ULL(14) : 0);
@@ -1152,10 +1462,10 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
     }
 }
 
-/* Addresses have 48 bits, 57 on Ice Lake, and are extended by their sign. */
+/* Addresses have 48 bits or 57, and are extended by their sign. */
 static bool is_canonical(uint64_t val)
 {
-    unsigned sign = has_baseline() ? 56 : 47;
+    unsigned sign = pmu->la57 ? 56 : 47;
 
     return val >> sign == 0 || val >> sign == UINT64_MAX >> sign;
 }
@@ -1256,6 +1566,11 @@ void ref_init_signal(void)
 void ref_moved(void)
 {
     regs.armed = 0;
+    if (pmu && pmu->kvm) {
+        regs.ld_lat = 0;
+        regs.saved_debugctl = 0;
+        memset(regs.owed, 0, sizeof(regs.owed));
+    }
 }
 
 static RefX86State remembered_state;

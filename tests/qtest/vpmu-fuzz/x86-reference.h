@@ -41,6 +41,11 @@ typedef struct RefEvent {
  * @lbr_format: of IA32_PERF_CAPABILITIES; those of 0x3f are architectural
  * @unfiltered: they are in Core's registers, and nothing selects them
  * @pebs: the format of its PEBS; 0 if it has none
+ * @precise_store: bit 63 of IA32_PEBS_ENABLE can be set
+ * @both_latencies: its records of accesses have two, in one word
+ * @la57: addresses have 57 bits
+ * @no_capabilities: nor what IA32_PERF_CAPABILITIES would tell of
+ * @kvm: its state goes where KVM's does
  */
 typedef struct RefX86 {
     bool amd;
@@ -54,19 +59,29 @@ typedef struct RefX86 {
     unsigned lbrs, lbr_format;
     bool unfiltered;
     unsigned pebs;
+    bool precise_store, both_latencies;
+    bool la57;
+    bool no_capabilities;
+    bool kvm;
 } RefX86;
 
 /*
- * DS save areas in memory, whose buffers have no room.  One never says that its
- * buffer is full, the other always.  Counters are loaded from them, the N-th
- * slot has -(N + 2).
+ * What records have of a CPU that executes nothing: it is as after a reset, but
+ * for registers by their numbers, flags, and the time, which stands still.
  */
-#define REF_DS_NEVER_FULL 0x10000u
-#define REF_DS_FULL       0x11000u
-#define REF_DS_NR_SLOTS   12
+#define REF_IP    0xfffffff0u
+#define REF_FLAGS 0x47u
+#define REF_TIME  0x123456789abull
 
-/* IA32_LBR_CTL */
-#define REF_LBR_CTL 0x14ceu
+#define REF_GPR(n) (0x0101010101010101ull * ((n) + 1))
+#define REF_XMM(n) (0xf00000000000000full + ((uint64_t)(n) << 32))
+
+/* IA32_LBR_CTL, IA32_PEBS_ENABLE, and others of PEBS */
+#define REF_LBR_CTL     0x14ceu
+#define REF_PEBS_ENABLE 0x3f1u
+#define REF_DATA_CFG    0x3f2u
+#define REF_LD_LAT      0x3f6u
+#define REF_DS_AREA     0x600u
 
 /**
  * enum RefAccess - what becomes of an access
@@ -150,6 +165,20 @@ void ref_branch(const PmuBranch *branch, unsigned mode);
 void ref_event(void);
 
 /**
+ * ref_pc, ref_data - where the instruction is that these events are of, and the
+ *                    data that it accesses in a mode
+ */
+uint64_t ref_pc(PmuTallies events);
+uint64_t ref_data(PmuTallies events, unsigned mode);
+
+/**
+ * ref_ds_field - the address of a field of the DS save area; false if the guest
+ *                cannot write it
+ * @offset: the field's
+ */
+bool ref_ds_field(unsigned offset, uint64_t *addr);
+
+/**
  * ref_debug_exception - let #DB be delivered
  */
 void ref_debug_exception(void);
@@ -172,7 +201,7 @@ void ref_begin_cycle(void);
 
 /**
  * ref_moved - it has been loaded: nothing is known any more of counters that
- *             wait for the end of SMM
+ *             wait for the end of SMM, nor of what KVM does not keep
  */
 void ref_moved(void);
 

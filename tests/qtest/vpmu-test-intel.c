@@ -740,9 +740,15 @@ static void arm_with_freeze(Machine *m)
 static void test_freeze_by_later(const void *data)
 {
     Machine m = x86_start_version(GPOINTER_TO_UINT(data));
+    uint64_t select;
 
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
     arm_two(&m);
+    select = rdmsr(&m, MSR_EVTSEL0);
+    wrmsr(&m, MSR_EVTSEL0, select & ~EVTSEL_INT);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+    /* Nothing is written behind it. */
+    wrmsr(&m, MSR_EVTSEL0, select);
     count_until_frozen(&m);
     stop(&m);
 }

@@ -196,6 +196,8 @@ def profile_of_given_kernel_ends(start, directory, machine):
 
     before = Profile(monitor, directory, 'before', **given)
     execute_syscalls(guest)
+    monitor.command('stop')
+    monitor.command('cont')
     require_equal(why_stopped(monitor), {}, 'what has ended')
     go_back(monitor)
     require_equal(why_stopped(monitor), {'before': 'snapshot-loaded'},

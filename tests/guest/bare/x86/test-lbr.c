@@ -937,8 +937,8 @@ TEST(lbr, cycles)
 }
 
 /*
- * Somewhere in it, a counter overflows that would interrupt, which is noticed at
- * once, and starts anew.
+ * Somewhere in it, a counter overflows that would interrupt, which is noticed
+ * at once, and starts anew.
  */
 TEST(lbr, cycles_of_counted)
 {

@@ -928,10 +928,24 @@ void pmu_tcg_woken(CPUState *cpu)
     pmu_tcg_count(cpu, PMU_TALLY_WAKEUPS);
 }
 
+/*
+ * A debugger may have stopped the vCPU before the block that was cut for a
+ * deadline.  Its next step is one instruction, and then there is another look.
+ */
+static void forget_cut(CPUState *cpu)
+{
+    if (cpu->cflags_next_tb != -1 && !(cpu->cflags_next_tb & CF_NOIRQ)) {
+        cpu->cflags_next_tb = -1;
+    }
+}
+
 void pmu_tcg_running(CPUState *cpu)
 {
     if (unlikely(cpu->pmu && engine_of(cpu)->halted)) {
         pmu_tcg_woken(cpu);
+    }
+    if (unlikely(cpu->pmu && cpu->singlestep_enabled)) {
+        forget_cut(cpu);
     }
 }
 

@@ -417,7 +417,8 @@ void pmu_tcg_woken(CPUState *cpu);
  * pmu_tcg_running - the vCPU is not halted
  * @cpu: the vCPU, about to execute
  *
- * Some devices start a halted CPU by themselves.
+ * Some devices start a halted CPU by themselves.  If a debugger steps, what is
+ * executed next is one instruction, whatever was prepared before.
  */
 void pmu_tcg_running(CPUState *cpu);
 

@@ -951,6 +951,9 @@ void pmu_tcg_running(CPUState *cpu)
 
 static void see_whether_halted(PmuTcg *e)
 {
+    if (e->halted && !e->cpu->halted) {
+        start_clock(e);
+    }
     e->halted = e->cpu->halted;
     fold_all(e->cpu, "time");
 }
@@ -972,7 +975,7 @@ void pmu_tcg_machine_changed(PmuTcg *e, bool running)
         e->clock_ns = clock_now() - e->rest_ns;
         see_whether_halted(e);
     } else {
-        e->rest_ns = clock_now() - e->clock_ns;
+        e->rest_ns = e->halted ? 0 : clock_now() - e->clock_ns;
     }
 }
 

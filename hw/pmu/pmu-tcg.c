@@ -242,8 +242,9 @@ static uint64_t share_of_ns(uint64_t ns, uint64_t part, uint64_t whole)
 /*
  * Attribute the time since the last time to the modes by the instructions that
  * were retired in each.  What does not make a whole ns of some mode is left for
- * the next time.  Where each instruction takes the same time (icount) the sums
- * do not depend on how often this is done.
+ * the next time: looking often rounds no more than looking once.  How time is
+ * divided does depend on when somebody looks, where instructions of this vCPU
+ * do not all take the same time, or one looks that is not counted yet.
  */
 static void attribute_clock(PmuTcg *e)
 {

@@ -135,29 +135,32 @@ def is_last_taken(stack, nth):
     return stack == last_taken(nth, FILTERS['any'], len(stack))
 
 
+def record_calls(name):
+    """A script that records `calls` by a filter, for check_calls()."""
+    return f'''
+        {PINNED} -j {name},u -e branches:u -c {PERIOD} calls
+        {STACKS}'''
+
+
+def check_calls(machine, output, kinds):
+    found = in_loop(stacks(output))
+    check_places(found, PERIOD, kinds, least_rest(machine))
+    check_depth(found, DEPTHS[machine] if kinds else 0)
+
+
 @test(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, LBR_SAPPHIRE, each=FILTERS)
 @test(LBR_NEHALEM, LBR_PENRYN, LBR_KNIGHTS, LBR_DENVERTON,
       LBR_SNOWRIDGE, each=['any'])
 def branches_before(machine, name):
     """Each record of each sample is the branch that was taken there."""
-    output = yield f'''
-        {PINNED} -j {name},u -e branches:u -c {PERIOD} calls
-        {STACKS}'''
-    found = in_loop(stacks(output))
-    check_places(found, PERIOD, FILTERS[name], least_rest(machine))
-    check_depth(found, DEPTHS[machine])
+    check_calls(machine, (yield record_calls(name)), FILTERS[name])
 
 
 @test(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE, each=FILTERS_BY_TRANSACTIONS)
 def branches_of_transactions(machine, name):
     """All branches are outside of transactions."""
-    output = yield f'''
-        {PINNED} -j {name},u -e branches:u -c {PERIOD} calls
-        {STACKS}'''
-    found = in_loop(stacks(output))
-    kinds = FILTERS_BY_TRANSACTIONS[name]
-    check_places(found, PERIOD, kinds, least_rest(machine))
-    check_depth(found, DEPTHS[machine] if kinds else 0)
+    check_calls(machine, (yield record_calls(name)),
+                FILTERS_BY_TRANSACTIONS[name])
 
 
 @test(LBR_SKYLAKE, LBR_GENOA, LBR_SAPPHIRE)

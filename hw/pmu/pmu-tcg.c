@@ -72,9 +72,10 @@
  * @mode_ns: time that has been attributed to modes, where cycles follow the
  *           clock
  * @clock_insns: instructions at that time
- * @clock_ns: and the virtual time of it; without meaning while halted
+ * @clock_ns: and the virtual time of it; none while halted or stopped
  * @rest_ns: time that was left for later when the machine stopped
- * @halted: the vCPU sleeps
+ * @halted: the vCPU sleeps, or has not executed anything yet
+ * @stopped: the machine does not run, whatever its clock does
  * @note_addresses: somebody asks what data instructions access
  * @record: what the guest wants to know of branches that are taken
  * @insns_seen: all instructions up to when the log of branches was seen, if
@@ -97,6 +98,7 @@ struct PmuTcg {
     int64_t clock_ns;
     uint64_t rest_ns;
     bool halted;
+    bool stopped;
     bool note_addresses;
     PmuTcgRecord record;
     uint64_t insns_seen;
@@ -330,7 +332,8 @@ static void tcg_sync(void *engine)
 {
     PmuTcg *e = engine;
 
-    if (e->model.from_clock && !e->halted && (e->wanted & CYCLE_TALLIES)) {
+    if (e->model.from_clock && !e->halted && !e->stopped
+        && (e->wanted & CYCLE_TALLIES)) {
         attribute_clock(e);
     }
 }
@@ -974,9 +977,11 @@ void pmu_tcg_machine_changed(PmuTcg *e, bool running)
     }
     if (running) {
         e->clock_ns = clock_now() - e->rest_ns;
+        e->stopped = false;
         see_whether_halted(e);
-    } else {
+    } else if (!e->stopped) {
         e->rest_ns = e->halted ? 0 : clock_now() - e->clock_ns;
+        e->stopped = true;
     }
 }
 
@@ -991,6 +996,8 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
 
     e->cpu = cpu;
     e->model = *model;
+    e->halted = model->from_clock;
+    e->stopped = !runstate_is_running();
     pmu_branch_log_clear(&cpu->neg.pmu.log);
     e->linger = timer_new_ms(QEMU_CLOCK_REALTIME, linger_over, e);
     e->deadline = timer_new_ns(QEMU_CLOCK_VIRTUAL, clock_deadline, e);
@@ -1027,7 +1034,6 @@ static int pmu_tcg_pre_save(void *opaque)
     PmuTcg *e = opaque;
     unsigned t, m;
 
-    tcg_sync(e);
     for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             load_cells(e, t, m, *pmu_tcg_cell(e->cpu, t, m));

@@ -56,6 +56,8 @@ typedef struct PmuCpuConfig {
  * @overflow: the face's handler
  * @opaque: its argument
  * @changes: called when the machine starts and stops
+ * @suspended: called when it is suspended to RAM
+ * @woken: and when it wakes
  */
 typedef struct PmuCpu {
     CPUState *cpu;
@@ -67,6 +69,8 @@ typedef struct PmuCpu {
     PmuOverflowFn *overflow;
     void *opaque;
     VMChangeStateEntry *changes;
+    Notifier suspended;
+    Notifier woken;
 } PmuCpu;
 
 /**

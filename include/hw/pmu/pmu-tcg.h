@@ -81,12 +81,13 @@ void pmu_tcg_free(PmuTcg *engine);
 void pmu_tcg_reset(PmuTcg *engine);
 
 /**
- * pmu_tcg_machine_changed - the machine has stopped, or is about to go on
+ * pmu_tcg_machine_changed - the machine stands still, or is about to go on
  * @engine: the engine, whose vCPU is stopped
  * @running: whether it goes on
  *
- * Virtual time does not go by meanwhile, but may jump when a state is loaded:
- * cycles that follow it do not.  To be called when everything has been folded.
+ * Virtual time may jump meanwhile, when a state is loaded, and goes on while
+ * the machine is suspended to RAM: cycles that follow it do neither.  To be
+ * called when everything has been folded.
  */
 void pmu_tcg_machine_changed(PmuTcg *engine, bool running);
 

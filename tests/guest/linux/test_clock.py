@@ -4,9 +4,9 @@ nor pass in CPUs that sleep."""
 
 import time
 
-from harness import require, require_equal, scenario_of
+from harness import ARCH, only, require, require_equal, scenario_of
 from machines import CLOCK, FREQUENCY
-from test_lifecycle import adds, go_back, save_machine
+from test_lifecycle import adds, go_back, leave, save_machine
 
 
 def count_cycles(monitor):
@@ -102,3 +102,102 @@ def cycles_of_sleeping_cpu(start, directory, machine):
     monitor.command('cont')
     guest.go()
     guest.rest()
+
+
+def wait_for_event(monitor, name):
+    while monitor.event()['event'] != name:
+        pass
+
+
+def wait_for_sleep(monitor):
+    """Until CPU 0 sleeps, and a second more, which is much beside what comes
+    after it."""
+    looks = [-1]
+
+    def has_stood_still():
+        looks.append(cycles(monitor)[0])
+        return looks[-1] == looks[-2]
+
+    monitor.wait('the last cycle', has_stood_still)
+    time.sleep(1)
+    return cycles(monitor)[0]
+
+
+def check_first_cycles(monitor, before, began):
+    """The first ones behind a sleep, up to now."""
+    monitor.wait('a cycle', lambda: cycles(monitor)[0] != before)
+    monitor.command('stop')
+    more = cycles(monitor)[0] - before
+    most = cycles_since(began)
+    require(more < most, f'{more} cycles where {most} could be')
+
+
+# The boot CPU, whose sleep only a reset ends.
+FALL_ASLEEP = {
+    'x86_64': 'halt -f',
+    'ppc64': 'echo 0 > /sys/devices/system/cpu/cpu0/online',
+}
+RESET = f'''
+. /tests/guest.sh
+wait_for_test
+{FALL_ASLEEP[ARCH]}
+wait_for_test
+'''
+
+
+@scenario_of(CLOCK.variant('clock two', smp=2))
+def cycles_of_reset_cpu(start, directory, machine):
+    """The time that a CPU slept before a reset is none of its cycles, whether
+    the machine runs when it is reset or not."""
+    guest = start(machine, RESET, [], adds(), monitored=True)
+    monitor = guest.monitor
+    monitor.command('set-action', reboot='reset')
+    guest.lines_until('@@@ ready')
+    count_cycles(monitor)
+    for running in (True, False):
+        guest.go()
+        before = wait_for_sleep(monitor)
+        began = time.monotonic_ns()
+        if not running:
+            monitor.command('stop')
+        monitor.command('system_reset')
+        wait_for_event(monitor, 'RESET')
+        monitor.command('cont')
+        check_first_cycles(monitor, before, began)
+        monitor.command('cont')
+        guest.lines_until('@@@ ready')
+    leave(guest)
+
+
+SUSPEND = '''
+. /tests/guest.sh
+wait_for_test
+echo mem > /sys/power/state
+echo @@@ woken
+wait_for_test
+'''
+
+
+@only('x86_64')
+@scenario_of(CLOCK)
+def cycles_of_suspended_machine(start, directory, machine):
+    """None pass while a machine is suspended to RAM, even if it is stopped and
+    goes on meanwhile."""
+    guest = start(machine, SUSPEND, [], adds(), monitored=True)
+    monitor = guest.monitor
+    guest.lines_until('@@@ ready')
+    count_cycles(monitor)
+    guest.go()
+    wait_for_event(monitor, 'SUSPEND')
+    before = wait_for_sleep(monitor)
+    for _ in range(2):
+        monitor.command('stop')
+        monitor.command('cont')
+        require_equal(wait_for_sleep(monitor), before,
+                      'cycles of a stopped sleep')
+    began = time.monotonic_ns()
+    monitor.command('system_wakeup')
+    check_first_cycles(monitor, before, began)
+    monitor.command('cont')
+    guest.lines_until('@@@ woken')
+    guest.finish()

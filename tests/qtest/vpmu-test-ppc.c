@@ -1203,6 +1203,33 @@ static void test_time_base_frozen(void)
     stop(&m);
 }
 
+/* What was queued for a CPU has been done when it answers. */
+static void let_cpu_do_its_work(const Machine *m)
+{
+    qobject_unref(qtest_qmp(m->qts, "{'execute': 'query-pmu'}"));
+}
+
+/* A CPU that is started has an MSR of its own, in which PMM is 0. */
+static void test_start_cpu(void)
+{
+    Machine m = start("-machine pseries -cpu " CPU " -smp 2");
+    Machine other = { .qts = m.qts, .cpu = 1 };
+    const uint32_t args[] = { cpu_to_be32(other.cpu), 0, 0 };
+    const uint64_t at = 1 << 20, result = at + sizeof(args);
+
+    set_mode(&other, MODE_PRIVILEGED, true);
+    mtspr(&other, SPR_MMCR0, MMCR0_FCM1);
+    count(&other, PMU_TALLY_INSNS, MODE_PRIVILEGED, 10);
+    assert_spr(&other, SPR_PMC5, 0);
+    qtest_memwrite(m.qts, at, args, sizeof(args));
+    qtest_rtas_call(m.qts, "start-cpu", G_N_ELEMENTS(args), at, 1, result);
+    g_assert_cmpint(qtest_readl(m.qts, result), ==, 0);
+    let_cpu_do_its_work(&m);
+    count(&other, PMU_TALLY_INSNS, MODE_PRIVILEGED, 10);
+    assert_spr(&other, SPR_PMC5, 10);
+    stop(&m);
+}
+
 /*
  * Event-based branches
  */
@@ -1818,6 +1845,7 @@ static void add_alerts(void)
     }
     add("time-base/off", test_time_base_off);
     add("time-base/frozen", test_time_base_frozen);
+    add("start-cpu", test_start_cpu);
     add("ebb/pending", test_ebb);
     add("ebb/disabled", test_ebb_disabled);
     add("ebb/exception-disabled", test_ebb_exception_disabled);

@@ -118,6 +118,19 @@ void ppc_vpmu_sibling_changed(CPUPPCState *env)
     }
 }
 
+static void cpu_started(CPUState *cs, run_on_cpu_data data)
+{
+    ppc_vpmu_state_changed(cpu_env(cs));
+    ppc_vpmu_timebase_changed(cpu_env(cs));
+}
+
+void ppc_vpmu_started(CPUPPCState *env)
+{
+    if (env_archcpu(env)->vpmu) {
+        async_run_on_cpu(env_cpu(env), cpu_started, RUN_ON_CPU_NULL);
+    }
+}
+
 void ppc_vpmu_store(CPUPPCState *env)
 {
     PpcVPmu *v = env_archcpu(env)->vpmu;

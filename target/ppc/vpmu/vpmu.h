@@ -110,6 +110,14 @@ void ppc_vpmu_state_changed(CPUPPCState *env);
 void ppc_vpmu_sibling_changed(CPUPPCState *env);
 
 /**
+ * ppc_vpmu_started - another CPU has given this one an MSR and a time base
+ * @env: the state of the CPU, which has not executed anything with these
+ *
+ * In any thread.
+ */
+void ppc_vpmu_started(CPUPPCState *env);
+
+/**
  * ppc_vpmu_timebase_changed - the time base has been set
  * @env: the CPU's state
  *
@@ -261,6 +269,10 @@ static inline void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from)
 }
 
 static inline void ppc_vpmu_sibling_changed(CPUPPCState *env)
+{
+}
+
+static inline void ppc_vpmu_started(CPUPPCState *env)
 {
 }
 

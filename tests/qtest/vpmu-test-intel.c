@@ -1321,6 +1321,8 @@ static void test_arch_absent(void)
     g_assert_false(try_wrmsr(&m, MSR_ARCH_DEPTH, 32));
     g_assert_false(try_rdmsr(&m, MSR_ARCH_FROM, &val));
     g_assert_false(try_rdmsr(&m, MSR_ARCH_INFO + 31, &val));
+    g_assert_false(try_rdmsr(&m, MSR_LER_INFO, &val));
+    g_assert_false(try_wrmsr(&m, MSR_LER_INFO, 0));
     stop(&m);
 }
 
@@ -1459,10 +1461,14 @@ static void assert_pebs(Machine *m, bool written)
     }
 }
 
-static void test_pebs_absent(void)
+/* That is what one gets without asking. */
+static void test_pebs_absent(const void *cpu)
 {
-    Machine m = x86_start(INTEL);
+    Machine m = x86_start(cpu);
     uint64_t val;
+
+    g_assert_cmphex(rdmsr(&m, MSR_MISC_ENABLE) & BIT64(12), !=, 0);
+    g_assert_cmphex(rdmsr(&m, MSR_PERF_CAP) & PERF_CAP_PEBS(0xf), ==, 0);
 
     for (unsigned i = 0; i < G_N_ELEMENTS(pebs_registers); i++) {
         g_assert_false(try_rdmsr(&m, pebs_registers[i].reg, &val));
@@ -2416,7 +2422,8 @@ static void add_pebs(void)
         add_data("pebs/together", pebs->cpu, pebs, test_pebs_together);
     }
     add("pebs/ds-area", test_pebs_ds_area);
-    add("pebs/absent", test_pebs_absent);
+    add_data("pebs/absent", "default", INTEL, test_pebs_absent);
+    add_data("pebs/absent", "off", INTEL ",pebs=off", test_pebs_absent);
     add("pebs/reset", test_pebs_reset);
     add("pebs/migration", test_pebs_migration);
     add("pebs/refused", test_pebs_refused);

@@ -670,7 +670,7 @@ static const X86VPmuMsr msrs[] = {
       x86_vpmu_any_bits, lbr_read_info, lbr_write_info },
     { MSR_IA32_LER_FROM, 2, 1, count_ler,
       x86_vpmu_any_bits, arch_lbr_read_ler, arch_lbr_write_ler },
-    { MSR_IA32_LER_INFO, 1, 1, x86_vpmu_one,
+    { MSR_IA32_LER_INFO, 1, 1, arch_lbr_count_one,
       x86_vpmu_any_bits, arch_lbr_read_ler_info, arch_lbr_write_ler_info },
     { MSR_IA32_DS_AREA, 1, 1, pebs_count_one,
       pebs_ds_area_bits, pebs_read_ds_area, pebs_write_ds_area,

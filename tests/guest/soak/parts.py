@@ -378,7 +378,7 @@ def cpus(start, directory, length):
 # Replays
 #
 
-@part(10, 'recordings replayed')
+@part(20, 'recordings replayed')
 def replays(start, directory, length):
     """Each prints what its recording did."""
     for number in counted(length):

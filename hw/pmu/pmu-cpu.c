@@ -95,49 +95,38 @@ static void handle_overflow(void *opaque, uint64_t counters)
  * it may raise an interrupt, which is part of the CPU's state or a device's.
  * What is loaded meanwhile may move the clock.
  */
-static void follow_machine(PmuCpu *unit, bool running)
+static void machine_stopped(PmuCpu *unit)
 {
-    if (!running) {
-        pmu_share_fold_all(unit->share);
-    }
+    pmu_share_fold_all(unit->share);
     if (tcg_enabled()) {
-        pmu_tcg_machine_changed(unit->tcg, running);
+        pmu_tcg_machine_stopped(unit->tcg);
     }
 }
 
-/* A machine that is suspended to RAM can be stopped and go on so. */
 static void machine_changed(void *opaque, bool running, RunState state)
 {
-    if (state != RUN_STATE_SUSPENDED) {
-        follow_machine(opaque, running);
+    if (!running) {
+        machine_stopped(opaque);
     }
 }
 
 /* vCPUs do not execute in suspended machines, but the clock goes on. */
 static void machine_suspended(Notifier *notifier, void *unused)
 {
-    follow_machine(container_of(notifier, PmuCpu, suspended), false);
-}
-
-static void machine_woken(Notifier *notifier, void *reason)
-{
-    follow_machine(container_of(notifier, PmuCpu, woken), true);
+    machine_stopped(container_of(notifier, PmuCpu, suspended));
 }
 
 static void begin_to_follow(PmuCpu *unit)
 {
     unit->changes = qemu_add_vm_change_state_handler(machine_changed, unit);
     unit->suspended.notify = machine_suspended;
-    unit->woken.notify = machine_woken;
     qemu_register_suspend_notifier(&unit->suspended);
-    qemu_register_wakeup_notifier(&unit->woken);
 }
 
 static void end_following(PmuCpu *unit)
 {
     qemu_del_vm_change_state_handler(unit->changes);
     notifier_remove(&unit->suspended);
-    notifier_remove(&unit->woken);
 }
 
 void pmu_cpu_was_reset(PmuCpu *unit)

@@ -74,8 +74,9 @@
  * @clock_insns: instructions at that time
  * @clock_ns: and the virtual time of it; none while halted or stopped
  * @rest_ns: time that was left for later when the machine stopped
+ * @rest_insns: and instructions, of a machine that is saved
  * @halted: the vCPU sleeps, or has not executed anything yet
- * @stopped: the machine does not run, whatever its clock does
+ * @stopped: it has not executed anything since the machine stopped
  * @note_addresses: somebody asks what data instructions access
  * @record: what the guest wants to know of branches that are taken
  * @insns_seen: all instructions up to when the log of branches was seen, if
@@ -97,6 +98,7 @@ struct PmuTcg {
     uint64_t clock_insns[PMU_MAX_MODES];
     int64_t clock_ns;
     uint64_t rest_ns;
+    uint64_t rest_insns[PMU_MAX_MODES];
     bool halted;
     bool stopped;
     bool note_addresses;
@@ -241,6 +243,14 @@ static uint64_t share_of_ns(uint64_t ns, uint64_t part, uint64_t whole)
     return low;
 }
 
+/* None if what was counted has been taken back meanwhile. */
+static uint64_t insns_since_clock(const PmuTcg *e, unsigned m)
+{
+    int64_t insns = cell_tally(e, PMU_TALLY_INSNS, m) - e->clock_insns[m];
+
+    return MAX(insns, 0);
+}
+
 /*
  * Attribute the time since the last time to the modes by the instructions that
  * were retired in each.  What does not make a whole ns of some mode is left for
@@ -254,7 +264,7 @@ static void attribute_clock(PmuTcg *e)
     unsigned m;
 
     for (m = 0; m < PMU_MAX_MODES; m++) {
-        insns[m] = cell_tally(e, PMU_TALLY_INSNS, m) - e->clock_insns[m];
+        insns[m] = insns_since_clock(e, m);
         sum += insns[m];
     }
     if (!sum || !ns) {
@@ -277,6 +287,13 @@ static void start_clock(PmuTcg *e)
     }
     e->clock_ns = clock_now();
     e->rest_ns = 0;
+}
+
+/* The machine may have another time since it stopped. */
+static void restart_clock(PmuTcg *e)
+{
+    e->clock_ns = clock_now() - e->rest_ns;
+    e->stopped = false;
 }
 
 /* Leave translated code at the end of this block, and then fold. */
@@ -924,8 +941,9 @@ void pmu_tcg_woken(CPUState *cpu)
         return;
     }
     e = engine_of(cpu);
-    if (e->halted) {
-        e->halted = false;
+    e->halted = false;
+    e->stopped = false;
+    if (e->model.from_clock) {
         start_clock(e);
         fold_all(cpu, "wakeup");
     }
@@ -945,41 +963,33 @@ static void forget_cut(CPUState *cpu)
 
 void pmu_tcg_running(CPUState *cpu)
 {
-    if (unlikely(cpu->pmu && engine_of(cpu)->halted)) {
-        pmu_tcg_woken(cpu);
+    PmuTcg *e;
+
+    if (!cpu->pmu) {
+        return;
     }
-    if (unlikely(cpu->pmu && cpu->singlestep_enabled)) {
+    e = engine_of(cpu);
+    if (unlikely(e->halted)) {
+        pmu_tcg_woken(cpu);
+    } else if (unlikely(e->stopped)) {
+        restart_clock(e);
+        fold_all(cpu, "time");
+    }
+    if (unlikely(cpu->singlestep_enabled)) {
         forget_cut(cpu);
     }
 }
 
-static void see_whether_halted(PmuTcg *e)
-{
-    if (e->halted && !e->cpu->halted) {
-        start_clock(e);
-    }
-    e->halted = e->cpu->halted;
-    fold_all(e->cpu, "time");
-}
-
 void pmu_tcg_reset(PmuTcg *e)
 {
-    if (e->model.from_clock) {
-        tcg_sync(e);
-        see_whether_halted(e);
+    if (e->cpu->halted) {
+        pmu_tcg_halted(e->cpu);
     }
 }
 
-void pmu_tcg_machine_changed(PmuTcg *e, bool running)
+void pmu_tcg_machine_stopped(PmuTcg *e)
 {
-    if (!e->model.from_clock) {
-        return;
-    }
-    if (running) {
-        e->clock_ns = clock_now() - e->rest_ns;
-        e->stopped = false;
-        see_whether_halted(e);
-    } else if (!e->stopped) {
+    if (e->model.from_clock && !e->stopped) {
         e->rest_ns = e->halted ? 0 : clock_now() - e->clock_ns;
         e->stopped = true;
     }
@@ -997,7 +1007,7 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
     e->cpu = cpu;
     e->model = *model;
     e->halted = model->from_clock;
-    e->stopped = !runstate_is_running();
+    e->stopped = model->from_clock && !runstate_is_running();
     pmu_branch_log_clear(&cpu->neg.pmu.log);
     e->linger = timer_new_ms(QEMU_CLOCK_REALTIME, linger_over, e);
     e->deadline = timer_new_ns(QEMU_CLOCK_VIRTUAL, clock_deadline, e);
@@ -1034,6 +1044,9 @@ static int pmu_tcg_pre_save(void *opaque)
     PmuTcg *e = opaque;
     unsigned t, m;
 
+    for (m = 0; m < PMU_MAX_MODES; m++) {
+        e->rest_insns[m] = insns_since_clock(e, m);
+    }
     for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             load_cells(e, t, m, *pmu_tcg_cell(e->cpu, t, m));
@@ -1045,10 +1058,11 @@ static int pmu_tcg_pre_save(void *opaque)
 /* Cycles that follow from more would wrap. */
 static bool is_plausible(const PmuTcg *e)
 {
-    uint64_t most = 0, most_ns = 0;
+    uint64_t most = 0, most_ns = e->rest_ns;
     unsigned t, m;
 
     for (m = 0; m < PMU_MAX_MODES; m++) {
+        most |= e->rest_insns[m];
         most_ns |= e->mode_ns[m];
         for (t = 0; t < PMU_TALLY__MAX; t++) {
             most |= e->total[t][m] + MAX_TAKEN_BACK;
@@ -1076,25 +1090,32 @@ static int pmu_tcg_post_load(void *opaque, int version_id)
     if (!is_plausible(e)) {
         memset(e->total, 0, sizeof(e->total));
         memset(e->mode_ns, 0, sizeof(e->mode_ns));
+        memset(e->rest_insns, 0, sizeof(e->rest_insns));
+        e->rest_ns = 0;
         error_report("The source's PMU has counted more than can be.");
         return -EINVAL;
     }
     begin_cells(e);
     e->insns_seen = all_insns(e);
-    start_clock(e);
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m)
+                            - e->rest_insns[m];
+    }
     pmu_cpu_tallies_loaded(e->cpu->pmu);
     return 0;
 }
 
 const VMStateDescription vmstate_pmu_tcg = {
     .name = "pmu-tcg",
-    .version_id = 2,
-    .minimum_version_id = 2,
+    .version_id = 3,
+    .minimum_version_id = 3,
     .pre_save = pmu_tcg_pre_save,
     .post_load = pmu_tcg_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64_2DARRAY(total, PmuTcg, PMU_TALLY__MAX, PMU_MAX_MODES),
         VMSTATE_UINT64_ARRAY(mode_ns, PmuTcg, PMU_MAX_MODES),
+        VMSTATE_UINT64_ARRAY(rest_insns, PmuTcg, PMU_MAX_MODES),
+        VMSTATE_UINT64(rest_ns, PmuTcg),
         VMSTATE_BOOL(halted, PmuTcg),
         VMSTATE_END_OF_LIST()
     }

@@ -57,7 +57,6 @@ typedef struct PmuCpuConfig {
  * @opaque: its argument
  * @changes: called when the machine starts and stops
  * @suspended: called when it is suspended to RAM
- * @woken: and when it wakes
  */
 typedef struct PmuCpu {
     CPUState *cpu;
@@ -70,7 +69,6 @@ typedef struct PmuCpu {
     void *opaque;
     VMChangeStateEntry *changes;
     Notifier suspended;
-    Notifier woken;
 } PmuCpu;
 
 /**

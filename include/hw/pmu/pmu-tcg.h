@@ -81,15 +81,15 @@ void pmu_tcg_free(PmuTcg *engine);
 void pmu_tcg_reset(PmuTcg *engine);
 
 /**
- * pmu_tcg_machine_changed - the machine stands still, or is about to go on
+ * pmu_tcg_machine_stopped - the machine stands still, or is suspended to RAM
  * @engine: the engine, whose vCPU is stopped
- * @running: whether it goes on
  *
- * Virtual time may jump meanwhile, when a state is loaded, and goes on while
- * the machine is suspended to RAM: cycles that follow it do neither.  To be
- * called when everything has been folded.
+ * Virtual time may jump before the vCPU executes anything again, when a state
+ * is loaded, and goes on for suspended machines and for vCPUs that a debugger
+ * leaves alone: cycles that follow it do neither.  To be called when everything
+ * has been folded.
  */
-void pmu_tcg_machine_changed(PmuTcg *engine, bool running);
+void pmu_tcg_machine_stopped(PmuTcg *engine);
 
 /**
  * pmu_tcg_before_insn - take back the instruction that is being executed
@@ -418,8 +418,9 @@ void pmu_tcg_woken(CPUState *cpu);
  * pmu_tcg_running - the vCPU is not halted
  * @cpu: the vCPU, about to execute
  *
- * Some devices start a halted CPU by themselves.  If a debugger steps, what is
- * executed next is one instruction, whatever was prepared before.
+ * Some devices start a halted CPU by themselves.  Cycles that follow the clock
+ * go on if the machine had stopped.  If a debugger steps, what is executed next
+ * is one instruction, whatever was prepared before.
  */
 void pmu_tcg_running(CPUState *cpu);
 

@@ -1000,8 +1000,8 @@ static void test_lbr_models(void)
         unsigned numbers, depth, format;
         bool select;
     } models[] = {
-        { "core2duo", 0x40, 0x60, 8, 4, 1, false },
-        { "Penryn", 0x40, 0x60, 8, 4, 1, false },
+        { "core2duo", 0x40, 0x60, 8, 4, 2, false },
+        { "Penryn", 0x40, 0x60, 8, 4, 2, false },
         { "n270", 0x40, 0x60, 8, 8, 1, false },
         { "KnightsMill", MSR_LBR_FROM, MSR_LBR_TO, 32, 8, 1, true },
         { "Denverton", MSR_LBR_FROM, MSR_LBR_TO, 32, 32, 6, true },
@@ -1406,7 +1406,7 @@ static void test_pebs_bits(const void *data)
     uint64_t val;
 
     check_bits(&m, MSR_PEBS_ENABLE, pebs->enable, 0);
-    check_bits(&m, MSR_PEBS_LD_LAT, 0xffff, 0);
+    check_bits(&m, MSR_PEBS_LD_LAT, 0xffff, ~0xffffull);
     check_bits(&m, MSR_EVTSEL0,
                (LOW_BITS(32) & ~EVTSEL_ANY) | adaptive, 0);
     check_bits(&m, MSR_FIXED_CTR_CTRL,

@@ -612,7 +612,7 @@ static void write_pebs_enable(X86VPmu *v, unsigned i, uint64_t val)
 
 static void write_pebs_ld_lat(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->pebs_ld_lat = val;
+    v->pebs_ld_lat = val & pebs_ld_lat_bits(v);
     update_all(v);
 }
 
@@ -678,7 +678,7 @@ static const X86VPmuMsr msrs[] = {
     { MSR_IA32_PEBS_ENABLE, 1, 1, pebs_count_one,
       pebs_enable_bits, pebs_read_enable, write_pebs_enable },
     { MSR_PEBS_LD_LAT, 1, 1, pebs_count_ld_lat,
-      pebs_ld_lat_bits, pebs_read_ld_lat, write_pebs_ld_lat },
+      x86_vpmu_any_bits, pebs_read_ld_lat, write_pebs_ld_lat },
     { MSR_PEBS_DATA_CFG, 1, 1, pebs_count_data_cfg,
       pebs_data_cfg_bits, pebs_read_data_cfg, write_pebs_data_cfg },
     /* Software that counts these is to fault as well. */

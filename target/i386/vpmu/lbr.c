@@ -36,6 +36,7 @@ QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
 
 /* What MSR_LASTBRANCH_x_FROM_IP has above the address, or where else it is */
 #define FORMAT_LINEAR       1
+#define FORMAT_OFFSETS      2   /* in the code segment, which is flat */
 #define FORMAT_FLAGS        3
 #define FORMAT_FLAGS_TSX    4
 #define FORMAT_INFO         5
@@ -75,7 +76,7 @@ enum {
 #define AMD_TO_VALID        (1ull << 63)
 
 const X86VPmuLbr lbr_of_core = {
-    .depth = 4, .format = FORMAT_LINEAR, .unfiltered = true,
+    .depth = 4, .format = FORMAT_OFFSETS, .unfiltered = true,
 };
 const X86VPmuLbr lbr_of_bonnell = {
     .depth = 8, .format = FORMAT_LINEAR, .unfiltered = true,

@@ -1041,6 +1041,7 @@ static unsigned count_of(const Range *r)
         return has_infos() && has_model_lbrs() ? pmu->lbrs : 0;
     case ARCH_LBR_CTL:
     case ARCH_LBR_DEPTH:
+    case LER_INFO:
         return has_arch_lbrs() ? 1 : 0;
     case ARCH_LBR_FROM:
     case ARCH_LBR_TO:
@@ -1473,7 +1474,8 @@ static bool is_canonical(uint64_t val)
 /* Intel's registers fault where AMD's ignore, but for what is undefined. */
 static bool ignores_bits(Kind kind)
 {
-    return pmu->amd || kind == ARCH_LBR_INFO || kind == LER_INFO;
+    return pmu->amd || kind == ARCH_LBR_INFO || kind == LER_INFO
+           || kind == LD_LAT;
 }
 
 static bool can_hold(Kind kind, uint64_t val)
@@ -1489,8 +1491,8 @@ static bool can_hold(Kind kind, uint64_t val)
 }
 
 /*
- * Without architectural records, the last event's are the CPU model's, which
- * QEMU does not have: they are there, and hold nothing.
+ * Without architectural records, where the last event's branch was are the CPU
+ * model's registers, which QEMU does not have: they are there, and hold nothing.
  */
 static bool is_lost(Kind kind)
 {

@@ -270,7 +270,7 @@ static const FuzzFace faces[] = {
     { "intel-lbr-4", INTEL(4) ",lbr=on",
       INTEL_PMU(4, 4, .lbrs = 32, .lbr_format = 5) },
     { "intel-lbr-core", TCG "Penryn,pmu=on,lbr=on",
-      INTEL_PMU_OF(intel_events, 2, 4, .lbrs = 4, .lbr_format = 1,
+      INTEL_PMU_OF(intel_events, 2, 4, .lbrs = 4, .lbr_format = 2,
                    .unfiltered = true) },
     { "intel-lbr-knights", TCG "KnightsMill,pmu=on,pmu-version=3,lbr=on",
       INTEL_PMU_OF(knights_events, 3, 4, .lbrs = 8, .lbr_format = 1) },

@@ -14,7 +14,7 @@
 #define MSR_LBR_SELECT  0x1c8
 #define MSR_LBR_TOS     0x1c9
 
-#define FORMAT_LINEAR   1
+#define FORMAT_OFFSETS  2
 
 #define AT(label) ((uint64_t)(label))
 
@@ -239,7 +239,7 @@ static void expect_fault(uint32_t msr, bool fault)
 TEST(unfiltered, registers)
 {
     on_trap(GP_VECTOR, skip_access);
-    expect(rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT, FORMAT_LINEAR, "format");
+    expect(rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT, FORMAT_OFFSETS, "format");
     for (unsigned i = 0; i < 2 * DEPTH; i++) {
         expect_fault(MSR_LBR_FROM(i), i >= DEPTH);
         expect_fault(MSR_LBR_TO(i), i >= DEPTH);

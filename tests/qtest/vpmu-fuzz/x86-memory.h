@@ -2,9 +2,9 @@
  * Fuzzer of the virtual PMU: what x86's guest memory must hold
  *
  * Windows of it, where PEBS finds what it is told and writes its records.  All
- * other memory below the end of RAM holds zeros, and no record goes there:
- * whatever programs say, a buffer lies in REF_BUFFER or where nothing can be
- * written.
+ * other memory below the end of RAM holds zeros, but for what an SMI saves, and
+ * no record goes there: whatever programs say, a buffer lies in REF_BUFFER or
+ * where nothing can be written.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,6 +14,9 @@
 
 /* main.c asks for -m 256; behind that there is nothing. */
 #define REF_RAM_END 0x10000000u
+
+/* The page to which an SMI saves the CPU's state */
+#define REF_SMM_STATE 0x3f000u
 
 /* Behind the buffer there is memory that can only be read. */
 #define REF_BUFFER      0xb8000u

@@ -1491,8 +1491,8 @@ static bool can_hold(Kind kind, uint64_t val)
 }
 
 /*
- * Without architectural records, where the last event's branch was are the CPU
- * model's registers, which QEMU does not have: they are there, and hold nothing.
+ * Without architectural records, those of where the last event's branch was are
+ * the CPU model's, which QEMU does not have: they are there, and hold nothing.
  */
 static bool is_lost(Kind kind)
 {

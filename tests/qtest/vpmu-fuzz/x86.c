@@ -831,11 +831,17 @@ static int share_block(RAMBlock *block, void *opaque)
                    qemu_ram_get_used_length(block), MADV_DOFORK);
 }
 
+static void clear_page(hwaddr page)
+{
+    address_space_set(&address_space_memory, page, 0, TARGET_PAGE_SIZE,
+                      MEMTXATTRS_UNSPECIFIED);
+}
+
 /* Changed streams may have had records written elsewhere, as to page 0. */
 static void write_memory(void)
 {
-    address_space_set(&address_space_memory, 0, 0, TARGET_PAGE_SIZE,
-                      MEMTXATTRS_UNSPECIFIED);
+    clear_page(0);
+    clear_page(REF_SMM_STATE);
     for (const RefWindow *w = ref_windows; w->size; w++) {
         if (!w->rom) {
             cpu_physical_memory_write(w->base, w->bytes, w->size);

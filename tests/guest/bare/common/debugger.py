@@ -151,7 +151,8 @@ def steps_stuck(stub, program, steps):
 def wrong_step_of_nops(stub, program, stops):
     """
     Stop the suite "step" in the midst of its nops, and take a step from there;
-    returns which of them is not one instruction, or None.
+    returns which of them is not one instruction, or that there were none, or
+    None.
     """
     address = program.symbols()
     inside = range(address['step_nops'], address['step_nops_end'])
@@ -161,16 +162,18 @@ def wrong_step_of_nops(stub, program, stops):
     stub.point('z', BREAKPOINT, address['step_stopped'])
     stub.ask(f'Qqemu.sstep={STEP_MASKED}')
     stub.store(address['step_waits'], 1, program.order)
+    steps = 0
     wrong = None
     for _ in range(stops):
         stub.stop_after(0.002)
         before = stub.place(program)
         stub.running('s')
         after = stub.place(program)
+        steps += before in inside
         if before in inside and after != before + 1:
             wrong = wrong or f'a step at {before:#x} ends at {after:#x}'
     stub.store(address['step_waits'], 0, program.order)
-    return wrong
+    return wrong if steps else 'no stop was among the nops'
 
 
 def step_through(path, program, timeout, complain):
@@ -194,7 +197,7 @@ def step_through(path, program, timeout, complain):
                     complain(f'{name}: {stuck}')
                     break
             stub.point('z', BREAKPOINT, address)
-        wrong = wrong_step_of_nops(stub, program, stops=50)
+        wrong = wrong_step_of_nops(stub, program, stops=200)
         if wrong:
             complain(wrong)
         stub.send('D')

@@ -135,6 +135,12 @@ uint64_t step_waits;
 
 TEST(step, stopped)
 {
-    run_kernel(GP(0), step_stopped, 0);
+    const uint64_t period = 31;
+
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -period);
+    sample_with(APIC_NMI);
+    sample_reload(0, period);
+    run_user(GP(0), step_stopped, 0);
+    expect(sample_count > 0, true, "samples");
     expect(step_waits, 0, "what the debugger has left");
 }

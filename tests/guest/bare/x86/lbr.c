@@ -32,10 +32,21 @@ bool lbr_has_tos(void)
     return pmu_is_intel() && !lbr_is_arch();
 }
 
+/* Asking `run` takes long, and this is asked for each register. */
+static unsigned depth_with_tos(void)
+{
+    static unsigned depth;
+
+    if (!depth) {
+        depth = option("depth", 32);
+    }
+    return depth;
+}
+
 unsigned lbr_depth(void)
 {
     return !pmu_is_intel() ? cpuid(LEAF_AMD_PMU, 0).b >> 4 & 0x3f
-           : lbr_is_arch() ? rdmsr(MSR_LBR_DEPTH) : option("depth", 32);
+           : lbr_is_arch() ? rdmsr(MSR_LBR_DEPTH) : depth_with_tos();
 }
 
 /* What MSR_LBR_SELECT leaves out, in MSR_LBR_CTL. */

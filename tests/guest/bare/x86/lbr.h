@@ -54,6 +54,7 @@
 /* The types of branches that architectural ones tell there */
 enum {
     TYPE_COND, TYPE_IND_JUMP, TYPE_JUMP, TYPE_IND_CALL, TYPE_CALL, TYPE_RETURN,
+    TYPE_OTHER = 8,
 };
 
 /* Returns: a FORMAT_ of Intel's; 0 if they are AMD's. */

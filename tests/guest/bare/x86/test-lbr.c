@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "branches.h"
 #include "lbr.h"
 
 #define MSR_GLOBAL_STATUS_SET pmu_register(0x391)
@@ -1039,4 +1040,166 @@ TEST(lbr, depths)
     expect_depth(8);
     expect_depth(16);
     expect_depth(32);
+}
+
+/* ---- Random programs ------------------------------------------------ */
+
+#define TRIALS 150
+
+/* What the registers have to hold: a ring; without a kind, 0. */
+static struct {
+    struct passed slots[MAX_DEPTH];
+    unsigned depth, next;
+    uint64_t select;
+    bool on;
+    /* At the last that passed; if it has, since the recording began. */
+    uint64_t insns;
+    bool is_timed;
+} model;
+
+static bool has_call_stack(void)
+{
+    return lbr_format() >= FORMAT_FLAGS_TSX;
+}
+
+/* Some filters by kind, or those that Intel asks for with a call stack. */
+static uint64_t random_select(void)
+{
+    const uint64_t rings = NO_RING_0 | NO_RING_3;
+    uint64_t select = random() & random() & random() & rings;
+
+    if (has_call_stack() && random() % 4 == 0) {
+        return select | NO_COND | NO_IND_JUMP | NO_JUMP | NO_FAR | CALL_STACK;
+    }
+    return select | (random() & random() & (CALL_STACK - NO_COND));
+}
+
+static bool is_call_of_next(const struct passed *p)
+{
+    return p->kind == NO_CALL && p->to == p->from + 5;
+}
+
+static bool is_wanted(const struct passed *p)
+{
+    uint64_t without = p->kind | (p->kernel ? NO_RING_0 : NO_RING_3);
+
+    return model.on && !(model.select & without)
+           && !(model.select & CALL_STACK && is_call_of_next(p));
+}
+
+/* How many instructions there were before it is not known behind a switch. */
+static void model_branch(const struct passed *p)
+{
+    unsigned mask = model.depth - 1;
+
+    if (model.select & CALL_STACK && p->kind == NO_RETURN) {
+        model.slots[--model.next & mask] = (struct passed) {};
+    } else {
+        model.slots[model.next & mask] = *p;
+        model.slots[model.next++ & mask].insns =
+            model.is_timed ? p->insns - model.insns : 0;
+    }
+    model.insns = p->insns;
+    model.is_timed = true;
+}
+
+static void model_all(const struct passed *p, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (p[i].kind == SWITCHED_ON || p[i].kind == SWITCHED_OFF) {
+            model.on = p[i].kind == SWITCHED_ON;
+            model.is_timed = false;
+        } else if (is_wanted(&p[i])) {
+            model_branch(&p[i]);
+        }
+    }
+}
+
+static void expect_model_info(unsigned age, const struct passed *p)
+{
+    static const uint8_t types[] = {
+        [2] = TYPE_COND, [3] = TYPE_CALL, [4] = TYPE_IND_CALL,
+        [5] = TYPE_RETURN, [6] = TYPE_IND_JUMP, [7] = TYPE_JUMP,
+        [8] = TYPE_OTHER,
+    };
+
+    if (!is_timed()) {
+        return;
+    }
+    if (p->kind) {
+        expect_info(age, p->insns, types[__builtin_ctzll(p->kind)]);
+        return;
+    }
+    expect(lbr_cycles(age), 0, "record %u: no cycles", age);
+    expect(has_info() ? lbr_info(age) : 0, 0, "record %u: no INFO", age);
+}
+
+/* Returns: how many records there are. */
+static unsigned expect_model(unsigned trial)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < model.depth; i++) {
+        unsigned slot = (model.next - 1 - i) & (model.depth - 1);
+        const struct passed *p = &model.slots[slot];
+
+        expect(lbr_from(i), p->from, "trial %u: record %u: FROM", trial, i);
+        expect(lbr_to(i), p->to, "trial %u: record %u: TO", trial, i);
+        expect_model_info(i, p);
+        count += p->kind != 0;
+    }
+    expect_tos(model.next % model.depth);
+    return count;
+}
+
+/* Of the architectural ones there may be fewer. */
+static void choose_depth(unsigned depth)
+{
+    if (lbr_is_arch()) {
+        wrmsr(MSR_LBR_DEPTH, depth);
+    }
+}
+
+/*
+ * Single steps, which take their time, vouch for some of the walks.  They leave
+ * records, and are to come before the program runs for its own.
+ */
+static void expect_steps(unsigned trial, bool kernel)
+{
+    if (trial % 8 == 0) {
+        lbr_choose(model.select);
+        branches_expect_steps(kernel);
+    }
+}
+
+static unsigned random_trial(unsigned trial)
+{
+    bool kernel = random() % 2;
+    code_fn *program = branches_generate();
+    const struct passed *passed;
+    unsigned count;
+
+    passed = branches_walk(kernel, &count);
+    memset(&model, 0, sizeof(model));
+    model.select = random_select();
+    choose_depth(8 << random() % 3);
+    model.depth = lbr_depth();
+    model_all(passed, count);
+    expect_steps(trial, kernel);
+    clear_records();
+    lbr_choose(model.select);
+    (kernel ? run_kernel : run_user)(0, program, 0);
+    return expect_model(trial);
+}
+
+TEST(lbr, random)
+{
+    uint64_t records = 0;
+
+    branches_prepare();
+    for (unsigned trial = 0; trial < TRIALS; trial++) {
+        records += random_trial(trial);
+    }
+    choose_depth(MAX_DEPTH);
+    print("= %lu records\n", records);
 }

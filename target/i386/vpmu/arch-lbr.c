@@ -52,6 +52,7 @@ unsigned arch_lbr_count(const X86VPmu *v)
  * What is recorded
  */
 
+/* Of calls, not those of the next instruction (SDM 20.1.2). */
 static PmuBranchKinds wanted_kinds(uint64_t ctl)
 {
     static const PmuBranchKind kinds[] = {
@@ -67,10 +68,6 @@ static PmuBranchKinds wanted_kinds(uint64_t ctl)
 
     for (unsigned bit = 16; bit < ARRAY_SIZE(kinds); bit++) {
         wanted |= (ctl >> bit & 1) << kinds[bit];
-    }
-    /* No return takes these away. */
-    if (wanted >> PMU_BRANCH_CALL & 1 && !(ctl & CTL_CALL_STACK)) {
-        wanted |= 1u << PMU_BRANCH_CALL_NEXT;
     }
     return wanted;
 }

@@ -780,12 +780,12 @@ static ArchKind arch_kind(PmuBranchKind kind)
     }
 }
 
-/* No return belongs to a call of what is behind it. */
+/* A call of what is behind it is none. */
 static bool ctl_wants(PmuBranchKind kind, unsigned mode)
 {
     return regs.lbr_ctl & (mode & 1 ? CTL_USER : CTL_OS)
            && regs.lbr_ctl & BIT_ULL(arch_kind(kind).bit)
-           && !(regs.lbr_ctl & CTL_CALL_STACK && kind == PMU_BRANCH_CALL_NEXT);
+           && kind != PMU_BRANCH_CALL_NEXT;
 }
 
 static bool select_wants(PmuBranchKind kind, unsigned mode)

@@ -249,6 +249,9 @@ class Guest:
     there that `go()` writes.
     """
 
+    started = []                        # all of them; none once that is over
+    lock = threading.Lock()
+
     def __init__(self, directory, machine, job, programs=(), adds=(),
                  monitored=False, extra=(), verbose=False,
                  seconds=SCENARIO_SECONDS, qemu=None):
@@ -280,14 +283,27 @@ class Guest:
         job_path.write_text(job)
         # What guest-run leaves behind when it is ended is removed with ours.
         environment = {**os.environ, 'TMPDIR': str(self.directory)}
-        with open(self.errors_path, 'w', encoding='utf-8') as errors:
+        with open(self.errors_path, 'w', encoding='utf-8') as errors, \
+                Guest.lock:
+            require(Guest.started is not None, 'the tests are to end')
             self.process = subprocess.Popen(
                 [*command, job_path], stdout=subprocess.PIPE, stderr=errors,
                 text=True, env=environment, start_new_session=True)
+            Guest.started.append(self.process)
         self.lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.log = []
         self.monitored = monitored
+
+    @staticmethod
+    def end_all():
+        """Whoever waits for one sees it end, and can start no other."""
+        with Guest.lock:
+            for process in Guest.started:
+                if process.poll() is None:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGTERM)
+            Guest.started = None
 
     def _read(self):
         for line in self.process.stdout:

@@ -40,8 +40,9 @@ FILTERS = {
     'any_call,any_ret': {CALL, INDIRECT_CALL, RETURN},
     'cond,ind_jmp': {CONDITIONAL, INDIRECT_JUMP},
 }
-# Outside of transactions, of which TCG has none, and in them.
-FILTERS_BY_TRANSACTIONS = {'any,no_tx': FILTERS['any'], 'any,in_tx': set()}
+# Outside of transactions, of which TCG has none, in them, and their ends.
+FILTERS_BY_TRANSACTIONS = {'any,no_tx': FILTERS['any'], 'any,in_tx': set(),
+                           'abort_tx': set()}
 
 
 # The instructions from one branch of it to the next
@@ -149,11 +150,33 @@ def check_calls(machine, output, kinds):
 
 
 @test(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, LBR_SAPPHIRE, each=FILTERS)
-@test(LBR_NEHALEM, LBR_PENRYN, LBR_KNIGHTS, LBR_DENVERTON,
-      LBR_SNOWRIDGE, each=['any'])
+@test(LBR_PENRYN, each=['any'])
+@test(LBR_NEHALEM, each=['any', 'cond', 'ind_jmp'])
+@test(LBR_KNIGHTS, each=['any', 'any_call', 'cond'])
+@test(LBR_DENVERTON, LBR_SNOWRIDGE, each=['any', 'any_call', 'cond,ind_jmp'])
 def branches_before(machine, name):
     """Each record of each sample is the branch that was taken there."""
     check_calls(machine, (yield record_calls(name)), FILTERS[name])
+
+
+@test(LBR_PENRYN, each=['any_call', 'any_ret', 'cond,ind_jmp'])
+def branches_left(machine, name):
+    """Of all branches, which are few, Linux leaves those of the filter, where
+    the hardware has none."""
+    found = in_loop(stacks((yield record_calls(name))))
+    left = {tuple(branch) for kind, *branch in taken_in_round()
+            if kind in FILTERS[name]}
+    whole = 0
+    for number, stack in enumerate(found, 1):
+        late = least_rest(machine) if number in found.after_switch else 1
+        wanted = [[branch for branch in last_taken(
+                       number * PERIOD + more, FILTERS['any'], DEPTHS[machine])
+                   if branch in left] for more in range(late)]
+        # Fewer behind an interrupt, or a switch
+        require(stack in [one[:len(stack)] for one in wanted],
+                f'sample {number}: {stack}, not {wanted[0]}')
+        whole += stack in wanted
+    require(whole >= len(found) * 9 // 10, f'{whole} of {len(found)} are whole')
 
 
 @test(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE, each=FILTERS_BY_TRANSACTIONS)
@@ -161,6 +184,66 @@ def branches_of_transactions(machine, name):
     """All branches are outside of transactions."""
     check_calls(machine, (yield record_calls(name)),
                 FILTERS_BY_TRANSACTIONS[name])
+
+
+# What prints what indexes() wants: switches, and of each sample the third line
+# of 16 bytes.
+DUMPED = f'''perf script -i /tmp/data -D | awk '
+    /{SWITCH}/
+    $2 == "0000:" {{ is_sample = $3 == "09" }}
+    $2 == "0020:" && is_sample' '''
+
+
+def indexes(output):
+    """Of each sample with branches, the hardware's index of the newest one."""
+    found = Samples()
+    for switch, line in re.findall(
+            rf'({SWITCH})|0020: ((?: [0-9a-f]{{2}}){{16}})', output):
+        if switch:
+            found.switch()
+            continue
+        data = bytes.fromhex(line)
+        number, index = (int.from_bytes(data[at:at + 8], 'little')
+                         for at in (0, 8))
+        found.append(index if number else None)
+    return found
+
+
+def rounds_until(nth):
+    """The conditional ones of the first N branches, which end a round each."""
+    return nth // len(taken_in_round())
+
+
+@test(LBR_SKYLAKE, LBR_HASWELL, LBR_NEHALEM, LBR_DENVERTON)
+def indexes_of_branches(machine):
+    """Samples tell where the hardware has the newest record.
+
+    The filter has no branches that may be an interrupt's: what is recorded is
+    known, and where the first was is one number.
+    """
+    found = in_loop(indexes((yield f'''
+        {PINNED} -j cond,hw_index,u -e branches:u -c {PERIOD} calls
+        {DUMPED}''')))
+    depth = DEPTHS[machine]
+    first = set(range(depth))
+    for number, index in enumerate(found, 1):
+        late = least_rest(machine) if number in found.after_switch else 1
+        if index is not None:
+            require(index < depth, f'sample {number}: {index}')
+            first &= {(index - rounds_until(number * PERIOD + more)) % depth
+                      for more in range(late)}
+        require(first, f'sample {number}: {index} after {found[:number]}')
+    known = len(found) - found.count(None)
+    require(known >= len(found) * 9 // 10, f'{known} of {len(found)} have one')
+
+
+@test(LBR_SAPPHIRE, LBR_GENOA)
+def no_indexes_of_branches(_):
+    """Where the newest record is always the first, samples say so."""
+    found = in_loop(indexes((yield f'''
+        {PINNED} -j any,hw_index,u -e branches:u -c {PERIOD} calls
+        {DUMPED}''')))
+    require_equal(set(found) - {None}, {0}, 'indexes')
 
 
 @test(LBR_SKYLAKE, LBR_GENOA, LBR_SAPPHIRE)

@@ -27,11 +27,20 @@ wait as long as it takes:
   switches.
 
 "perf record LBR tests" needs bash and a kernel without retpolines
-(spectre_v2=off): of its samples of a loop, at most 2 % may have no indirect
-call, and only the kernel's make some.  Seen were 1 % with thousands of samples,
-and up to 3 % with hundreds, depending on how often the host has the guest
-switch tasks; and it prints all of them nineteen times, in several minutes.
-branches_before and callers_by_branches look at every stack.
+(spectre_v2=off): of its samples of a loop of two threads, at most 2 % may have
+no indirect call.  Only the kernel makes some, at each tick, and Linux forgets
+them when it switches tasks.  How many have none is up to the number of CPUs;
+with icount, so that it is not up to the host:
+
+    CPUs  shift  recordings  have none         may have none
+    1     0      1           24 of 27          0
+    2     3      5           1 to 3 of 104     3
+    4     4      8           0 to 2 of 247     7
+
+With four it should pass; but it prints hundreds of samples eighteen times, the
+last nine at once.  With two and 215 samples it passed the one time that it was
+tried, in 14 minutes on a busy host.  branches_before and callers_by_branches
+look at every stack.
 
 These are about what is not there:
 

@@ -74,7 +74,6 @@
  * @clock_insns: instructions at that time
  * @clock_ns: and the virtual time of it; none while halted or stopped
  * @rest_ns: time that was left for later when the machine stopped
- * @rest_insns: and instructions, of a machine that is saved
  * @halted: the vCPU sleeps, or has not executed anything yet
  * @stopped: it has not executed anything since the machine stopped
  * @note_addresses: somebody asks what data instructions access
@@ -98,7 +97,6 @@ struct PmuTcg {
     uint64_t clock_insns[PMU_MAX_MODES];
     int64_t clock_ns;
     uint64_t rest_ns;
-    uint64_t rest_insns[PMU_MAX_MODES];
     bool halted;
     bool stopped;
     bool note_addresses;
@@ -289,7 +287,11 @@ static void start_clock(PmuTcg *e)
     e->rest_ns = 0;
 }
 
-/* The machine may have another time since it stopped. */
+/*
+ * The machine may have another time since it stopped.  Of a state that was
+ * loaded there is no rest: it has lost less than a ns of each mode, or what an
+ * instruction takes.
+ */
 static void restart_clock(PmuTcg *e)
 {
     e->clock_ns = clock_now() - e->rest_ns;
@@ -1044,9 +1046,6 @@ static int pmu_tcg_pre_save(void *opaque)
     PmuTcg *e = opaque;
     unsigned t, m;
 
-    for (m = 0; m < PMU_MAX_MODES; m++) {
-        e->rest_insns[m] = insns_since_clock(e, m);
-    }
     for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             load_cells(e, t, m, *pmu_tcg_cell(e->cpu, t, m));
@@ -1058,11 +1057,10 @@ static int pmu_tcg_pre_save(void *opaque)
 /* Cycles that follow from more would wrap. */
 static bool is_plausible(const PmuTcg *e)
 {
-    uint64_t most = 0, most_ns = e->rest_ns;
+    uint64_t most = 0, most_ns = 0;
     unsigned t, m;
 
     for (m = 0; m < PMU_MAX_MODES; m++) {
-        most |= e->rest_insns[m];
         most_ns |= e->mode_ns[m];
         for (t = 0; t < PMU_TALLY__MAX; t++) {
             most |= e->total[t][m] + MAX_TAKEN_BACK;
@@ -1090,32 +1088,25 @@ static int pmu_tcg_post_load(void *opaque, int version_id)
     if (!is_plausible(e)) {
         memset(e->total, 0, sizeof(e->total));
         memset(e->mode_ns, 0, sizeof(e->mode_ns));
-        memset(e->rest_insns, 0, sizeof(e->rest_insns));
-        e->rest_ns = 0;
         error_report("The source's PMU has counted more than can be.");
         return -EINVAL;
     }
     begin_cells(e);
     e->insns_seen = all_insns(e);
-    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
-        e->clock_insns[m] = cell_tally(e, PMU_TALLY_INSNS, m)
-                            - e->rest_insns[m];
-    }
+    start_clock(e);
     pmu_cpu_tallies_loaded(e->cpu->pmu);
     return 0;
 }
 
 const VMStateDescription vmstate_pmu_tcg = {
     .name = "pmu-tcg",
-    .version_id = 3,
-    .minimum_version_id = 3,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .pre_save = pmu_tcg_pre_save,
     .post_load = pmu_tcg_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64_2DARRAY(total, PmuTcg, PMU_TALLY__MAX, PMU_MAX_MODES),
         VMSTATE_UINT64_ARRAY(mode_ns, PmuTcg, PMU_MAX_MODES),
-        VMSTATE_UINT64_ARRAY(rest_insns, PmuTcg, PMU_MAX_MODES),
-        VMSTATE_UINT64(rest_ns, PmuTcg),
         VMSTATE_BOOL(halted, PmuTcg),
         VMSTATE_END_OF_LIST()
     }

@@ -222,6 +222,6 @@ def branch_stack(machine, name):
     # instructions away, and samples are 1009 apart: two come hardly so soon.
     require(stacks.count([]) <= 1, f'{stacks.count([])} have no branches')
     if name in DEPTHS:
-        full = sum(len(stack) == DEPTHS[name] for stack in stacks)
-        require(full >= len(stacks) * 3 // 4,
-                f'{full} of {len(stacks)} are full')
+        short = sum(len(stack) < DEPTHS[name] for stack in stacks)
+        require(short <= 1 + stacks.switches,
+                f'{short} are short, after {stacks.switches} switches')

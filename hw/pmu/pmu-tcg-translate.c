@@ -154,13 +154,18 @@ void pmu_gen_insns(DisasContextBase *db)
     tcg_ctx->emit_before_op = NULL;
 }
 
-void pmu_translate_insn_start(DisasContextBase *db)
+void pmu_translate_again(DisasContextBase *db)
 {
     bool note = tb_cflags(db->tb) & CF_PMU_ADDRESSES;
 
-    tcg_ctx->insn_accesses = 0;
     tcg_ctx->insn_note_offset = note ? ENV_OFFSET(pmu.access) : 0;
+}
+
+void pmu_translate_insn_start(DisasContextBase *db)
+{
+    tcg_ctx->insn_accesses = 0;
     tcg_ctx->insn_note_pc = tcg_get_insn_start_param(db->insn_start, 0);
+    pmu_translate_again(db);
 }
 
 static void gen_count_accesses(DisasContextBase *db, TCGBar accesses)

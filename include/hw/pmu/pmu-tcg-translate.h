@@ -45,6 +45,10 @@ static inline void pmu_translate_insn_start(DisasContextBase *db)
 {
 }
 
+static inline void pmu_translate_again(DisasContextBase *db)
+{
+}
+
 static inline void pmu_gen_accesses(DisasContextBase *db)
 {
 }
@@ -118,6 +122,15 @@ void pmu_gen_taken_by(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to,
  * asks for it (pmu_tcg_note_addresses()).
  */
 void pmu_translate_insn_start(DisasContextBase *db);
+
+/**
+ * pmu_translate_again - the same instruction is translated once more, for when
+ *                       it is executed in another way
+ * @db: the block
+ *
+ * That way notes the address of its first access, too.
+ */
+void pmu_translate_again(DisasContextBase *db);
 
 /**
  * pmu_gen_accesses - count an instruction's accesses to memory

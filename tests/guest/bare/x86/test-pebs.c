@@ -359,15 +359,20 @@ CODE("pebs_access:\n"
      "    ret\n");
 code_fn pebs_access;
 
-static void sample_accesses(uint64_t event, bool latency)
+static void sample_accesses_of(code_fn *fn, uint64_t event, bool latency)
 {
     prepare_area(MAX_RECORDS + 1);
     sample(0, event | SEL_USR);
     if (latency) {
         sample_latency(0);
     }
-    run_user(GP(0), pebs_access, (uint64_t)spare[8]);
+    run_user(GP(0), fn, (uint64_t)spare[8]);
     end_sampling();
+}
+
+static void sample_accesses(uint64_t event, bool latency)
+{
+    sample_accesses_of(pebs_access, event, latency);
 }
 
 static void expect_access(unsigned i, unsigned offset, uint64_t latency)
@@ -386,6 +391,26 @@ TEST(pebs, stores)
     expect_access(0, 16, 0);
     expect_access(1, 24, 0);
     expect(rdmsr(MSR_GLOBAL_STATUS), 0, "the status");
+}
+
+/* One instruction that stores three bytes, and then one. */
+CODE("pebs_string:\n"
+     "    mov $3, %ecx\n"
+     "    mov $1, %edx\n"
+     "1:  rep stosb\n"
+     "    xchg %edx, %ecx\n"
+     "    jecxz 2f\n"
+     "    jmp 1b\n"
+     "2:  ret\n");
+code_fn pebs_string;
+
+/* What is repeated is one instruction, and has the address of its last turn. */
+TEST(pebs, string_stores)
+{
+    sample_accesses_of(pebs_string, option("stores", EV_STORES), false);
+    expect(nr_records(), 2, "records");
+    expect_access(0, 2, 0);
+    expect_access(1, 3, 0);
 }
 
 /* Some models have an event for that. */

@@ -246,14 +246,15 @@ class Guest:
     """A running guest: scripts/guest-run, with a monitor if asked for.
 
     The second serial port lets the guest wait for the test: it reads a line
-    there that `go()` writes.
+    there that `go()` writes.  Firmware that takes that port for its console
+    has a guest that cannot wait.
     """
 
     started = []                        # all of them; none once that is over
     lock = threading.Lock()
 
     def __init__(self, directory, machine, job, programs=(), adds=(),
-                 monitored=False, extra=(), verbose=False,
+                 monitored=False, can_wait=True, extra=(), verbose=False,
                  seconds=SCENARIO_SECONDS, qemu=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
         self.errors_path = self.directory / 'errors'
@@ -263,8 +264,9 @@ class Guest:
         self.port = None
         extra = [*machine.extra, *extra]
         if monitored:
-            extra += ['-qmp', f'unix:{self.monitor_path},server=on,wait=off',
-                      '-serial', f'unix:{self.port_path},server=on,wait=off']
+            extra += ['-qmp', f'unix:{self.monitor_path},server=on,wait=off']
+        if monitored and can_wait:
+            extra += ['-serial', f'unix:{self.port_path},server=on,wait=off']
         command = [ROOT / 'scripts' / 'guest-run', '--arch', ARCH,
                    '--timeout', str(seconds), '--smp', str(machine.smp),
                    '--accel', machine.accel,
@@ -294,6 +296,7 @@ class Guest:
         threading.Thread(target=self._read, daemon=True).start()
         self.log = []
         self.monitored = monitored
+        self.can_wait = can_wait
 
     @staticmethod
     def end_all():
@@ -315,8 +318,9 @@ class Guest:
         while self.monitored:
             try:
                 self.monitor = Monitor.at(self.monitor_path)
-                self.port = socket.socket(socket.AF_UNIX)
-                self.port.connect(str(self.port_path))
+                if self.can_wait:
+                    self.port = socket.socket(socket.AF_UNIX)
+                    self.port.connect(str(self.port_path))
                 return
             except (FileNotFoundError, ConnectionRefusedError):
                 if self.process.poll() is not None:

@@ -11,10 +11,10 @@ import subprocess
 
 from harness import (ARCH, BUILD, expectations, require, require_equal,
                      scenario_of, symbols)
-from machines import (ALL_AT_ONCE, GENOA, POWER8, POWER10, SMP, UP,
+from machines import (ALL_AT_ONCE, GENOA, POWER8, POWER10, POWERNV9, SMP, UP,
                       loop_address)
 from test_counting import parse
-from test_lifecycle import adds
+from test_lifecycle import adds, leave
 from test_sampling import ADDRESSES, PINNED, Mixed, check_loop
 
 
@@ -435,15 +435,9 @@ def branch_stacks(profile):
                for source, target in reversed(found)]
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10)
-def code_between_branches_outside(start, directory, machine):
+def check_code_between_branches(profile):
     """Where one branch went, code goes straight on to the next, into the kernel
     and back: interrupts and exceptions are among them."""
-    properties = {'event': 'branches', 'period': 5003, 'branch-stack': True}
-    profile, _ = profiled(start, directory, machine, '''
-wait_for_test
-syscalls
-echo @@@ end''', ['syscalls'], properties)
     into = back = 0
     for stack in branch_stacks(profile):
         for (source, target), (following, _) in zip(stack, stack[1:]):
@@ -453,3 +447,35 @@ echo @@@ end''', ['syscalls'], properties)
             back += source >> 63 > target >> 63
     require(into > 10 and back > 10, f'{into} ways into the kernel, and '
             f'{back} out of it')
+
+
+@scenario_of(UP, GENOA, POWER8, POWER10)
+def code_between_branches_outside(start, directory, machine):
+    properties = {'event': 'branches', 'period': 5003, 'branch-stack': True}
+    profile, _ = profiled(start, directory, machine, '''
+wait_for_test
+syscalls
+echo @@@ end''', ['syscalls'], properties)
+    check_code_between_branches(profile)
+
+
+@scenario_of(POWERNV9)
+def code_between_branches_of_a_host(start, directory, machine):
+    """Its kernel returns by hrfid, too, such as from illegal instructions."""
+    guest = start(machine, 'echo @@@ ready; while :; do traps; done',
+                  ['traps'], monitored=True, can_wait=False)
+    guest.lines_until('@@@ ready')
+    profile = Profile(guest.monitor, directory, event='branches', period=5003,
+                      **{'branch-stack': True})
+    guest.monitor.wait('some hundreds of samples',
+                       lambda: profile.path.stat().st_size > 1 << 20)
+    profile.end()
+    leave(guest)
+    check_code_between_branches(profile)
+    branches = list(itertools.chain.from_iterable(branch_stacks(profile)))
+    leave_kernel = {source for source, target in branches
+                    if source >> 63 > target >> 63}
+    stay = {source for source, target in branches
+            if source >> 63 == target >> 63}
+    require(len(leave_kernel) > 1, 'rfid alone has left the kernel')
+    require(not leave_kernel & stay, 'a branch within the kernel has left it')

@@ -236,6 +236,47 @@ TEST(bhrb, frozen_by_state)
     }
 }
 
+/* Twenty branches, then two hundred in problem state, without an rfid. */
+CODE("bhrb_drops:\n"
+     "    li r4, 21\n"
+     "    mtctr r4\n"
+     "1:  nop\n"
+     "bhrb_privileged_bdnz:\n"
+     "    bdnz 1b\n"
+     "    mfmsr r5\n"
+     "    ori r5, r5, 0x4000\n"     /* PR */
+     "    mtmsrd r5\n"
+     "    li r4, 201\n"
+     "    mtctr r4\n"
+     "1:  nop\n"
+     "bhrb_problem_bdnz:\n"
+     "    bdnz 1b\n"
+     "bhrb_drops_end:\n"
+     "    blr\n");
+code_fn bhrb_drops;
+LABEL(bhrb_privileged_bdnz);
+LABEL(bhrb_problem_bdnz);
+LABEL(bhrb_drops_end);
+
+/* What one state has recorded is still there when the other does not record. */
+TEST(bhrb, state_changes_quietly)
+{
+    uint64_t privileged[20];
+    uint64_t problem[ENTRIES] = { AT(run_return) | TARGET, AT(bhrb_drops_end) };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(privileged); i++) {
+        privileged[i] = AT(bhrb_privileged_bdnz);
+    }
+    for (unsigned i = 2; i < ENTRIES; i++) {
+        problem[i] = AT(bhrb_problem_bdnz);
+    }
+    record_in(STATE_PRIV, MMCR0_FCH | MMCR0_FCP, 0, bhrb_drops);
+    expect_entries("of privileged state", privileged,
+                   is_power10() ? 0 : ARRAY_SIZE(privileged));
+    record_in(STATE_PRIV, MMCR0_FCH | MMCR0_FCS, 0, bhrb_drops);
+    expect_entries("of problem state", problem, ENTRIES);
+}
+
 /* Only while alerts are enabled, and unless it is switched off. */
 TEST(bhrb, frozen)
 {

@@ -435,11 +435,11 @@ def branch_stacks(profile):
                for source, target in reversed(found)]
 
 
-def check_code_between_branches(profile):
+def check_code_between_branches(stacks):
     """Where one branch went, code goes straight on to the next, into the kernel
     and back: interrupts and exceptions are among them."""
     into = back = 0
-    for stack in branch_stacks(profile):
+    for stack in stacks:
         for (source, target), (following, _) in zip(stack, stack[1:]):
             require(0 <= following - target < STRAIGHT,
                     f'{source:x} to {target:x}, and then {following:x}')
@@ -456,7 +456,7 @@ def code_between_branches_outside(start, directory, machine):
 wait_for_test
 syscalls
 echo @@@ end''', ['syscalls'], properties)
-    check_code_between_branches(profile)
+    check_code_between_branches(branch_stacks(profile))
 
 
 @scenario_of(POWERNV9)
@@ -471,8 +471,9 @@ def code_between_branches_of_a_host(start, directory, machine):
                        lambda: profile.path.stat().st_size > 1 << 20)
     profile.end()
     leave(guest)
-    check_code_between_branches(profile)
-    branches = list(itertools.chain.from_iterable(branch_stacks(profile)))
+    stacks = list(branch_stacks(profile))
+    check_code_between_branches(stacks)
+    branches = set(itertools.chain.from_iterable(stacks))
     leave_kernel = {source for source, target in branches
                     if source >> 63 > target >> 63}
     stay = {source for source, target in branches

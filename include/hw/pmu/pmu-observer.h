@@ -165,7 +165,7 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
 
 /**
  * pmu_observer_forget_branches - nothing leads from them to what comes
- * @cpu: a vCPU whose machine is being reset, or loaded
+ * @cpu: a vCPU that is being reset, or loaded
  */
 void pmu_observer_forget_branches(CPUState *cpu);
 

@@ -10,6 +10,7 @@
 #include "qapi/error.h"
 #include "hw/i386/apic.h"
 #include "hw/pmu/pmu-host.h"
+#include "hw/pmu/pmu-observer.h"
 #include "system/kvm.h"
 #include "system/tcg.h"
 #include "internal.h"
@@ -314,6 +315,7 @@ void x86_vpmu_init_signal(X86CPU *cpu)
     X86VPmu *v = cpu->vpmu;
     const bool leaves_smm = tcg_enabled() && cpu->env.hflags & HF_SMM_MASK;
 
+    pmu_observer_forget_branches(CPU(cpu));
     if (v && (v->pebs || leaves_smm)) {
         pmu_begin(v->pmu);
         pebs_reset(v);

@@ -112,7 +112,8 @@ void x86_vpmu_reset(X86CPU *cpu);
 
 /**
  * x86_vpmu_init_signal - what INIT does: PEBS ends, and what was put aside for
- *                        SMM is taken back; the rest of a PMU stays
+ *                        SMM is taken back; the rest of a PMU stays, but not
+ *                        what observers have recorded of branches
  * @cpu: the CPU, as it was before
  */
 void x86_vpmu_init_signal(X86CPU *cpu);

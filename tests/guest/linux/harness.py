@@ -329,6 +329,7 @@ class Guest:
 
     def go(self):
         """Let the guest go on that waits on its second serial port."""
+        require(self.can_wait, 'this guest waits for nobody')
         self.port.send(b'go\n')
 
     def line(self):

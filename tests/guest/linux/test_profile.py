@@ -435,16 +435,22 @@ def branch_stacks(profile):
                for source, target in reversed(found)]
 
 
+def check_straight(stacks):
+    """Where one branch went, code goes straight on to the next: interrupts and
+    exceptions are among them."""
+    pairs = [pair for stack in stacks for pair in zip(stack, stack[1:])]
+    require(pairs, 'no branch follows another')
+    for (source, target), (following, _) in pairs:
+        require(0 <= following - target < STRAIGHT,
+                f'{source:x} to {target:x}, and then {following:x}')
+
+
 def check_code_between_branches(stacks):
-    """Where one branch went, code goes straight on to the next, into the kernel
-    and back: interrupts and exceptions are among them."""
-    into = back = 0
-    for stack in stacks:
-        for (source, target), (following, _) in zip(stack, stack[1:]):
-            require(0 <= following - target < STRAIGHT,
-                    f'{source:x} to {target:x}, and then {following:x}')
-            into += source >> 63 < target >> 63
-            back += source >> 63 > target >> 63
+    """It is straight, into the kernel and back."""
+    check_straight(stacks)
+    branches = list(itertools.chain.from_iterable(stacks))
+    into = sum(source >> 63 < target >> 63 for source, target in branches)
+    back = sum(source >> 63 > target >> 63 for source, target in branches)
     require(into > 10 and back > 10, f'{into} ways into the kernel, and '
             f'{back} out of it')
 
@@ -456,7 +462,7 @@ def code_between_branches_outside(start, directory, machine):
 wait_for_test
 syscalls
 echo @@@ end''', ['syscalls'], properties)
-    check_code_between_branches(branch_stacks(profile))
+    check_code_between_branches(list(branch_stacks(profile)))
 
 
 @scenario_of(POWERNV9)
@@ -466,9 +472,9 @@ def code_between_branches_of_a_host(start, directory, machine):
                   ['traps'], monitored=True, can_wait=False)
     guest.lines_until('@@@ ready')
     profile = Profile(guest.monitor, directory, event='branches', period=5003,
-                      **{'branch-stack': True})
+                      **{'branch-stack': True, 'max-size': 1 << 20})
     guest.monitor.wait('some hundreds of samples',
-                       lambda: profile.path.stat().st_size > 1 << 20)
+                       lambda: profile.path.stat().st_size >= 1 << 20)
     profile.end()
     leave(guest)
     stacks = list(branch_stacks(profile))
@@ -480,3 +486,46 @@ def code_between_branches_of_a_host(start, directory, machine):
             if source >> 63 == target >> 63}
     require(len(leave_kernel) > 1, 'rfid alone has left the kernel')
     require(not leave_kernel & stay, 'a branch within the kernel has left it')
+
+
+# Each branch is in a sample with the one before it: from one sample to the next
+# there are fewer than a stack has.
+OVERLAPPING = {'event': 'branches', 'period': 29, 'branch-stack': True}
+
+
+RESET_VECTOR = 0x100
+
+
+@scenario_of(POWER8, POWER10)
+def code_between_branches_to_a_reset(start, directory, machine):
+    """A system reset goes by its vector to what the kernel has registered."""
+    guest = start(machine, 'echo @@@ ready; while :; do sleep 0.1; done',
+                  monitored=True)
+    guest.lines_until('@@@ ready')
+    guest.monitor.command('stop')
+    profile = Profile(guest.monitor, directory,
+                      **OVERLAPPING, **{'max-size': 1 << 20})
+    guest.monitor.command('inject-nmi')
+    guest.monitor.command('cont')
+    guest.monitor.wait('some hundreds of samples',
+                       lambda: profile.path.stat().st_size >= 1 << 20)
+    profile.end()
+    leave(guest)
+    stacks = list(branch_stacks(profile))
+    check_straight(stacks)
+    behind = {branch for stack in stacks
+              for (_, target), branch in zip(stack, stack[1:])
+              if target == RESET_VECTOR}
+    require_equal({source for source, _ in behind}, {RESET_VECTOR},
+                  'where the code of the vector ends')
+
+
+@scenario_of(SMP)
+def code_between_branches_of_cpu_that_comes(start, directory, machine):
+    """A CPU goes on elsewhere than where it was stopped."""
+    profile, _ = profiled(start, directory, machine, '''
+wait_for_test
+echo 0 > /sys/devices/system/cpu/cpu1/online
+echo 1 > /sys/devices/system/cpu/cpu1/online
+echo @@@ end''', [], {**OVERLAPPING, 'vcpus': [1]})
+    check_straight(list(branch_stacks(profile)))

@@ -413,6 +413,27 @@ TEST(pebs, string_stores)
     expect_access(1, 3, 0);
 }
 
+/* The same of one that loads first. */
+CODE("pebs_string_move:\n"
+     "    mov %rdi, %rsi\n"
+     "    add $64, %rdi\n"
+     "    mov $3, %ecx\n"
+     "    mov $1, %edx\n"
+     "1:  rep movsb\n"
+     "    xchg %edx, %ecx\n"
+     "    jecxz 2f\n"
+     "    jmp 1b\n"
+     "2:  ret\n");
+code_fn pebs_string_move;
+
+TEST(pebs, string_moves)
+{
+    sample_accesses_of(pebs_string_move, option("stores", EV_STORES), false);
+    expect(nr_records(), 2, "records");
+    expect_access(0, 2, 0);
+    expect_access(1, 3, 0);
+}
+
 /* Some models have an event for that. */
 TEST(pebs, store_samples)
 {

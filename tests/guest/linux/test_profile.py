@@ -429,10 +429,10 @@ STRAIGHT = 1 << 16
 
 def branch_stacks(profile):
     """Of each sample, its branches from and to, the oldest first."""
-    for line in profile.script('brstack').splitlines():
-        found = re.findall(r'0x([0-9a-f]+)/0x([0-9a-f]+)/', line)
-        yield [(int(source, 16), int(target, 16))
-               for source, target in reversed(found)]
+    samples = [re.findall(r'0x([0-9a-f]+)/0x([0-9a-f]+)/', line)
+               for line in profile.script('brstack').splitlines()]
+    return [[(int(source, 16), int(target, 16))
+             for source, target in reversed(sample)] for sample in samples]
 
 
 def check_straight(stacks):
@@ -462,7 +462,20 @@ def code_between_branches_outside(start, directory, machine):
 wait_for_test
 syscalls
 echo @@@ end''', ['syscalls'], properties)
-    check_code_between_branches(list(branch_stacks(profile)))
+    check_code_between_branches(branch_stacks(profile))
+
+
+# Bytes, of some hundreds of samples
+ENOUGH = 1 << 20
+
+
+def stacks_when_full(guest, profile):
+    """Those of a profile with ENOUGH; the guest ends with it."""
+    guest.monitor.wait('some hundreds of samples',
+                       lambda: profile.path.stat().st_size >= ENOUGH)
+    profile.end()
+    leave(guest)
+    return branch_stacks(profile)
 
 
 @scenario_of(POWERNV9)
@@ -472,12 +485,8 @@ def code_between_branches_of_a_host(start, directory, machine):
                   ['traps'], monitored=True, can_wait=False)
     guest.lines_until('@@@ ready')
     profile = Profile(guest.monitor, directory, event='branches', period=5003,
-                      **{'branch-stack': True, 'max-size': 1 << 20})
-    guest.monitor.wait('some hundreds of samples',
-                       lambda: profile.path.stat().st_size >= 1 << 20)
-    profile.end()
-    leave(guest)
-    stacks = list(branch_stacks(profile))
+                      **{'branch-stack': True, 'max-size': ENOUGH})
+    stacks = stacks_when_full(guest, profile)
     check_code_between_branches(stacks)
     branches = set(itertools.chain.from_iterable(stacks))
     leave_kernel = {source for source, target in branches
@@ -492,7 +501,6 @@ def code_between_branches_of_a_host(start, directory, machine):
 # there are fewer than a stack has.
 OVERLAPPING = {'event': 'branches', 'period': 29, 'branch-stack': True}
 
-
 RESET_VECTOR = 0x100
 
 
@@ -504,14 +512,10 @@ def code_between_branches_to_a_reset(start, directory, machine):
     guest.lines_until('@@@ ready')
     guest.monitor.command('stop')
     profile = Profile(guest.monitor, directory,
-                      **OVERLAPPING, **{'max-size': 1 << 20})
+                      **OVERLAPPING, **{'max-size': ENOUGH})
     guest.monitor.command('inject-nmi')
     guest.monitor.command('cont')
-    guest.monitor.wait('some hundreds of samples',
-                       lambda: profile.path.stat().st_size >= 1 << 20)
-    profile.end()
-    leave(guest)
-    stacks = list(branch_stacks(profile))
+    stacks = stacks_when_full(guest, profile)
     check_straight(stacks)
     behind = {branch for stack in stacks
               for (_, target), branch in zip(stack, stack[1:])
@@ -528,4 +532,4 @@ wait_for_test
 echo 0 > /sys/devices/system/cpu/cpu1/online
 echo 1 > /sys/devices/system/cpu/cpu1/online
 echo @@@ end''', [], {**OVERLAPPING, 'vcpus': [1]})
-    check_straight(list(branch_stacks(profile)))
+    check_straight(branch_stacks(profile))

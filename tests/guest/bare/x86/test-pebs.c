@@ -394,44 +394,43 @@ TEST(pebs, stores)
 }
 
 /* One instruction that stores three bytes, and then one. */
-CODE("pebs_string:\n"
-     "    mov $3, %ecx\n"
-     "    mov $1, %edx\n"
-     "1:  rep stosb\n"
-     "    xchg %edx, %ecx\n"
-     "    jecxz 2f\n"
-     "    jmp 1b\n"
-     "2:  ret\n");
-code_fn pebs_string;
+#define REPEATED(insn)      \
+    "    mov $3, %ecx\n"    \
+    "    mov $1, %edx\n"    \
+    "1:  rep " insn "\n"    \
+    "    xchg %edx, %ecx\n" \
+    "    jecxz 2f\n"        \
+    "    jmp 1b\n"          \
+    "2:  ret\n"
 
-/* What is repeated is one instruction, and has the address of its last turn. */
-TEST(pebs, string_stores)
-{
-    sample_accesses_of(pebs_string, option("stores", EV_STORES), false);
-    expect(nr_records(), 2, "records");
-    expect_access(0, 2, 0);
-    expect_access(1, 3, 0);
-}
+CODE("pebs_string:\n"
+     REPEATED("stosb"));
+code_fn pebs_string;
 
 /* The same of one that loads first. */
 CODE("pebs_string_move:\n"
      "    mov %rdi, %rsi\n"
      "    add $64, %rdi\n"
-     "    mov $3, %ecx\n"
-     "    mov $1, %edx\n"
-     "1:  rep movsb\n"
-     "    xchg %edx, %ecx\n"
-     "    jecxz 2f\n"
-     "    jmp 1b\n"
-     "2:  ret\n");
+     REPEATED("movsb"));
 code_fn pebs_string_move;
 
-TEST(pebs, string_moves)
+/* What is repeated is one instruction, and has the address of its last turn. */
+static void check_last_turns(code_fn *fn)
 {
-    sample_accesses_of(pebs_string_move, option("stores", EV_STORES), false);
+    sample_accesses_of(fn, option("stores", EV_STORES), false);
     expect(nr_records(), 2, "records");
     expect_access(0, 2, 0);
     expect_access(1, 3, 0);
+}
+
+TEST(pebs, string_stores)
+{
+    check_last_turns(pebs_string);
+}
+
+TEST(pebs, string_moves)
+{
+    check_last_turns(pebs_string_move);
 }
 
 /* Some models have an event for that. */

@@ -29,18 +29,12 @@ wait as long as it takes:
 "perf record LBR tests" needs bash and a kernel without retpolines
 (spectre_v2=off): of its samples of a loop of two threads, at most 2 % may have
 no indirect call.  Only the kernel makes some, at each tick, and Linux forgets
-them when it switches tasks.  How many have none is up to the number of CPUs;
-with icount, so that it is not up to the host:
-
-    CPUs  shift  recordings  have none         may have none
-    1     0      1           24 of 27          0
-    2     3      5           1 to 3 of 104     3
-    4     4      8           0 to 2 of 247     7
-
-With four it should pass; but it prints hundreds of samples eighteen times, the
-last nine at once.  With two and 215 samples it passed the one time that it was
-tried, in 14 minutes on a busy host.  branches_before and callers_by_branches
-look at every stack.
+them when it switches tasks.  With four CPUs, icount (shift=4) and 100 samples a
+second none of 240 was without; but its last part is a race.  Nine recordings at
+once have different filters, of which a CPU has one; Linux prefers the two of
+the whole system, and one that lies within them has no sample and fails.  The
+test passed two of three times, in 3 to 5 minutes.  branches_before and
+callers_by_branches look at every stack.
 
 These are about what is not there:
 

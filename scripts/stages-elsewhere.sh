@@ -191,7 +191,7 @@ stage_build-interpreter()
     return $status
 }
 
-# Its tests are those of "make soak" and others; here it is the one by Clang.
+# Its tests are those of "make check-sanitized"; here it is the one by Clang.
 stage_build-sanitized()
 {
     built sanitized qemu-system-x86_64 qemu-system-ppc64 || return

@@ -675,17 +675,26 @@ uint64_t pmu_tcg_address(CPUState *cpu)
     return state_of_block(cpu).pc;
 }
 
+static void note_far_branch(CPUState *cpu, PmuRecorder *recorder, uint64_t from)
+{
+    const PmuBranch branch = { from, pmu_tcg_address(cpu), PMU_BRANCH_FAR };
+
+    pmu_recorder_note(recorder, pmu_tcg_mode(cpu), &branch);
+}
+
+void pmu_tcg_far_branch_outside(CPUState *cpu, uint64_t from)
+{
+    if (tcg_cflags_has(cpu, CF_PMU_RECORD)) {
+        pmu_tcg_see_branches(cpu);
+        note_far_branch(cpu, &cpu->neg.pmu.outside, from);
+    }
+}
+
 void pmu_tcg_far_branch(CPUState *cpu, uint64_t from)
 {
     if (tcg_cflags_has(cpu, CF_PMU_RECORD)) {
-        const PmuBranch branch = {
-            from, pmu_tcg_address(cpu), PMU_BRANCH_FAR
-        };
-        unsigned mode = pmu_tcg_mode(cpu);
-
-        pmu_tcg_see_branches(cpu);
-        pmu_recorder_note(&cpu->neg.pmu.recorder, mode, &branch);
-        pmu_recorder_note(&cpu->neg.pmu.outside, mode, &branch);
+        pmu_tcg_far_branch_outside(cpu, from);
+        note_far_branch(cpu, &cpu->neg.pmu.recorder, from);
     }
 }
 

@@ -240,6 +240,17 @@ uint64_t pmu_tcg_address(CPUState *cpu);
 void pmu_tcg_far_branch(CPUState *cpu, uint64_t from);
 
 /**
+ * pmu_tcg_far_branch_outside - record what is a far branch only from outside
+ * @cpu: as pmu_tcg_far_branch()
+ * @from: where it comes from
+ *
+ * A guest of the guest, or the mode in which SMIs are handled, is entered or
+ * left: no guest has that among its own records, but code does not go straight
+ * on.  Before the mode changes, the caller calls pmu_tcg_see_branches().
+ */
+void pmu_tcg_far_branch_outside(CPUState *cpu, uint64_t from);
+
+/**
  * pmu_tcg_data_address - what data an instruction accessed
  * @cpu: the vCPU, as in pmu_tcg_site()
  * @pc: the instruction's address

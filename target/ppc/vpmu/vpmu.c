@@ -15,6 +15,7 @@
 #include "kvm.h"
 #include "target/ppc/internal.h"
 #include "hw/pmu/compat.h"
+#include "hw/pmu/pmu-observer.h"
 #include "internal.h"
 #include "trace.h"
 
@@ -121,14 +122,13 @@ void ppc_vpmu_sibling_changed(CPUPPCState *env)
 static void cpu_started(CPUState *cs, run_on_cpu_data data)
 {
     ppc_vpmu_state_changed(cpu_env(cs));
+    pmu_observer_forget_branches(cs);
     ppc_vpmu_timebase_changed(cpu_env(cs));
 }
 
 void ppc_vpmu_started(CPUPPCState *env)
 {
-    if (env_archcpu(env)->vpmu) {
-        async_run_on_cpu(env_cpu(env), cpu_started, RUN_ON_CPU_NULL);
-    }
+    async_run_on_cpu(env_cpu(env), cpu_started, RUN_ON_CPU_NULL);
 }
 
 void ppc_vpmu_store(CPUPPCState *env)
@@ -168,6 +168,7 @@ void ppc_vpmu_reset(CPUPPCState *env)
 {
     PpcVPmu *v = env_archcpu(env)->vpmu;
 
+    pmu_observer_forget_branches(env_cpu(env));
     if (v) {
         v->bhrb_unread = PPC_VPMU_BHRB_UNUSED;
         ppc_vpmu_bhrb_clear(env);

@@ -113,7 +113,8 @@ void ppc_vpmu_sibling_changed(CPUPPCState *env);
  * ppc_vpmu_started - another CPU has given this one an MSR and a time base
  * @env: the state of the CPU, which has not executed anything with these
  *
- * In any thread.
+ * What it executed before does not lead to what it executes now
+ * (pmu_observer_forget_branches()).  In any thread.
  */
 void ppc_vpmu_started(CPUPPCState *env);
 
@@ -144,6 +145,8 @@ void ppc_vpmu_load(CPUPPCState *env);
 /**
  * ppc_vpmu_reset - the CPU has been reset, with its registers
  * @env: the CPU's state
+ *
+ * In the vCPU's own thread, or while it is stopped.
  */
 void ppc_vpmu_reset(CPUPPCState *env);
 
@@ -232,12 +235,14 @@ void ppc_vpmu_bhrb_load(CPUPPCState *env);
 extern const VMStateDescription vmstate_ppc_vpmu;
 
 /**
- * ppc_vpmu_far_branch - an interrupt, an event-based branch, or a return from
- *                       an interrupt has changed the state
+ * ppc_vpmu_far_branch - an interrupt, an event-based branch, a return from an
+ *                       interrupt, or a virtual hypervisor has changed what
+ *                       comes next
  * @env: the CPU, in the new state
  * @from: the address of the instruction that it came at
  *
- * For those who look from outside: the BHRB has none of them.
+ * For those who look from outside: the BHRB has none of them.  In the vCPU's
+ * own thread, or while it is stopped.
  */
 void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from);
 

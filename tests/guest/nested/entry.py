@@ -3,8 +3,10 @@
 entered: hypervisor.S.  There is no Linux in this.
 """
 
+import re
 import subprocess
 import sys
+import tempfile
 
 from harness import BUILD
 from l1 import HERE, differs
@@ -12,6 +14,8 @@ from l1 import HERE, differs
 sys.path.insert(0, str(HERE.parent / 'compat'))
 from qemu import OURS, Qemu                                 # noqa: E402
 from results import until                                   # noqa: E402
+sys.path.insert(0, str(HERE.parent / 'bare' / 'common'))
+from straight import BRANCHES, Listing, passages            # noqa: E402
 
 CROSS = 'powerpc64le-linux-gnu-'
 PROGRAMS = BUILD / 'tests' / 'guest' / 'nested'
@@ -34,16 +38,29 @@ CASES = {
 }
 
 
+# What never lets code go straight on; hypercalls do.
+LEAVING = re.compile(r'b\s')
+
+
 def build_program():
+    """The program, and what is executed as firmware."""
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     part = PROGRAMS / 'hypervisor.o'
+    program = PROGRAMS / 'hypervisor.elf'
     image = PROGRAMS / 'hypervisor.bin'
     subprocess.run([f'{CROSS}gcc', '-c', '-mbig-endian', '-o', part,
                     HERE / 'hypervisor.S'], check=True)
     subprocess.run([f'{CROSS}ld', '-EB', '-m', 'elf64ppc', '-e', '0',
-                    '-Ttext=0', '--oformat', 'binary', '-o', image, part],
+                    '-Ttext=0', '-o', program, part], check=True)
+    subprocess.run([f'{CROSS}objcopy', '-O', 'binary', program, image],
                    check=True)
-    return image
+    return program, image
+
+
+def wrong_passages(program, profile):
+    """None, or where code does not go straight on between branches."""
+    return Listing(f'{CROSS}objdump', program, LEAVING).obstacles(
+        passages(profile))
 
 
 class Entry:
@@ -54,14 +71,21 @@ class Entry:
 
     def results(self):
         """Names of tests, and what is wrong or None."""
-        options = ['-bios', build_program(), '-cpu', self.cpu, '-m', '256',
+        program, image = build_program()
+        options = ['-bios', image, '-cpu', self.cpu, '-m', '256',
                    '-machine', 'pseries,ic-mode=xics,cap-nested-hv=on,'
                    'cap-cfpc=broken,cap-ibs=broken,cap-ccf-assist=off']
-        with Qemu(OURS, *options) as qemu:
+        with tempfile.TemporaryDirectory() as directory, \
+                Qemu(OURS, *options, '-object',
+                     f'pmu-profile,id=profile,{BRANCHES},period=17,'
+                     f'file={directory}/data') as qemu:
             qemu.command('cont')
             until(lambda: qemu.number(DONE) == len(CASES))
+            qemu.command('object-del', id='profile')
             numbers = [qemu.number(RESULTS + 8 * i)
                        for i in range(2 * len(CASES))]
+            wrong = wrong_passages(program, f'{directory}/data')
+        yield 'entry/code_between_branches', wrong
         for (name, vector), left, counted in zip(CASES.items(), numbers[::2],
                                                  numbers[1::2]):
             yield f'entry/{name}', differs(hex(left), hex(vector)) \

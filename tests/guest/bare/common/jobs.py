@@ -7,7 +7,9 @@ import re
 import subprocess
 import tempfile
 
+import straight
 from machine import LATE_OBSERVER, MODES, OBSERVERS
+from perf import shown_by_perf
 
 SKIPPED = object()
 
@@ -134,6 +136,8 @@ class Stepped(Debugged):
 class Profiled(Job):
     """While a profile is taken, in which blocks are executed whole."""
 
+    PROPERTIES = 'period=11'
+
     def look(self, file):
         """Take what perf shows of a profile."""
         raise NotImplementedError
@@ -147,7 +151,8 @@ class Profiled(Job):
             file = os.path.join(directory, 'data')
             ended = super().boot(
                 skip, timeout,
-                ['-object', f'pmu-profile,id=profile,period=11,file={file}',
+                ['-object',
+                 f'pmu-profile,id=profile,{self.PROPERTIES},file={file}',
                  *args], meddle)
             self.look(file)
         return ended
@@ -159,12 +164,6 @@ class Profiled(Job):
 
     def planned(self):
         return super().planned() + 1
-
-
-def shown_by_perf(*words):
-    return subprocess.run(['perf', *words], check=True, text=True,
-                          capture_output=True,
-                          env={**os.environ, 'PERF_CONFIG': '/dev/null'}).stdout
 
 
 def symbols(program):
@@ -226,6 +225,23 @@ class SpacesApart(Profiled):
         one_each = all(len(spaces) == 1 for spaces in self.shown.values())
         return None if one_each and not set.intersection(*self.shown.values()) \
             else f'perf shows {self.shown}'
+
+
+class StraightCode(Profiled):
+    """From where a branch goes, code goes straight on to the next branch."""
+
+    PROPERTIES = f'{straight.BRANCHES},period=211,max-size=16777216'
+
+    def __init__(self, make_listing, *args, **more):
+        super().__init__(*args, **more)
+        self.make_listing = make_listing
+        self.passages = set()
+
+    def look(self, file):
+        self.passages |= straight.passages(file)
+
+    def verdict(self):
+        return self.make_listing().obstacles(self.passages)
 
 
 def split_by_case(lines):

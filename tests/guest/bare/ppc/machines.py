@@ -7,8 +7,9 @@ from functools import partial
 
 import assistant
 import debugger
-from jobs import Debugged, Group, Job
+from jobs import Debugged, Group, Job, StraightCode
 from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
+from straight import Listing
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=1']
 
@@ -84,6 +85,11 @@ DEBUGGED_MODES = ['multi', 'observed', 'profiled']
 INTERRUPTED = [PowerNV('debugger', [suite]) for suite in
                ('alert', 'bhrb', 'branch', 'count', 'ebb', 'fault',
                 'interrupt', 'memory', 'overflow')]
+# Suites in which branches are recorded from outside, and what no code goes
+# straight on from.
+STRAIGHT = ['branch', 'domain', 'ebb', 'fault', 'freeze', 'interrupt']
+LEAVING = re.compile(r'(ba?|bla?|b(l|ct)rl?|scv?|trap|h?rfid|rfebb|rfscv)'
+                     r'(\s|$)')
 
 
 def interfere(path, timeout):
@@ -108,4 +114,11 @@ def all_groups(cases, modes, everything):
         if chosen:
             found.append(Group([Debugged(interfere, machine, mode, chosen)
                                 for mode in DEBUGGED_MODES]))
+    for suite in STRAIGHT if everything else []:
+        machine = PowerNV('branches outside', [suite])
+        chosen = machine.chosen(cases)
+        if chosen:
+            found.append(Group([StraightCode(
+                partial(Listing, 'powerpc64le-linux-gnu-objdump', KERNEL,
+                        LEAVING), machine, 'multi', chosen)]))
     return found

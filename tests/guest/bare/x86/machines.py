@@ -2,12 +2,14 @@
 """Bare-metal test guests of x86: on which machines a suite runs, and how."""
 
 import os
+import re
 from functools import partial
 
 import debugger
 from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
-                  Stepped)
+                  Stepped, StraightCode)
 from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
+from straight import Listing
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=0']
 
@@ -170,6 +172,12 @@ DEBUGGED_MACHINES = {
 }
 # The suite that has guests of its own is profiled from outside.
 PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')
+# Suites in which branches are recorded from outside, and what no code goes
+# straight on from.
+BRANCHES_OUTSIDE = Pc('branches outside', DEFAULT_CPU + ',+svm')
+STRAIGHT = ['btf', 'fault', 'interrupt', 'mode', 'smm', 'smp', 'state', 'svm']
+LEAVING = re.compile('l?jmp|l?call|l?ret|iret|int|sys(call|ret|enter|exit)|ud2|'
+                     'vmrun|rsm')
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
 # Modes in which a debugger interferes, and in which it takes every step of the
 # suite "step".
@@ -205,6 +213,9 @@ def groups(suite, cases, modes, everything):
     if everything and suite == 'space':
         found[0].append(job(Pc('profiled'), 'multi', partial(
             SpacesApart, KERNEL, ['space_home', 'space_other'])))
+    if everything and suite in STRAIGHT:
+        found[0].append(job(BRANCHES_OUTSIDE, 'multi', partial(
+            StraightCode, partial(Listing, 'objdump', KERNEL, LEAVING))))
     if everything and suite in REPLAYED:
         found.append([job(RECORDED, None, Replayed)])
     if everything and suite == 'step':

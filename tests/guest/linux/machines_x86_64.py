@@ -76,6 +76,14 @@ PLUGGABLE = Machine('pluggable', machine='q35,vmport=on',
 
 # With PEBS, in each of its formats.
 PEBS_NEHALEM = Machine('pebs-nehalem', cpu='Nehalem-v1,pmu=on,pebs=on')
+# Linux looks for the microcode that repaired PEBS there.
+PEBS_SANDY = Machine('pebs-sandy', cpu=(
+    'SandyBridge-v1,pmu=on,pebs=on,stepping=7,ucode-rev=0x2800000000,'
+    '-tsc-deadline'))
+PEBS_IVY = Machine('pebs-ivy', cpu=(
+    'IvyBridge-v1,pmu=on,pebs=on,-tsc-deadline'))
+PEBS_BROADWELL = Machine('pebs-broadwell', cpu=(
+    f'Broadwell-v2,pmu=on,pebs=on,{LEFT_OUT}'))
 PEBS_HASWELL = Machine('pebs-haswell', cpu=(
     f'Haswell-v2,pmu=on,pebs=on,{LEFT_OUT}'))
 PEBS_SKYLAKE = Machine('pebs-skylake', cpu=f'{SKYLAKE},pebs=on')

@@ -5,11 +5,12 @@ are recorded, events by their names."""
 import re
 import subprocess
 
-from harness import (ROOT, expectations, require, require_equal, scenario,
-                     symbols, test)
+from harness import (ROOT, expectations, in_time, require, require_equal,
+                     scenario, scenario_of, symbols, test)
 from machines import OFF, POWER8, POWER10, STEPS, UP, loop_address
 from test_counting import check_counts, parse
-from test_lifecycle import adds, events_of_long, leave
+from test_lifecycle import (adds, events_of_long, go_back, leave, move_away,
+                            move_in, save_machine)
 from test_sampling import (ADDRESSES, PINNED, SCRIPT, SWITCH, Mixed, Samples,
                            addresses, check_samples)
 
@@ -225,3 +226,90 @@ def branch_stack(machine, name):
         short = sum(len(stack) < DEPTHS[name] for stack in stacks)
         require(short <= 1 + stacks.switches,
                 f'{short} are short, after {stacks.switches} switches')
+
+
+#
+# Branches that are recorded while the machine moves
+#
+
+# Of instructions: some two hundred samples of `long`.
+LONG_PERIOD = 10000019
+RECORDING = f'''
+. /tests/guest.sh
+guest_setup
+announce 1 long 30 '@@@ middle' 60 '@@@ later'
+{PINNED} -j any -e instructions:u -c {LONG_PERIOD} long
+echo @@@ samples
+{SCRIPT} -F brstack
+'''
+
+
+def check_stacks_of_long(lines):
+    """Each has the one branch of its loop, as often as there is room."""
+    names = symbols('long')
+    branch = names['step_3'], names['step_0']
+    stacks = stacks_of_branches('\n'.join(lines))
+    samples = expectations('long')['instructions'] // LONG_PERIOD
+    require_equal(len(stacks), samples, 'samples')
+    require_equal({entry for stack in stacks for entry in stack}, {branch},
+                  'branches')
+    # Linux forgets them when it switches tasks.
+    short = sum(len(stack) < 32 for stack in stacks)
+    require(short <= 1 + stacks.switches,
+            f'{short} are short, after {stacks.switches} switches')
+
+
+def recording(start, machine, **more):
+    return start(machine, RECORDING, ['long'], adds(), monitored=True, **more)
+
+
+@scenario_of(UP, POWER10)
+def records_migrate(start, directory, machine):
+    """The buffer goes on where the machine goes."""
+    source = recording(start, machine)
+    source.lines_until('@@@ middle')
+    move_away(source, directory / 'state')
+    in_time('@@@ samples' not in source.log, 'the program had ended too early')
+    target = recording(start, machine, verbose=True,
+                       extra=['-incoming', f'file:{directory}/state'])
+    move_in(target)
+    target.lines_until('@@@ samples')
+    check_stacks_of_long(target.rest())
+
+
+@scenario_of(UP, POWER10)
+def records_of_snapshot(start, directory, machine):
+    """A machine that goes back to its own past records the same again."""
+    guest = recording(start, machine)
+    guest.lines_until('@@@ middle')
+    save_machine(guest.monitor, directory / 'image')
+    guest.lines_until('@@@ later')
+    go_back(guest.monitor)
+    in_time('@@@ samples' not in guest.lines_until('@@@ later'),
+            'the program had ended too early')
+    guest.lines_until('@@@ samples')
+    check_stacks_of_long(guest.rest())
+
+
+REPLAYED_JOB = '''
+. /tests/guest.sh
+guest_setup
+perf record -q -o /tmp/data -j any -e instructions:u -c 1009 mixed
+perf script -i /tmp/data -F ip,brstack
+'''
+
+
+def replayed(start, directory, machine, what):
+    """What a guest prints that is recorded, or that is its replay."""
+    guest = start(machine, REPLAYED_JOB, ['mixed'], adds(), extra=[
+        '-icount', f'shift=auto,rr={what},rrfile={directory}/log'])
+    return guest.rest()
+
+
+@scenario_of(UP, POWER10)
+def records_are_replayed(start, directory, machine):
+    """Each branch is that of the recording."""
+    recorded = replayed(start, directory, machine, 'record')
+    require(any('/P/' in line for line in recorded), 'no branches')
+    require_equal(replayed(start, directory, machine, 'replay'), recorded,
+                  'the replay')

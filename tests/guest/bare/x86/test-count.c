@@ -257,7 +257,7 @@ code_fn count_mwait;
 TEST(count, mwait)
 {
     if (option("cpus", 2) < 2) {
-        return;
+        skip();
     }
     expect_counts("MWAIT", measure_kernel(count_mwait, 0), 0, 9);
 }

@@ -423,7 +423,7 @@ static void read_stack(struct regs *regs)
 TEST(lbr, call_stack)
 {
     if (lbr_format() < FORMAT_FLAGS_TSX) {
-        return;
+        skip();
     }
     on_trap(UD_VECTOR, read_stack);
     record_user(NO_COND | NO_IND_JUMP | NO_JUMP | NO_FAR | CALL_STACK,
@@ -465,7 +465,7 @@ TEST(lbr, frozen)
 TEST(lbr, thawed)
 {
     if (pmu_is_intel() && pmu_version() < 4) {
-        return;
+        skip();
     }
     clear_records();
     begin_recording(NO_RING_0 | NO_FAR, 0);
@@ -660,7 +660,7 @@ TEST(lbr, smm_init)
     volatile uint32_t *in_smm = (volatile uint32_t *)SEEN;
 
     if (!pmu_is_intel() || !(rdmsr(MSR_PERF_CAP) & PERF_CAP_FREEZE_IN_SMM)) {
-        return;
+        skip();
     }
     memcpy((void *)SMI_ENTRY, lbr_smm_end_of_it,
            lbr_smm_end_of_it_end - lbr_smm_end_of_it);
@@ -903,7 +903,7 @@ static void expect_info(unsigned age, unsigned insns, uint64_t type)
 TEST(lbr, info)
 {
     if (!is_timed()) {
-        return;
+        skip();
     }
     record_user(NO_FAR, lbr_code);
     expect_info(0, 1, TYPE_RETURN);
@@ -930,7 +930,10 @@ TEST(lbr, cycles)
 {
     static const unsigned turns[] = { 1, 100, 20000, 32766, 32767, 200000 };
 
-    for (unsigned i = 0; is_timed() && i < ARRAY_SIZE(turns); i++) {
+    if (!is_timed()) {
+        skip();
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(turns); i++) {
         clear_records();
         begin_recording(NO_RING_0 | NO_FAR | NO_COND, 0);
         run_user(0, lbr_long, turns[i]);
@@ -948,7 +951,10 @@ TEST(lbr, cycles_of_counted)
 {
     static const unsigned turns = 100;
 
-    for (unsigned n = 1; is_timed() && n < 2 * turns; n += 7) {
+    if (!is_timed()) {
+        skip();
+    }
+    for (unsigned n = 1; n < 2 * turns; n += 7) {
         wrmsr(MSR_GLOBAL_OVF_CTRL, 1);
         pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -(uint64_t)n);
         clear_records();
@@ -975,7 +981,7 @@ code_fn lbr_rep;
 TEST(lbr, cycles_of_faults)
 {
     if (!is_timed()) {
-        return;
+        skip();
     }
     set_gate(UD_VECTOR, lbr_ud);
     record_user(NO_FAR, lbr_rep);
@@ -1002,7 +1008,7 @@ static void read_ler(struct regs *regs)
 TEST(lbr, last_event)
 {
     if (!lbr_is_arch()) {
-        return;
+        skip();
     }
     on_trap(UD_VECTOR, read_ler);
     record_user(NO_FAR, lbr_stack);
@@ -1036,7 +1042,7 @@ static void expect_depth(unsigned n)
 TEST(lbr, depths)
 {
     if (!lbr_is_arch()) {
-        return;
+        skip();
     }
     on_trap(GP_VECTOR, skip_access);
     expect(cpuid(0x1c, 0).a & 0xff, 0xb, "depths");

@@ -130,7 +130,7 @@ TEST(version, any_thread)
 TEST(version, status_set)
 {
     if (pmu_version() < 4) {
-        return;
+        skip();
     }
     wrmsr(MSR_STATUS_SET, GP(1) | FIXED(2));
     expect(rdmsr(MSR_GLOBAL_STATUS), GP(1) | FIXED(2), "status");
@@ -150,7 +150,7 @@ TEST(version, status_set)
 TEST(version, in_use)
 {
     if (pmu_version() < 4) {
-        return;
+        skip();
     }
     expect(rdmsr(MSR_INUSE), 0, "nothing");
     wrmsr(MSR_EVTSEL(2), EV_INSTRUCTIONS | SEL_INT);
@@ -178,7 +178,7 @@ static void on_freezing_pmi(struct regs *regs)
 TEST(version, freeze)
 {
     if (pmu_version() < 2) {
-        return;
+        skip();
     }
     on_trap(NMI_VECTOR, on_freezing_pmi);
     apic_write(APIC_LVT_PC, APIC_NMI);

@@ -11,8 +11,8 @@ import subprocess
 
 from harness import (ARCH, BUILD, expectations, require, require_equal,
                      scenario_of, symbols)
-from machines import (ALL_AT_ONCE, GENOA, POWER8, POWER10, POWERNV9, SMP, UP,
-                      loop_address)
+from machines import (ALL_AT_ONCE, GENOA, ICOUNT, ONE_INSN, POWER8, POWER10,
+                      POWERNV9, SINGLE, SMP, UP, loop_address)
 from test_counting import parse
 from test_lifecycle import adds, leave
 from test_sampling import ADDRESSES, PINNED, Mixed, check_loop
@@ -455,7 +455,7 @@ def check_code_between_branches(stacks):
             f'{back} out of it')
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10)
+@scenario_of(UP, GENOA, POWER8, POWER10, SINGLE, ICOUNT, ONE_INSN)
 def code_between_branches_outside(start, directory, machine):
     properties = {'event': 'branches', 'period': 5003, 'branch-stack': True}
     profile, _ = profiled(start, directory, machine, '''

@@ -78,6 +78,8 @@ class Entry:
         with tempfile.TemporaryDirectory() as directory, \
                 Qemu(OURS, *options, '-object',
                      f'pmu-profile,id=profile,{BRANCHES},period=17,'
+                     # The guest ends in a branch to itself.
+                     f'max-size={1 << 25},'
                      f'file={directory}/data') as qemu:
             qemu.command('cont')
             until(lambda: qemu.number(DONE) == len(CASES))

@@ -228,9 +228,13 @@ class SpacesApart(Profiled):
 
 
 class StraightCode(Profiled):
-    """From where a branch goes, code goes straight on to the next branch."""
+    """From where a branch goes, code goes straight on to the next branch.
 
-    PROPERTIES = f'{straight.BRANCHES},period=211,max-size=16777216'
+    From one sample to the next there are fewer branches than a sample has; what
+    comes when the file is full, in the loops of some suites, is not looked at.
+    """
+
+    PROPERTIES = f'{straight.BRANCHES},period=17,max-size={1 << 26}'
 
     def __init__(self, make_listing, *args, **more):
         super().__init__(*args, **more)

@@ -26,13 +26,18 @@ def passages(file):
 class Listing:
     """The code of a program: addresses of instructions, and what they are."""
 
-    def __init__(self, objdump, program, leaving):
-        """@leaving: matches instructions that never let code go straight on."""
+    def __init__(self, objdump, program, leaving, but=()):
+        """@leaving: matches instructions that never let code go straight on;
+        @but: labels of what objdump misunderstands."""
+        listed = subprocess.run(
+            [objdump, '-d', '--no-show-raw-insn', program], check=True,
+            text=True, capture_output=True).stdout
         self.words = dict(
-            (int(address, 16), word) for address, word in re.findall(
-                r'^\s*([0-9a-f]+):\t(\S.*)$', subprocess.run(
-                    [objdump, '-d', '--no-show-raw-insn', program], check=True,
-                    text=True, capture_output=True).stdout, re.MULTILINE))
+            (int(address, 16), word)
+            for name, code in re.findall(
+                r'^[0-9a-f]+ <(.*)>:\n((?:.+\n)*)', listed, re.MULTILINE)
+            if name not in but for address, word in re.findall(
+                r'^\s*([0-9a-f]+):\t(\S.*)$', code, re.MULTILINE))
         self.addresses = sorted(self.words)
         self.leaving = leaving
 

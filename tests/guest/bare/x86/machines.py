@@ -175,7 +175,9 @@ PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')
 # Suites in which branches are recorded from outside, and what no code goes
 # straight on from.
 BRANCHES_OUTSIDE = Pc('branches outside', DEFAULT_CPU + ',+svm')
-STRAIGHT = ['btf', 'fault', 'interrupt', 'mode', 'smm', 'smp', 'state', 'svm']
+STRAIGHT = ['branch', 'btf', 'fault', 'interrupt', 'mode', 'smm', 'state',
+            'svm']
+OF_32_BITS = ['branch_into', 'mode_compatibility']
 LEAVING = re.compile('l?jmp|l?call|l?ret|iret|int|sys(call|ret|enter|exit)|ud2|'
                      'vmrun|rsm')
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
@@ -215,7 +217,8 @@ def groups(suite, cases, modes, everything):
             SpacesApart, KERNEL, ['space_home', 'space_other'])))
     if everything and suite in STRAIGHT:
         found[0].append(job(BRANCHES_OUTSIDE, 'multi', partial(
-            StraightCode, partial(Listing, 'objdump', KERNEL, LEAVING))))
+            StraightCode, partial(Listing, 'objdump', KERNEL, LEAVING,
+                                  OF_32_BITS))))
     if everything and suite in REPLAYED:
         found.append([job(RECORDED, None, Replayed)])
     if everything and suite == 'step':

@@ -34,6 +34,16 @@
 #define EXIT_MSR            0x7c
 #define EXIT_VMMCALL        0x81
 
+#define EXIT_INVALID        UINT64_MAX
+
+/* Events that VMRUN injects */
+#define INJECT(vector, type) ((vector) | (type) << 8 | BIT(31))
+#define INJECT_INTERRUPT    0
+#define INJECT_RESERVED     1
+#define INJECT_NMI          2
+#define INJECT_EXCEPTION    3
+#define INJECT_SOFTWARE     4
+
 struct vmcb_segment {
     uint16_t selector, attributes;
     uint32_t limit;
@@ -170,6 +180,33 @@ TEST(svm, user_guest)
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
 }
 
+/* VMRUN refuses a guest, has not retired, and leaves the guest's RIP alone. */
+static void expect_refused(const char *what)
+{
+    const uint64_t rip = vmcb.rip;
+
+    expect_counts(what, measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                  HOST_COUNT - 1);
+    expect(vmcb.exit_code, EXIT_INVALID, what);
+    expect(vmcb.rip, rip, what);
+}
+
+TEST(svm, refused_guests)
+{
+    prepare_guest(svm_guest, false, 0);
+    vmcb.dr7 = BIT(32);
+    expect_refused("a reserved bit of DR7");
+    prepare_guest(svm_guest, false, 0);
+    vmcb.efer &= ~EFER_SVME;
+    expect_refused("EFER.SVME is clear");
+    prepare_guest(svm_guest, false, 0);
+    vmcb.event_injection = INJECT(NMI_VECTOR, INJECT_EXCEPTION);
+    expect_refused("an exception that is none");
+    prepare_guest(svm_guest, false, 0);
+    vmcb.event_injection = INJECT(VEC_IPI, INJECT_RESERVED);
+    expect_refused("a reserved type of injection");
+}
+
 /* CPUID and HLT are intercepted before they do anything. */
 TEST(svm, intercepts)
 {
@@ -256,12 +293,6 @@ TEST(svm, software_interrupt_fails)
  * VMRUN injects an event: the guest begins in the handler.  An interrupt of
  * software counts as the guest's INT, as it does if it is delivered at once.
  */
-#define INJECT(vector, type) ((vector) | (type) << 8 | BIT(31))
-#define INJECT_INTERRUPT    0
-#define INJECT_NMI          2
-#define INJECT_EXCEPTION    3
-#define INJECT_SOFTWARE     4
-
 static void prepare_injection(unsigned vector, unsigned type)
 {
     set_gate(vector, svm_int_entry);

@@ -26,6 +26,10 @@ FOUND = {
 PRECISE = {PEBS_NEHALEM: 'pp', PEBS_SANDY: 'pp'}
 
 
+def most_precise(machine):
+    return len(PRECISE.get(machine, 'ppp'))
+
+
 @test(*FOUND)
 def pebs_is_found(machine):
     """Linux has all of it, and no complaints."""
@@ -34,7 +38,7 @@ def pebs_is_found(machine):
         cat /sys/bus/event_source/devices/cpu/caps/max_precise
         dmesg | grep -e 'unchecked MSR' -e 'WARNING: CPU' || :'''
     require(f'{FOUND[machine]},' in output, output)
-    require(re.search(rf'^{len(PRECISE.get(machine, "ppp"))}$', output, re.M),
+    require(re.search(rf'^{most_precise(machine)}$', output, re.M),
             f'max_precise: {output}')
     require('MSR' not in output and 'WARNING' not in output, output)
 
@@ -171,13 +175,25 @@ def samples_behind(machine):
 
 @test(*FOUND)
 def default_is_precise(machine):
-    """perf asks for precise cycles by itself, and finds the program's."""
-    output = yield '''
-        perf record -q -o /tmp/data long
-        perf evlist -v -i /tmp/data
-        perf script -i /tmp/data -F comm | grep -c long || :'''
-    require(re.search(r'precise_ip: [123]', output), output)
-    require(int(output.split()[-1]) >= 2, output)
+    """perf asks for precise cycles by itself, and finds the program's.
+
+    How many there are by its frequency depends on the time that the program
+    takes; by a period, the kernel's cycles are counted beside the program's,
+    which make some more.
+    """
+    period = 10000019
+    output = yield f'''
+        for option in '' '-c {period}'; do
+            perf record -q $option -o /tmp/data long
+            perf evlist -v -i /tmp/data
+            echo "samples $(perf script -i /tmp/data -F comm | grep -c long)"
+        done'''
+    precise = re.findall(r'precise_ip: (\d)', output)
+    require_equal(precise, 2 * [str(most_precise(machine))], 'precise_ip')
+    by_frequency, by_period = map(int, re.findall(r'samples (\d+)', output))
+    least = expectations('long')['instructions'] // period
+    require(by_frequency >= 2 and by_period >= least,
+            f'{by_frequency} samples, and {by_period}, not {least} or more')
 
 
 #

@@ -51,6 +51,7 @@ pointer:
 
 #define RECURSE_INSNS   (DEPTH * 4 - 1)
 
+        expect rounds, N
         expect instructions, 2 + N * 13 + 2 + RECURSE_INSNS + QUIT
         expect branches, N * 9 + 1 + RECURSE_INSNS - DEPTH + 1
         expect conditional, N + DEPTH

@@ -101,3 +101,6 @@ circle:
         spin circular
         pop %rbp
         ret
+
+/* From the start to the end of the loop `good` */
+        expect insns_in_good, 12 + N * 2

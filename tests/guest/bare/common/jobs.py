@@ -236,16 +236,17 @@ class StraightCode(Profiled):
 
     PROPERTIES = f'{straight.BRANCHES},period=17,max-size={1 << 26}'
 
-    def __init__(self, make_listing, *args, **more):
+    def __init__(self, listing, *args, **more):
+        """@listing returns that of the program, once it is built."""
         super().__init__(*args, **more)
-        self.make_listing = make_listing
+        self.listing = listing
         self.passages = set()
 
     def look(self, file):
         self.passages |= straight.passages(file)
 
     def verdict(self):
-        return self.make_listing().obstacles(self.passages)
+        return self.listing().obstacles(self.passages)
 
 
 def split_by_case(lines):

@@ -3,7 +3,7 @@
 
 import os
 import re
-from functools import partial
+from functools import cache, partial
 
 import assistant
 import debugger
@@ -100,6 +100,11 @@ def assist(path, timeout):
     assistant.assist(path, PROGRAM, timeout)
 
 
+@cache
+def listing():
+    return Listing('powerpc64le-linux-gnu-objdump', KERNEL, LEAVING)
+
+
 def all_groups(cases, modes, everything):
     """The suites of each machine, in some modes or in every way."""
     found = []
@@ -118,7 +123,6 @@ def all_groups(cases, modes, everything):
         machine = PowerNV('branches outside', [suite])
         chosen = machine.chosen(cases)
         if chosen:
-            found.append(Group([StraightCode(
-                partial(Listing, 'powerpc64le-linux-gnu-objdump', KERNEL,
-                        LEAVING), machine, 'multi', chosen)]))
+            found.append(Group([StraightCode(listing, machine, 'multi',
+                                             chosen)]))
     return found

@@ -3,7 +3,7 @@
 
 import os
 import re
-from functools import partial
+from functools import cache, partial
 
 import debugger
 from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
@@ -196,6 +196,11 @@ def step(path, timeout, complain):
     debugger.step_through(path, PROGRAM, timeout, complain)
 
 
+@cache
+def listing():
+    return Listing('objdump', KERNEL, LEAVING, OF_32_BITS)
+
+
 def groups(suite, cases, modes, everything):
     """A suite on all of its machines, in some modes or in every way."""
     def job(machine, mode, kind=Job):
@@ -217,8 +222,7 @@ def groups(suite, cases, modes, everything):
             SpacesApart, KERNEL, ['space_home', 'space_other'])))
     if everything and suite in STRAIGHT:
         found[0].append(job(BRANCHES_OUTSIDE, 'multi', partial(
-            StraightCode, partial(Listing, 'objdump', KERNEL, LEAVING,
-                                  OF_32_BITS))))
+            StraightCode, listing)))
     if everything and suite in REPLAYED:
         found.append([job(RECORDED, None, Replayed)])
     if everything and suite == 'step':

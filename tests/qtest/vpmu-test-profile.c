@@ -482,6 +482,20 @@ static void test_max_size(void)
     end(&p);
 }
 
+/* What is lost when the profile has its size already is not missing in it. */
+static void test_max_size_before_loss(void)
+{
+    Profiled p = start_profiled(face->cpu);
+
+    add_profile(&p, "p", "{'period': 1, 'max-size': 20000}");
+    count_insns(&p.m, 300000);
+    await_stop(&p, "max-size");
+    g_assert_cmpuint(property(&p, "p", "lost"), ==, 0);
+    delete_profile(&p, "p");
+    g_assert_cmpuint(lost_by_all(&p), ==, 0);
+    end(&p);
+}
+
 /* The same when it is the machine's stop that makes it write. */
 static void test_max_size_at_stop(void)
 {
@@ -1642,6 +1656,7 @@ void add_profile_cases(void)
     add("profile/time", test_time);
     add("profile/lost", test_lost);
     add("profile/max-size", test_max_size);
+    add("profile/max-size-before-loss", test_max_size_before_loss);
     add("profile/max-size-at-stop", test_max_size_at_stop);
     add("profile/given-file", test_given_file);
     add("profile/nested-modes", test_nested_modes);

@@ -50,9 +50,10 @@ static void empty_samplers(void *opaque)
 static void remove_gone_samplers(PmuProfile *p)
 {
     for (unsigned i = p->samplers->len; i-- > 0; ) {
-        const PmuSampler *s = g_ptr_array_index(p->samplers, i);
+        PmuSampler *s = g_ptr_array_index(p->samplers, i);
 
         if (!s->cpu) {
+            pmu_writer_empty_to_end(&p->writer, s);
             g_ptr_array_remove_index(p->samplers, i);
         }
     }
@@ -113,6 +114,15 @@ static void drain(PmuProfile *p)
                        "The profile has reached its max-size");
     }
     stop_if_out_of_order(p);
+}
+
+/* The same while no samples are taken. */
+static void drain_to_end(PmuProfile *p)
+{
+    for (unsigned i = 0; i < p->samplers->len; i++) {
+        pmu_writer_empty_to_end(&p->writer, g_ptr_array_index(p->samplers, i));
+    }
+    drain(p);
 }
 
 /*
@@ -395,7 +405,7 @@ static void reset_machine(Object *obj, ResetType type)
     p->is_loaded = type == RESET_TYPE_SNAPSHOT_LOAD || is_to_be_loaded();
     if (!may_keep_kernel(type) && p->has_run
         && pmu_writer_depends_on_kernel(&p->writer)) {
-        drain(p);
+        drain_to_end(p);
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_GUEST_RESET,
                        "The guest was reset, and may run another kernel");
     } else if (p->writer.is_guests) {
@@ -455,7 +465,7 @@ static void machine_changed(void *opaque, bool running, RunState state)
     PmuProfile *p = opaque;
 
     if (!running) {
-        drain(p);
+        drain_to_end(p);
         pmu_profile_clock_stop(&p->config.clock);
         if (state == RUN_STATE_SHUTDOWN) {
             pmu_sink_flush(p->sink);
@@ -625,7 +635,7 @@ static void end(PmuProfile *p)
         qemu_del_vm_change_state_handler(p->changes);
         notifier_remove(&p->shutdown);
         stop_samplers(p);
-        drain(p);
+        drain_to_end(p);
     }
     if (p->ready.notify) {
         qemu_remove_machine_init_done_notifier(&p->ready);
@@ -683,7 +693,7 @@ void pmu_profile_enable(PmuProfile *p, bool enabled, Error **errp)
     } else if (!enabled) {
         p->enabled = false;
         stop_samplers(p);
-        drain(p);
+        drain_to_end(p);
     } else {
         start_again(p, errp);
     }

@@ -27,6 +27,7 @@ enum {
 #define KIND_TASK          (1u << 1)
 #define KIND_CALLERS_SHIFT 8
 #define KIND_BRANCHES_SHIFT 16
+#define KIND_LOST_SHIFT    32
 
 /* Of a branch: from, to, and what it is */
 #define BRANCH_WORDS 3
@@ -36,7 +37,7 @@ enum {
  * @size: how many there are
  * @head: how many words were put in; changed by the thread that does
  * @tail: how many were taken out; changed by the thread that does
- * @lost: samples that did not fit, and have not been reported
+ * @lost: samples that did not fit since the last one that did
  * @words: the words, by their number modulo @size
  */
 struct PmuRing {
@@ -63,11 +64,12 @@ static void get_words(const PmuRing *r, uint32_t at, uint64_t *words,
     }
 }
 
-static uint64_t kind_of(const PmuSample *s)
+static uint64_t kind_of(const PmuSample *s, uint64_t lost)
 {
     return (s->user ? KIND_USER : 0) | (s->has_task ? KIND_TASK : 0)
            | s->nr_callers << KIND_CALLERS_SHIFT
-           | s->nr_branches << KIND_BRANCHES_SHIFT;
+           | s->nr_branches << KIND_BRANCHES_SHIFT
+           | lost << KIND_LOST_SHIFT;
 }
 
 static void put_task(PmuRing *r, uint32_t at, const PmuTask *task)
@@ -108,15 +110,19 @@ static void get_branches(const PmuRing *r, uint32_t at, PmuSample *s)
     }
 }
 
+uint64_t pmu_ring_take_lost(PmuRing *r)
+{
+    return qatomic_xchg(&r->lost, 0);
+}
+
 bool pmu_ring_put(PmuRing *r, const PmuSample *s)
 {
-    const uint64_t words[NR_WORDS] = {
+    uint64_t words[NR_WORDS] = {
         [WORD_IP] = s->ip,
         [WORD_GUEST] = s->space.guest,
         [WORD_SPACE] = s->space.id,
         [WORD_TIME] = s->time_ns,
         [WORD_PERIOD] = s->period,
-        [WORD_KIND] = kind_of(s),
     };
     uint32_t used = r->head - qatomic_load_acquire(&r->tail);
     uint32_t fixed = NR_WORDS + (s->has_task ? TASK_WORDS : 0);
@@ -126,6 +132,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
         qatomic_inc(&r->lost);
         return false;
     }
+    words[WORD_KIND] = kind_of(s, pmu_ring_take_lost(r));
     put_words(r, r->head, words, NR_WORDS);
     if (s->has_task) {
         put_task(r, r->head + NR_WORDS, &s->task);
@@ -146,6 +153,7 @@ bool pmu_ring_get(PmuRing *r, PmuSample *s)
     }
     get_words(r, r->tail, words, NR_WORDS);
     s->kind = PMU_SAMPLE_TAKEN;
+    s->lost = words[WORD_KIND] >> KIND_LOST_SHIFT;
     s->ip = words[WORD_IP];
     s->space.guest = words[WORD_GUEST];
     s->space.id = words[WORD_SPACE];
@@ -164,11 +172,6 @@ bool pmu_ring_get(PmuRing *r, PmuSample *s)
     get_branches(r, at, s);
     qatomic_store_release(&r->tail, at + s->nr_branches * BRANCH_WORDS);
     return true;
-}
-
-uint64_t pmu_ring_take_lost(PmuRing *r)
-{
-    return qatomic_xchg(&r->lost, 0);
 }
 
 PmuRing *pmu_ring_new(unsigned size)

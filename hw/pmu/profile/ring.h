@@ -2,7 +2,8 @@
  * Performance monitoring unit: samples on their way from a vCPU
  *
  * A vCPU must not wait for whoever writes its samples down.  It puts them into
- * a ring; another thread takes them out.  What does not fit is counted.
+ * a ring; another thread takes them out.  What does not fit is counted, and the
+ * next one that fits says how many were lost before it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -53,12 +54,10 @@ bool pmu_ring_put(PmuRing *ring, const PmuSample *sample);
 bool pmu_ring_get(PmuRing *ring, PmuSample *sample);
 
 /**
- * pmu_ring_take_lost - how many samples did not fit
+ * pmu_ring_take_lost - how many samples were lost behind the last one that fit
  * @ring: the ring
  *
- * In any thread.
- *
- * Returns: those since the last call.
+ * In any thread.  No sample tells of them any more.
  */
 uint64_t pmu_ring_take_lost(PmuRing *ring);
 

@@ -29,7 +29,8 @@ typedef enum PmuSampleKind {
 
 /**
  * struct PmuSample - a sample of a vCPU
- * @kind: that it is one; of others, there is @time_ns alone
+ * @kind: that it is one; of others, there are @time_ns and @lost alone
+ * @lost: how many were lost between the one before it and this one
  * @ip: the address of the instruction
  * @space: its address space
  * @time_ns: when it was taken
@@ -44,6 +45,7 @@ typedef enum PmuSampleKind {
  */
 typedef struct PmuSample {
     PmuSampleKind kind;
+    uint32_t lost;
     uint64_t ip;
     PmuGuestSpace space;
     uint64_t time_ns;

@@ -61,6 +61,16 @@ static bool next_of_guest(KvmSampler *s, PmuHostSample *found)
     return false;
 }
 
+static uint64_t take_lost(PmuSampler *sampler)
+{
+    KvmSampler *s = kvm_sampler(sampler);
+    uint64_t lost = s->lost + s->event.lost;
+
+    s->lost = 0;
+    s->event.lost = 0;
+    return lost;
+}
+
 static bool get(PmuSampler *sampler, PmuSample *sample)
 {
     KvmSampler *s = kvm_sampler(sampler);
@@ -70,6 +80,7 @@ static bool get(PmuSampler *sampler, PmuSample *sample)
         return false;
     }
     sample->kind = kind_of(&found);
+    sample->lost = take_lost(sampler);
     sample->ip = found.ip;
     sample->space = (PmuGuestSpace) { };
     sample->time_ns = pmu_profile_clock_of_host(&sampler->config->clock,
@@ -79,16 +90,6 @@ static bool get(PmuSampler *sampler, PmuSample *sample)
     sample->nr_callers = 0;
     sample->nr_branches = 0;
     return true;
-}
-
-static uint64_t take_lost(PmuSampler *sampler)
-{
-    KvmSampler *s = kvm_sampler(sampler);
-    uint64_t lost = s->lost + s->event.lost;
-
-    s->lost = 0;
-    s->event.lost = 0;
-    return lost;
 }
 
 /*

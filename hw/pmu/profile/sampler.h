@@ -157,10 +157,11 @@ void pmu_sampler_forget_cpu(PmuSampler *sampler);
 bool pmu_sampler_get(PmuSampler *sampler, PmuSample *sample);
 
 /**
- * pmu_sampler_take_lost - for how many samples there was no room
- * @sampler: the sampler
+ * pmu_sampler_take_lost - how many samples were lost behind the last one
+ * @sampler: the sampler, which takes no samples meanwhile, and of which
+ *           pmu_sampler_get() has fetched all
  *
- * Returns: those since the last call.
+ * Returns: those that no sample has told of, nor an earlier call.
  */
 uint64_t pmu_sampler_take_lost(PmuSampler *sampler);
 

@@ -287,24 +287,23 @@ static void write_throttle(PmuWriter *w, const PmuSampler *s)
     pmu_stream_throttle(&w->stream, s->index, throttled, w->sample.time_ns);
 }
 
+static void report_lost(PmuWriter *w, const PmuSampler *s, uint64_t lost,
+                        int64_t time_ns)
+{
+    if (lost) {
+        w->lost += lost;
+        pmu_stats_lost_samples(s->index, lost);
+        pmu_stream_lost(&w->stream, s->index, lost, time_ns);
+    }
+}
+
 static void write_what_is_told(PmuWriter *w, const PmuSampler *s)
 {
+    report_lost(w, s, w->sample.lost, w->sample.time_ns);
     if (w->sample.kind == PMU_SAMPLE_TAKEN) {
         write_sample(w, s);
     } else {
         write_throttle(w, s);
-    }
-}
-
-static void report_lost(PmuWriter *w, PmuSampler *s)
-{
-    uint64_t lost = pmu_sampler_take_lost(s);
-
-    if (lost && w->streaming) {
-        w->lost += lost;
-        pmu_stats_lost_samples(s->index, lost);
-        pmu_stream_lost(&w->stream, s->index, lost,
-                        pmu_profile_clock_now(w->clock));
     }
 }
 
@@ -320,7 +319,17 @@ void pmu_writer_empty(PmuWriter *w, PmuSampler *s)
             write_what_is_told(w, s);
         }
     }
-    report_lost(w, s);
+}
+
+void pmu_writer_empty_to_end(PmuWriter *w, PmuSampler *s)
+{
+    uint64_t lost;
+
+    pmu_writer_empty(w, s);
+    lost = pmu_sampler_take_lost(s);
+    if (w->streaming && !pmu_writer_is_full(w)) {
+        report_lost(w, s, lost, pmu_profile_clock_now(w->clock));
+    }
 }
 
 /*

@@ -121,6 +121,14 @@ bool pmu_writer_is_full(const PmuWriter *writer);
 void pmu_writer_empty(PmuWriter *writer, PmuSampler *sampler);
 
 /**
+ * pmu_writer_empty_to_end - the same, and write what is lost behind it
+ * @writer: the writer
+ * @sampler: the sampler, which takes no samples meanwhile: the next one would
+ *           tell what was lost before it
+ */
+void pmu_writer_empty_to_end(PmuWriter *writer, PmuSampler *sampler);
+
+/**
  * pmu_writer_map - write that a process has mapped a file
  * @writer: the writer, while it is streaming
  * @map: what the guest says of that

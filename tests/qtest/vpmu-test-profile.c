@@ -482,20 +482,6 @@ static void test_max_size(void)
     end(&p);
 }
 
-/* What is lost when the profile has its size already is not missing in it. */
-static void test_max_size_before_loss(void)
-{
-    Profiled p = start_profiled(face->cpu);
-
-    add_profile(&p, "p", "{'period': 1, 'max-size': 20000}");
-    count_insns(&p.m, 300000);
-    await_stop(&p, "max-size");
-    g_assert_cmpuint(property(&p, "p", "lost"), ==, 0);
-    delete_profile(&p, "p");
-    g_assert_cmpuint(lost_by_all(&p), ==, 0);
-    end(&p);
-}
-
 /* The same when it is the machine's stop that makes it write. */
 static void test_max_size_at_stop(void)
 {
@@ -597,6 +583,37 @@ static void test_pipe(void)
     close(fd);
     count_insns(&p.m, 1000);
     await_stop(&p, "disconnected");
+    end(&p);
+}
+
+/*
+ * What is lost when the profile has its size already is not missing in it.
+ * Here nobody reads, until no more is written (64 MiB), and then samples are
+ * lost.  The machine's stop makes it write what it may.
+ */
+static void test_max_size_before_loss(void)
+{
+    /* Samples, so many that they are written at once: half of a ring */
+    const uint64_t half = 22000, turns = 70;
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *pipe = file_of(&p, "p");
+    uint64_t written;
+    int fd;
+
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    fd = open(pipe, O_RDONLY | O_NONBLOCK);
+    add_profile(&p, "p", "{'period': 1, 'max-size': 69000000}");
+    for (unsigned i = 0; i < turns; i++) {
+        count_insns(&p.m, half);
+        written = property(&p, "p", "samples");
+    }
+    g_assert_cmpuint(written + 2 * half, <, turns * half);
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'stop'}");
+    await_stop(&p, "max-size");
+    g_assert_cmpuint(property(&p, "p", "lost"), ==, 0);
+    close(fd);
+    delete_profile(&p, "p");
+    g_assert_cmpuint(lost_by_all(&p), ==, 0);
     end(&p);
 }
 
@@ -1656,13 +1673,13 @@ void add_profile_cases(void)
     add("profile/time", test_time);
     add("profile/lost", test_lost);
     add("profile/max-size", test_max_size);
-    add("profile/max-size-before-loss", test_max_size_before_loss);
     add("profile/max-size-at-stop", test_max_size_at_stop);
     add("profile/given-file", test_given_file);
     add("profile/nested-modes", test_nested_modes);
     add("profile/disk-full", test_disk_full);
     add("profile/chardev-full", test_chardev_full);
     add("profile/pipe", test_pipe);
+    add("profile/max-size-before-loss", test_max_size_before_loss);
     add("profile/pipe-at-end", test_pipe_at_end);
     add("profile/chardev", test_chardev);
     add("profile/chardev-refused", test_chardev_refused);

@@ -602,7 +602,7 @@ static void test_max_size_before_loss(void)
 
     g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
     fd = open(pipe, O_RDONLY | O_NONBLOCK);
-    add_profile(&p, "p", "{'period': 1, 'max-size': 69000000}");
+    add_profile(&p, "p", "{'period': 1, 'max-size': 68600000}");
     for (unsigned i = 0; i < turns; i++) {
         count_insns(&p.m, half);
         written = property(&p, "p", "samples");
@@ -665,6 +665,25 @@ static void test_chardev(void)
         g_assert_true(has_word(first, sizeof(first), &magic));
         close(fd);
     }
+    unlink(socket);
+    end(&p);
+}
+
+/* Nothing that did not fit before there was a reader is missing for it. */
+static void test_lost_before_reader(void)
+{
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "period=1");
+    char first[WORD_SIZE];
+    int fd;
+
+    count_insns(&p.m, 300000);
+    fd = unix_connect(socket, &error_abort);
+    g_assert_cmpint(read(fd, first, sizeof(first)), ==, sizeof(first));
+    count_insns(&p.m, 10);
+    g_assert_cmpuint(samples(&p, "p"), ==, 10);
+    g_assert_cmpuint(property(&p, "p", "lost"), ==, 0);
+    close(fd);
     unlink(socket);
     end(&p);
 }
@@ -1682,6 +1701,7 @@ void add_profile_cases(void)
     add("profile/max-size-before-loss", test_max_size_before_loss);
     add("profile/pipe-at-end", test_pipe_at_end);
     add("profile/chardev", test_chardev);
+    add("profile/lost-before-reader", test_lost_before_reader);
     add("profile/chardev-refused", test_chardev_refused);
     add("profile/pty", test_pty);
     add("profile/reader-leaves-at-end", test_reader_leaves_at_end);

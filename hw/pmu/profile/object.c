@@ -46,6 +46,14 @@ static void empty_samplers(void *opaque)
     }
 }
 
+/* With what is lost by now. */
+static void empty_samplers_to_end(PmuProfile *p)
+{
+    for (unsigned i = 0; i < p->samplers->len; i++) {
+        pmu_writer_empty_to_end(&p->writer, g_ptr_array_index(p->samplers, i));
+    }
+}
+
 /* Of a vCPU that is gone nothing more will come.  In the main loop alone. */
 static void remove_gone_samplers(PmuProfile *p)
 {
@@ -119,9 +127,7 @@ static void drain(PmuProfile *p)
 /* The same while no samples are taken. */
 static void drain_to_end(PmuProfile *p)
 {
-    for (unsigned i = 0; i < p->samplers->len; i++) {
-        pmu_writer_empty_to_end(&p->writer, g_ptr_array_index(p->samplers, i));
-    }
+    empty_samplers_to_end(p);
     drain(p);
 }
 
@@ -150,7 +156,7 @@ static void drain_now_and_then(void *opaque)
               qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + DRAIN_MS);
 }
 
-/* What was sampled for others is not for this reader. */
+/* What was sampled, or lost, for others is not for this reader. */
 static bool begin_stream(void *opaque)
 {
     PmuProfile *p = opaque;
@@ -160,7 +166,7 @@ static bool begin_stream(void *opaque)
         return false;
     }
     pmu_writer_end(&p->writer);
-    empty_samplers(p);
+    empty_samplers_to_end(p);
     pmu_writer_begin(&p->writer, &p->event, pmu_guest_ops(first_cpu)->machine);
     return true;
 }

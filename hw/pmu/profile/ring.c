@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
 #include "qemu/host-utils.h"
+#include "qemu/stats64.h"
 #include "ring.h"
 
 /* What a sample is in the ring, without its task and callers. */
@@ -16,6 +17,7 @@ enum {
     WORD_SPACE,
     WORD_TIME,
     WORD_PERIOD,
+    WORD_LOST,
     WORD_KIND,
     NR_WORDS
 };
@@ -27,7 +29,6 @@ enum {
 #define KIND_TASK          (1u << 1)
 #define KIND_CALLERS_SHIFT 8
 #define KIND_BRANCHES_SHIFT 16
-#define KIND_LOST_SHIFT    32
 
 /* Of a branch: from, to, and what it is */
 #define BRANCH_WORDS 3
@@ -37,14 +38,16 @@ enum {
  * @size: how many there are
  * @head: how many words were put in; changed by the thread that does
  * @tail: how many were taken out; changed by the thread that does
- * @lost: samples that did not fit since the last one that did
+ * @lost: samples that did not fit; changed by the thread that puts them in
+ * @told: how many of these the thread that takes them out knows of
  * @words: the words, by their number modulo @size
  */
 struct PmuRing {
     uint32_t size;
     uint32_t head;
     uint32_t tail;
-    uint32_t lost;
+    Stat64 lost;
+    uint64_t told;
     uint64_t words[];
 };
 
@@ -64,12 +67,11 @@ static void get_words(const PmuRing *r, uint32_t at, uint64_t *words,
     }
 }
 
-static uint64_t kind_of(const PmuSample *s, uint64_t lost)
+static uint64_t kind_of(const PmuSample *s)
 {
     return (s->user ? KIND_USER : 0) | (s->has_task ? KIND_TASK : 0)
            | s->nr_callers << KIND_CALLERS_SHIFT
-           | s->nr_branches << KIND_BRANCHES_SHIFT
-           | lost << KIND_LOST_SHIFT;
+           | s->nr_branches << KIND_BRANCHES_SHIFT;
 }
 
 static void put_task(PmuRing *r, uint32_t at, const PmuTask *task)
@@ -110,29 +112,39 @@ static void get_branches(const PmuRing *r, uint32_t at, PmuSample *s)
     }
 }
 
+/* A sample that was put in before pmu_ring_take_lost() knows of fewer. */
+static uint64_t tell_lost(PmuRing *r, uint64_t lost)
+{
+    uint64_t more = lost - MIN(lost, r->told);
+
+    r->told += more;
+    return more;
+}
+
 uint64_t pmu_ring_take_lost(PmuRing *r)
 {
-    return qatomic_xchg(&r->lost, 0);
+    return tell_lost(r, stat64_get(&r->lost));
 }
 
 bool pmu_ring_put(PmuRing *r, const PmuSample *s)
 {
-    uint64_t words[NR_WORDS] = {
+    const uint64_t words[NR_WORDS] = {
         [WORD_IP] = s->ip,
         [WORD_GUEST] = s->space.guest,
         [WORD_SPACE] = s->space.id,
         [WORD_TIME] = s->time_ns,
         [WORD_PERIOD] = s->period,
+        [WORD_LOST] = stat64_get(&r->lost),
+        [WORD_KIND] = kind_of(s),
     };
     uint32_t used = r->head - qatomic_load_acquire(&r->tail);
     uint32_t fixed = NR_WORDS + (s->has_task ? TASK_WORDS : 0);
     uint32_t length = fixed + s->nr_callers + s->nr_branches * BRANCH_WORDS;
 
     if (length > r->size - used) {
-        qatomic_inc(&r->lost);
+        stat64_add(&r->lost, 1);
         return false;
     }
-    words[WORD_KIND] = kind_of(s, pmu_ring_take_lost(r));
     put_words(r, r->head, words, NR_WORDS);
     if (s->has_task) {
         put_task(r, r->head + NR_WORDS, &s->task);
@@ -153,7 +165,7 @@ bool pmu_ring_get(PmuRing *r, PmuSample *s)
     }
     get_words(r, r->tail, words, NR_WORDS);
     s->kind = PMU_SAMPLE_TAKEN;
-    s->lost = words[WORD_KIND] >> KIND_LOST_SHIFT;
+    s->lost = tell_lost(r, words[WORD_LOST]);
     s->ip = words[WORD_IP];
     s->space.guest = words[WORD_GUEST];
     s->space.id = words[WORD_SPACE];

@@ -54,10 +54,13 @@ bool pmu_ring_put(PmuRing *ring, const PmuSample *sample);
 bool pmu_ring_get(PmuRing *ring, PmuSample *sample);
 
 /**
- * pmu_ring_take_lost - how many samples were lost behind the last one that fit
+ * pmu_ring_take_lost - how many samples did not fit behind the last one fetched
  * @ring: the ring
  *
- * In any thread.  No sample tells of them any more.
+ * In the thread that fetches them, when it has fetched all.
+ *
+ * Returns: those that neither a sample nor an earlier call has told of.  No
+ * sample tells of them any more.
  */
 uint64_t pmu_ring_take_lost(PmuRing *ring);
 

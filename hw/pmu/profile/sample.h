@@ -45,7 +45,7 @@ typedef enum PmuSampleKind {
  */
 typedef struct PmuSample {
     PmuSampleKind kind;
-    uint32_t lost;
+    uint64_t lost;
     uint64_t ip;
     PmuGuestSpace space;
     uint64_t time_ns;

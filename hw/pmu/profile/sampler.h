@@ -158,8 +158,7 @@ bool pmu_sampler_get(PmuSampler *sampler, PmuSample *sample);
 
 /**
  * pmu_sampler_take_lost - how many samples were lost behind the last one
- * @sampler: the sampler, which takes no samples meanwhile, and of which
- *           pmu_sampler_get() has fetched all
+ * @sampler: the sampler, of which pmu_sampler_get() has fetched all
  *
  * Returns: those that no sample has told of, nor an earlier call.
  */

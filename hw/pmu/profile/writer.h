@@ -123,8 +123,8 @@ void pmu_writer_empty(PmuWriter *writer, PmuSampler *sampler);
 /**
  * pmu_writer_empty_to_end - the same, and write what is lost behind it
  * @writer: the writer
- * @sampler: the sampler, which takes no samples meanwhile: the next one would
- *           tell what was lost before it
+ * @sampler: the sampler; where the loss is, is right if it takes no samples
+ *           meanwhile
  */
 void pmu_writer_empty_to_end(PmuWriter *writer, PmuSampler *sampler);
 

@@ -9,8 +9,8 @@ import os
 import re
 import subprocess
 
-from harness import (ARCH, BUILD, expectations, require, require_equal,
-                     scenario_of, symbols)
+from harness import (ARCH, BUILD, Failure, expectations, require,
+                     require_equal, scenario_of, symbols)
 from machines import (ALL_AT_ONCE, GENOA, ICOUNT, ONE_INSN, POWER8, POWER10,
                       POWERNV9, SINGLE, SMP, UP, loop_address)
 from test_counting import parse
@@ -164,10 +164,18 @@ def check_loop_with_losses(places):
             f'wrong places, such as {wrong[:3]}')
 
 
-def events_seen(monitor):
-    """How many a profile of one vCPU has seen, sampled or not."""
-    cpu, = monitor.command('query-pmu')
-    return sum(observer['count'] for observer in cpu['observers'])
+def wait_for_events(monitor, events):
+    """Wait until a profile of one vCPU has seen so many, sampled or not."""
+    def seen():
+        cpu, = monitor.command('query-pmu')
+        return sum(observer['count'] for observer in cpu['observers'])
+
+    try:
+        # Before the guest itself is taken to hang.
+        monitor.wait(f'{events} events', lambda: seen() > events, seconds=900)
+    except Failure as wrong:
+        raise Failure(f"{wrong}: {monitor.command('query-pmu')}, "
+                      f"{monitor.human('info registers')}") from wrong
 
 
 # Samples, more than what waits for a reader at most; and bytes, of some more
@@ -192,8 +200,7 @@ wait_for_test''', ['loop'], adds(), monitored=True)
                       period=1, **{'branch-stack': True,
                                    'max-size': MANY_BYTES})
     guest.go()
-    guest.monitor.wait('samples that nobody reads',
-                       lambda: events_seen(guest.monitor) > MANY)
+    wait_for_events(guest.monitor, MANY)
     os.set_blocking(reader, True)
     with open(profile.path, 'wb') as file, \
             subprocess.Popen(['timeout', '600', 'cat'], stdin=reader,

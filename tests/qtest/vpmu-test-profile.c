@@ -593,8 +593,8 @@ static void test_pipe(void)
  */
 static void test_max_size_before_loss(void)
 {
-    /* Samples, so many that they are written at once: half of a ring */
-    const uint64_t half = 22000, turns = 70;
+    /* Samples, so many that they are written at once */
+    const uint64_t many = 22000, turns = 70;
     Profiled p = start_profiled(face->cpu);
     g_autofree char *pipe = file_of(&p, "p");
     uint64_t written;
@@ -604,10 +604,10 @@ static void test_max_size_before_loss(void)
     fd = open(pipe, O_RDONLY | O_NONBLOCK);
     add_profile(&p, "p", "{'period': 1, 'max-size': 68600000}");
     for (unsigned i = 0; i < turns; i++) {
-        count_insns(&p.m, half);
+        count_insns(&p.m, many);
         written = property(&p, "p", "samples");
     }
-    g_assert_cmpuint(written + 2 * half, <, turns * half);
+    g_assert_cmpuint(written + 2 * many, <, turns * many);
     qtest_qmp_assert_success(p.m.qts, "{'execute': 'stop'}");
     await_stop(&p, "max-size");
     g_assert_cmpuint(property(&p, "p", "lost"), ==, 0);

@@ -79,11 +79,31 @@ static bool check_samplers(const PmuProfile *p, Error **errp)
     return true;
 }
 
+static void stop_samplers(PmuProfile *p)
+{
+    for (unsigned i = 0; i < p->samplers->len; i++) {
+        pmu_sampler_stop(g_ptr_array_index(p->samplers, i));
+    }
+}
+
+static void write_out(PmuProfile *p)
+{
+    GByteArray *bytes = pmu_writer_take(&p->writer);
+
+    if (bytes) {
+        pmu_sink_write(p->sink, bytes);
+    }
+}
+
+/* The last that it has to say is what was lost. */
 static void stop_if_out_of_order(PmuProfile *p)
 {
     Error *err = NULL;
 
     if (p->enabled && !check_samplers(p, &err)) {
+        stop_samplers(p);
+        empty_samplers_to_end(p);
+        write_out(p);
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_HOST_ERROR,
                        error_get_pretty(err));
         error_free(err);
@@ -108,15 +128,11 @@ static void ask_kernel(PmuProfile *p, int64_t since_ns)
 static void drain(PmuProfile *p)
 {
     int64_t begin = pmu_profile_clock_now(&p->config.clock);
-    GByteArray *bytes;
 
     empty_samplers(p);
     ask_kernel(p, begin);
     pmu_agent_flushed(&p->agent);
-    bytes = pmu_writer_take(&p->writer);
-    if (bytes) {
-        pmu_sink_write(p->sink, bytes);
-    }
+    write_out(p);
     if (pmu_writer_is_full(&p->writer)) {
         stop_by_itself(p, PMU_PROFILE_STOP_REASON_MAX_SIZE,
                        "The profile has reached its max-size");
@@ -206,13 +222,6 @@ static const PmuSinkOps sink_ops = {
 /*
  * vCPUs
  */
-
-static void stop_samplers(PmuProfile *p)
-{
-    for (unsigned i = 0; i < p->samplers->len; i++) {
-        pmu_sampler_stop(g_ptr_array_index(p->samplers, i));
-    }
-}
 
 /* Of a vCPU that is unplugged meanwhile there is nothing to sample. */
 static bool start_sampler(PmuSampler *s, Error **errp)

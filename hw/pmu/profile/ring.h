@@ -17,9 +17,9 @@ typedef struct PmuRing PmuRing;
 
 /**
  * pmu_ring_new - create a ring
- * @size: how many words of 8 bytes it holds, a power of 2; a sample takes six,
- *        three if its task is known, one for each caller, and three for each
- *        branch
+ * @size: how many words of 8 bytes it holds, a power of 2; a sample takes
+ *        seven, three if its task is known, one for each caller, and three for
+ *        each branch
  */
 PmuRing *pmu_ring_new(unsigned size);
 

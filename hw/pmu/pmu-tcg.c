@@ -508,26 +508,32 @@ const PmuEngineOps pmu_tcg_ops = {
  * What faces and helpers report
  */
 
-static void take_back(CPUState *cpu, PmuTally tally, int events)
+static void take_back(CPUState *cpu, PmuTally tally, unsigned mode, int events)
 {
     if (cpu->pmu && tcg_cflags_has(cpu, flags_for(1u << tally))) {
-        *pmu_tcg_cell(cpu, tally, pmu_tcg_mode(cpu)) += events;
+        *pmu_tcg_cell(cpu, tally, mode) += events;
     }
 }
 
 void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
 {
-    take_back(cpu, tally, 1);
+    take_back(cpu, tally, pmu_tcg_mode(cpu), 1);
 }
 
 void pmu_tcg_before_insn(CPUState *cpu)
 {
-    take_back(cpu, PMU_TALLY_INSNS, 1);
+    take_back(cpu, PMU_TALLY_INSNS, pmu_tcg_mode(cpu), 1);
+    pmu_tcg_look_early(cpu);
 }
 
 void pmu_tcg_after_insn(CPUState *cpu)
 {
-    take_back(cpu, PMU_TALLY_INSNS, -1);
+    pmu_tcg_retire(cpu, pmu_tcg_mode(cpu));
+}
+
+void pmu_tcg_retire(CPUState *cpu, unsigned mode)
+{
+    take_back(cpu, PMU_TALLY_INSNS, mode, -1);
 }
 
 /*

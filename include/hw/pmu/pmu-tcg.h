@@ -96,7 +96,9 @@ void pmu_tcg_machine_stopped(PmuTcg *engine);
  * @cpu: the vCPU, in a helper of the last instruction of a block
  *
  * What is read now is the count before this instruction.  To be followed by
- * pmu_tcg_after_insn().
+ * pmu_tcg_after_insn(), or by pmu_tcg_retire() if the mode may change
+ * meanwhile; by neither if the instruction does not retire, and then its state
+ * must not be restored, which would take it back again.
  */
 void pmu_tcg_before_insn(CPUState *cpu);
 
@@ -108,6 +110,13 @@ void pmu_tcg_before_insn(CPUState *cpu);
  * done its work; an overflow is noticed before the next.
  */
 void pmu_tcg_after_insn(CPUState *cpu);
+
+/**
+ * pmu_tcg_retire - count the instruction again, in the mode it had
+ * @cpu: the vCPU, as in pmu_tcg_before_insn(), but perhaps in another mode
+ * @mode: the mode it was in then
+ */
+void pmu_tcg_retire(CPUState *cpu, unsigned mode);
 
 /**
  * pmu_tcg_site - the instruction behind which counters are being folded
@@ -361,6 +370,20 @@ static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
 }
 
 /**
+ * pmu_tcg_look_early - a block that was to be looked at behind it may not end
+ * @cpu: the vCPU
+ *
+ * It may not have come as far as somebody's period: look before anything else.
+ */
+static inline void pmu_tcg_look_early(CPUState *cpu)
+{
+    if (unlikely(cpu->neg.pmu.late)) {
+        cpu->neg.pmu.late_next = false;
+        qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
+    }
+}
+
+/**
  * pmu_tcg_give_back - take back instructions that a block did not finish
  * @cpu: the vCPU
  * @tb: the block, which was left in its middle, or where it begins
@@ -373,11 +396,7 @@ static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
         unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
 
         *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, mode) += insns;
-        if (unlikely(cpu->neg.pmu.late)) {
-            /* It may not have come so far: look before anything else. */
-            cpu->neg.pmu.late_next = false;
-            qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
-        }
+        pmu_tcg_look_early(cpu);
     }
 }
 

@@ -180,31 +180,73 @@ TEST(svm, user_guest)
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
 }
 
-/* VMRUN refuses a guest, has not retired, and leaves the guest's RIP alone. */
-static void expect_refused(const char *what)
-{
-    const uint64_t rip = vmcb.rip;
+/*
+ * What VMRUN refuses: bits of the VMCB that are other than prepare_guest() has
+ * made them.  What QEMU sees before it has the guest's RIP leaves the host's in
+ * the VMCB.
+ */
+static const struct refusal {
+    const char *what;
+    unsigned field;
+    uint64_t bits;
+    bool has_rip;
+} refusals[] = {
+    { "VMRUN is not intercepted", offsetof(struct vmcb, intercept_misc2),
+      MISC2_VMRUN, false },
+    { "the host's ASID", offsetof(struct vmcb, asid), 1, false },
+    { "a reserved bit of CR0", offsetof(struct vmcb, cr0), BIT(32), false },
+    { "a reserved bit of CR4", offsetof(struct vmcb, cr4), BIT(32), false },
+    { "a reserved bit of DR6", offsetof(struct vmcb, dr6), BIT(32), true },
+    { "a reserved bit of DR7", offsetof(struct vmcb, dr7), BIT(32), true },
+    { "EFER.SVME is clear", offsetof(struct vmcb, efer), EFER_SVME, true },
+    { "an exception that is none", offsetof(struct vmcb, event_injection),
+      INJECT(NMI_VECTOR, INJECT_EXCEPTION), true },
+    { "a reserved type of injection", offsetof(struct vmcb, event_injection),
+      INJECT(VEC_IPI, INJECT_RESERVED), true },
+};
 
-    expect_counts(what, measure_kernel(svm_run, (uint64_t)&vmcb), 0,
-                  HOST_COUNT - 1);
-    expect(vmcb.exit_code, EXIT_INVALID, what);
-    expect(vmcb.rip, rip, what);
+static void prepare_refusal(const struct refusal *r)
+{
+    uint64_t field;
+
+    prepare_guest(svm_guest, false, 0);
+    memcpy(&field, (uint8_t *)&vmcb + r->field, sizeof(field));
+    field ^= r->bits;
+    memcpy((uint8_t *)&vmcb + r->field, &field, sizeof(field));
 }
 
+/* VMRUN has not retired, and leaves the guest's RIP alone. */
 TEST(svm, refused_guests)
 {
-    prepare_guest(svm_guest, false, 0);
-    vmcb.dr7 = BIT(32);
-    expect_refused("a reserved bit of DR7");
-    prepare_guest(svm_guest, false, 0);
-    vmcb.efer &= ~EFER_SVME;
-    expect_refused("EFER.SVME is clear");
-    prepare_guest(svm_guest, false, 0);
-    vmcb.event_injection = INJECT(NMI_VECTOR, INJECT_EXCEPTION);
-    expect_refused("an exception that is none");
-    prepare_guest(svm_guest, false, 0);
-    vmcb.event_injection = INJECT(VEC_IPI, INJECT_RESERVED);
-    expect_refused("a reserved type of injection");
+    for (unsigned i = 0; i < ARRAY_SIZE(refusals); i++) {
+        const char *what = refusals[i].what;
+
+        prepare_refusal(&refusals[i]);
+        expect_counts(what, measure_kernel(svm_run, (uint64_t)&vmcb), 0,
+                      HOST_COUNT - 1);
+        expect(vmcb.exit_code, EXIT_INVALID, "%s: exit", what);
+        if (refusals[i].has_rip) {
+            expect(vmcb.rip, (uint64_t)svm_guest, "%s: guest's RIP", what);
+        }
+    }
+}
+
+/* Nor for a counter of AMD's that looks at one side only, and at EFER. */
+TEST(svm, refused_guests_by_side)
+{
+    if (pmu_is_intel()) {
+        skip();
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(refusals); i++) {
+        pmu_gp(0, EV_INSTRUCTIONS | SEL_ALL | SEL_HOST_ONLY, 0);
+        pmu_gp(1, EV_INSTRUCTIONS | SEL_ALL | SEL_GUEST_ONLY, 0);
+        prepare_refusal(&refusals[i]);
+        run_kernel(GP(0) | GP(1), svm_run, (uint64_t)&vmcb);
+        expect(vmcb.exit_code, EXIT_INVALID, "%s: exit", refusals[i].what);
+        expect(rdmsr(MSR_PMC(0)), HOST_COUNT - 1 + RUN_KERNEL_OVERHEAD,
+               "%s: the host's", refusals[i].what);
+        expect(rdmsr(MSR_PMC(1)), 0, "%s: the guest's", refusals[i].what);
+    }
 }
 
 /* CPUID and HLT are intercepted before they do anything. */

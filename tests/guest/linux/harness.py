@@ -93,7 +93,7 @@ PATIENCE = 'nowatchdog' if SLOWNESS > 1 else ''
 SCRIPT_SECONDS = 600 * SLOWNESS
 BOOT_SECONDS = 600 * SLOWNESS
 TEST_SECONDS = 90 * SLOWNESS
-SCENARIO_SECONDS = 1800 * SLOWNESS
+SCENARIO_SECONDS = 1200 * SLOWNESS
 # For QEMU to leave when its monitor has gone.
 GOODBYE_SECONDS = 60
 # Of a scenario that comes too late for its guest.
@@ -332,9 +332,12 @@ class Guest:
         require(self.can_wait, 'this guest waits for nobody')
         self.port.send(b'go\n')
 
-    def line(self):
-        """The next line; None at the end."""
-        line = self.lines.get()
+    def line(self, seconds=None):
+        """The next line, within so many seconds if given; None at the end."""
+        try:
+            line = self.lines.get(timeout=seconds)
+        except queue.Empty:
+            raise Failure(f'the guest is silent for {seconds} s') from None
         if line is not None:
             self.log.append(line)
         return line
@@ -543,14 +546,16 @@ complaints
 '''
 
 
-def follow(guest, tests, results):
-    """Judge the tests as they end; return those that did not."""
-    left = list(tests)
+def follow(guest, left, results, silence):
+    """Judge the tests as they end, and take them out of those that are left.
+
+    Raises if a guest says nothing for longer than a script may take.
+    """
     output = []
     while left:
-        line = guest.line()
+        line = guest.line(silence)
         if line is None:
-            return left
+            return
         end = re.match(r'@@@ end (\d+)', line)
         if line == '@@@ begin':
             output = []
@@ -568,7 +573,6 @@ def follow(guest, tests, results):
                                seconds=time.monotonic() - begun)
         else:
             output.append(line)
-    return left
 
 
 def last_words(log):
@@ -586,6 +590,7 @@ def run_tests(directory, machine, tests, programs, results):
         path.write_text(f'. /tests/guest.sh\n{machine.setup}\n{one.script}\n')
         adds.append((path, f'/tests/{path.name}'))
     adds += {pair for one in tests for pair in one.files}
+    left = list(tests)
     guest = Guest(directory, machine, job_of(machine), programs, adds,
                   monitored=bool(machine.monitor),
                   seconds=machine.slowness * (
@@ -598,11 +603,11 @@ def run_tests(directory, machine, tests, programs, results):
                 said = guest.monitor.human(command).strip()
                 require(not said, f'{command}: {said}')
             guest.go()
-        left = follow(guest, tests, results)
+        follow(guest, left, results, machine.slowness * (
+            BOOT_SECONDS + SCRIPT_SECONDS))
         complaints = [] if left else list(filter(None, guest.rest()))
         why = '; '.join(filter(None, [guest.errors(), *complaints]))
     except (AssertionError, Failure, OSError) as wrong:
-        left = tests
         why = str(wrong)
     finally:
         guest.close()

@@ -2,6 +2,7 @@
 """perf record -b: the last branches before each sample, by construction."""
 
 import collections
+import math
 import re
 
 from harness import (SKYLAKE, Machine, expectations, require, require_equal,
@@ -127,10 +128,10 @@ INTERRUPTS = """awk '/LOC:/ { print "interrupts", $2 }' /proc/interrupts"""
 
 
 def most_interrupted(output, branches, period=PERIOD):
-    """How many samples may have an interrupt within so many branches before.
+    """How many interrupts may be within so many branches before a sample.
 
-    Interrupts come at any time, and so it is that share of them.  As they are
-    up to chance, there is room for three times as many, and six.
+    They come at any time, and so it is that share of them.  As they are up to
+    chance, there is room for three times as many, and six.
     """
     before, after = map(int, re.findall(r'^interrupts (\d+)$', output, re.M))
     return 6 + 3 * (after - before) * branches // period
@@ -140,27 +141,30 @@ def check_depth(found, depth, most, hidden=0):
     """How many branches the samples have.
 
     Linux forgets all when it switches tasks, which only the next sample sees:
-    all that is recorded is of less than a period.  At most so many others have
-    fewer, for an interrupt: its return, which is a branch, too, has the place
-    of one, or it has taken some that are hidden.
+    all that is recorded is of less than a period.  In the others, each of at
+    most so many interrupts has the place of one, its return, which is a branch,
+    too; or it has taken so many that are hidden.
     """
     require_equal(max(len(stack) for stack in found), depth, 'branches')
-    interrupted = 0
+    interrupts = 0
     for number, stack in enumerate(found, 1):
-        if number not in found.after_switch:
-            missing = depth - len(stack) - stack.returns
-            require(missing in range(hidden + 1),
-                    f'sample {number}: {missing} of {depth} are missing')
-            interrupted += len(stack) < depth
-    require(interrupted <= most, f'{interrupted} are short, not {most}')
+        if number in found.after_switch:
+            continue
+        missing = depth - len(stack) - stack.returns
+        require(missing == 0 or 0 < missing <= depth and hidden,
+                f'sample {number}: {missing} of {depth} are missing')
+        interrupts += stack.returns
+        if missing:
+            interrupts += math.ceil(missing / hidden)
+    require(interrupts <= most, f'{interrupts} interrupts, not {most}')
 
 
-def in_loop(found):
+def in_loop(found, period=PERIOD):
     """The samples of `calls` that are of its loop: behind that there are
     others."""
     expected = expectations('calls')
-    require_equal(len(found), expected['branches'] // PERIOD, 'samples')
-    del found[expected['rounds'] * len(INSNS_IN_ROUND) // PERIOD:]
+    require_equal(len(found), expected['branches'] // period, 'samples')
+    del found[expected['rounds'] * len(INSNS_IN_ROUND) // period:]
     return found
 
 
@@ -267,7 +271,7 @@ def indexes(output):
 
 def check_forgotten(found, number):
     """Only behind a switch a sample has no branches, and so no index."""
-    require(number in found.after_switch, f'sample {number} has no index')
+    require(number in found.after_switch, f'sample {number} has no branches')
 
 
 def rounds_until(nth):
@@ -367,12 +371,18 @@ def types(output):
 
 
 @test(LBR_SKYLAKE, LBR_DENVERTON, LBR_SNOWRIDGE, LBR_SAPPHIRE)
-def types_of_branches(_):
+def types_of_branches(machine):
     """The hardware tells what time a branch took, and it, or Linux by the code,
     of what type it was."""
+    period = 200003
     output = yield f'''
-        {PINNED} -j any,save_type,u -e branches:u -c 200003 calls
-        perf script -i /tmp/data -F brstack'''
+        {INTERRUPTS}
+        {PINNED} -j any,save_type,u -e branches:u -c {period} calls
+        {INTERRUPTS}
+        {STACKS}'''
+    found = in_loop(stacks(output), period)
+    check_places(found, period, FILTERS['any'], least_rest(machine))
+    check_depth(found, 32, most_interrupted(output, 32, period))
     wanted = {tuple(branch): (NAMES[kind], insns) for (kind, *branch), insns
               in zip(taken_in_round(), INSNS_IN_ROUND)}
     told = set()
@@ -427,16 +437,17 @@ def decoded(output):
     the branches: addresses, and whether they are branches."""
     samples = Samples()
     for line in output.splitlines():
-        found = stacks(line)
         insn = re.match(r'\s*([0-9a-f]{8,})\s+insn:( [0-9a-f]{2})+\s*(# )?',
                         line)
         if SWITCH in line:
             samples.switch()
-        elif found and (found[0] or found[0].returns):
-            samples.append((found[0], []))
         elif insn:
             samples[-1][1].append((int(insn.group(1), 16),
                                    insn.group(3) is not None))
+        elif re.match(r' +[0-9a-f]+ ', line):
+            # Of some, Linux has forgotten all when it switched.
+            samples.append((*stacks(line), []) if '/' in line
+                           else (Stack([]), []))
         else:
             # What cannot be decoded perf says in other words.
             require(re.fullmatch(r'\s*([\w.+]+:)?\s*|interrupts \d+', line),
@@ -452,17 +463,13 @@ def code_between_branches(_):
         {INTERRUPTS}
         {PINNED} -j any,u -e branches:u -c {period} calls
         {INTERRUPTS}
-        {SCRIPT} -F brstack,brstackinsn'''
-    taken = {tuple(branch) for _, *branch in taken_in_round()}
-    found = decoded(output)
-    samples = [(stack, insns) for stack, insns in found
-               if stack and taken.issuperset(stack)]
-    # Those of the loop; of some, Linux has forgotten all when it switched.
-    most = expectations('calls')['rounds'] * len(taken) // period
-    require(most - len(found.after_switch) <= len(samples) <= most,
-            f'{len(samples)} of {most} are of the loop')
+        {SCRIPT} -F ip,brstack,brstackinsn'''
+    found = in_loop(decoded(output), period)
     interrupted = 0
-    for stack, insns in samples:
+    for number, (stack, insns) in enumerate(found, 1):
+        if not stack:
+            check_forgotten(found, number)
+            continue
         require(is_of_rounds(stack), stack)
         if stack.returns:
             # The kernel's code is there, too.
@@ -543,37 +550,49 @@ def is_of_rounds(stack):
 PERIOD_OUTSIDE = 11003
 
 
+def check_from_outside(found, most):
+    """These are samples of branches from before, in, and behind the loop; at
+    most so many have an interrupt among their branches."""
+    taken = {tuple(branch) for _, *branch in taken_in_round()}
+    of_loop = [stack for stack in found if not taken.isdisjoint(stack)]
+    least = expectations('calls')['rounds'] * len(taken) // PERIOD_OUTSIDE
+    # The period was somewhere when the loop began, and its last branches may be
+    # in a sample that is taken behind it.
+    require(least <= len(of_loop) <= least + 2 + most,
+            f'{len(of_loop)} samples of {least} are of the loop')
+    # Behind an interrupt, or where the loop begins or ends, there may be
+    # another program.
+    alone = [stack for stack in of_loop if taken.issuperset(stack)]
+    require(len(alone) >= len(of_loop) - 2 - most,
+            f'{len(of_loop) - len(alone)} have branches of others')
+    for stack in alone:
+        require(is_of_rounds(stack), stack)
+        require_equal(len(stack) + stack.returns, 32, 'branches')
+    returns = sum(stack.returns for stack in alone)
+    require(returns <= most, f'{returns} have an interrupt, not {most}')
+
+
 @scenario_of(WITHOUT_PMU, LBR_SKYLAKE)
 def branches_from_outside(start, directory, machine):
     """They are all there, whether the guest has a PMU or records, too."""
     inside = f'{PINNED} -j any_call,u -e branches:u -c {PERIOD} calls'
     profile, lines = profiled(start, directory, machine, f'''
 wait_for_test
+{INTERRUPTS}
 {inside if machine is LBR_SKYLAKE else 'calls'}
+{INTERRUPTS}
 echo @@@ end
 perf script -i /tmp/data -F brstack | tail -n 10''', ['calls'], {
         'modes': 'u', 'event': 'branches', 'period': PERIOD_OUTSIDE,
         'branch-stack': True})
-    taken = {tuple(branch) for _, *branch in taken_in_round()}
-    # A sample is lost if an interrupt, or another program, came within its 32
-    # branches.  Samples are 11,003 apart: of hundreds of interrupts, one comes
-    # so near.
-    found = [stack for stack in stacks(profile.script('brstack'))
-             if stack and taken.issuperset(stack)]
-    rounds = expectations('calls')['branches'] // PERIOD_OUTSIDE
-    require(len(found) >= rounds * 19 // 20,
-            f'{len(found)} samples of {rounds} are of the loop')
-    for stack in found:
-        require(is_of_rounds(stack), stack)
-    # A return from an interrupt may be the oldest.
-    for stack in found:
-        require_equal(len(stack) + stack.returns, 32, 'branches')
+    check_from_outside(stacks(profile.script('brstack')), most_interrupted(
+        '\n'.join(lines), 32, PERIOD_OUTSIDE))
     if machine is LBR_SKYLAKE:
-        # Behind the loop there are others.
-        calls = [stack for stack in stacks('\n'.join(lines))
-                 if stack and taken.issuperset(stack)]
-        require(len(calls) > 5, f'{len(calls)} samples inside')
         want = {tuple(branch) for kind, *branch in taken_in_round()
                 if kind in FILTERS['any_call']}
+        # Behind the loop there are others.
+        calls = [stack for stack in stacks('\n'.join(lines))
+                 if not want.isdisjoint(stack)]
+        require(len(calls) > 5, f'{len(calls)} samples inside')
         require_equal({branch for stack in calls for branch in stack}, want,
                       'calls that the guest has recorded')

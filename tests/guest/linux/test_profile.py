@@ -155,7 +155,9 @@ def check_loop_with_losses(places):
     """All that is there of `loop` is where it has to be."""
     entry = symbols('loop')['_start']
     expected = expectations('loop')
-    begin = min(nth for nth, ip in places.items() if ip == entry)
+    begin = min((nth for nth, ip in places.items() if ip == entry),
+                default=None)
+    require(begin is not None, 'where it begins is lost')
     end = begin + expected['instructions']
     found = [(nth - begin, ip) for nth, ip in places.items()
              if begin + expected.get('before', 1) <= nth < end]
@@ -172,7 +174,7 @@ def wait_for_events(monitor, events):
 
     try:
         # Before the guest itself is taken to hang.
-        monitor.wait(f'{events} events', lambda: seen() > events, seconds=900)
+        monitor.wait(f'{events} events', lambda: seen() > events, seconds=600)
     except Failure as wrong:
         raise Failure(f"{wrong}: {monitor.command('query-pmu')}, "
                       f"{monitor.human('info registers')}") from wrong

@@ -11,8 +11,8 @@ from machines import OFF, POWER8, POWER10, STEPS, UP, loop_address
 from test_counting import check_counts, parse
 from test_lifecycle import (adds, events_of_long, go_back, leave, move_away,
                             move_in, save_machine)
-from test_sampling import (ADDRESSES, PINNED, SCRIPT, SWITCH, Mixed, Samples,
-                           addresses, check_samples)
+from test_sampling import (ADDRESSES, INTERRUPTS, PINNED, SCRIPT, SWITCH, Mixed,
+                           Samples, addresses, check_samples, most_interrupted)
 
 PERIOD = 100003
 
@@ -195,11 +195,23 @@ def stacks_of_branches(output):
     for line in output.splitlines():
         if SWITCH in line:
             found.switch()
-        else:
+        elif 'interrupts' not in line:
             found.append([(int(source, 16), int(target, 16))
                           for source, target in re.findall(
                               r'0x([0-9a-f]+)/0x([0-9a-f]+)/', line)])
     return found
+
+
+def check_lengths(machine, stacks, least, most):
+    """Linux forgets all branches when it switches tasks.  Where the hardware
+    has no filter for it, the kernel's branches, which Linux leaves, take the
+    place of others; at most so many interrupts come so near."""
+    short = [number for number, stack in enumerate(stacks, 1)
+             if len(stack) < least and number not in stacks.after_switch]
+    if machine is POWER10:
+        most = 0
+    require(len(short) <= most,
+            f'samples {short} have not {least} branches, more than {most}')
 
 
 @test(POWER8, UP, each=['any', 'any_call'])
@@ -207,9 +219,12 @@ def stacks_of_branches(output):
 def branch_stack(machine, name):
     """The branches that are recorded are those that the program has taken."""
     period = 1009
-    stacks = stacks_of_branches((yield f'''
+    output = yield f'''
+        {INTERRUPTS}
         {PINNED} -j {name} -e instructions:u -c {period} mixed
-        {SCRIPT} -F brstack'''))
+        {INTERRUPTS}
+        {SCRIPT} -F brstack'''
+    stacks = stacks_of_branches(output)
     mixed = Mixed()
     require_equal(len(stacks), expectations('mixed')['instructions'] // period,
                   'samples')
@@ -219,13 +234,10 @@ def branch_stack(machine, name):
             # The buffer has had no room for where this one was.
             wanted[-1] = (0, wanted[-1][1])
         require_equal(stack, wanted, f'sample {number}')
-    # Linux forgets all branches when it switches tasks.  The next is some
-    # instructions away, and samples are 1009 apart: two come hardly so soon.
-    require(stacks.count([]) <= 1, f'{stacks.count([])} have no branches')
-    if name in DEPTHS:
-        short = sum(len(stack) < DEPTHS[name] for stack in stacks)
-        require(short <= 1 + stacks.switches,
-                f'{short} are short, after {stacks.switches} switches')
+    # Where the length is not known, there is at least something.  32 calls are
+    # as many rounds.
+    check_lengths(machine, stacks, DEPTHS.get(name, 1),
+                  most_interrupted(output, 32 * 30, period))
 
 
 #
@@ -238,13 +250,16 @@ RECORDING = f'''
 . /tests/guest.sh
 guest_setup
 announce 1 long 30 '@@@ middle' 60 '@@@ later'
+before=$({INTERRUPTS})
 {PINNED} -j any -e instructions:u -c {LONG_PERIOD} long
 echo @@@ samples
+echo "$before"
+{INTERRUPTS}
 {SCRIPT} -F brstack
 '''
 
 
-def check_stacks_of_long(lines):
+def check_stacks_of_long(machine, lines):
     """Each has the one branch of its loop, as often as there is room."""
     names = symbols('long')
     branch = names['step_3'], names['step_0']
@@ -253,10 +268,9 @@ def check_stacks_of_long(lines):
     require_equal(len(stacks), samples, 'samples')
     require_equal({entry for stack in stacks for entry in stack}, {branch},
                   'branches')
-    # Linux forgets them when it switches tasks.
-    short = sum(len(stack) < 32 for stack in stacks)
-    require(short <= 1 + stacks.switches,
-            f'{short} are short, after {stacks.switches} switches')
+    # A branch for each four instructions
+    check_lengths(machine, stacks, 32, most_interrupted(
+        '\n'.join(lines), 32 * 4, LONG_PERIOD))
 
 
 def recording(start, machine, **more):
@@ -274,7 +288,7 @@ def records_migrate(start, directory, machine):
                        extra=['-incoming', f'file:{directory}/state'])
     move_in(target)
     target.lines_until('@@@ samples')
-    check_stacks_of_long(target.rest())
+    check_stacks_of_long(machine, target.rest())
 
 
 @scenario_of(UP, POWER10)
@@ -288,7 +302,7 @@ def records_of_snapshot(start, directory, machine):
     in_time('@@@ samples' not in guest.lines_until('@@@ later'),
             'the program had ended too early')
     guest.lines_until('@@@ samples')
-    check_stacks_of_long(guest.rest())
+    check_stacks_of_long(machine, guest.rest())
 
 
 REPLAYED_JOB = '''

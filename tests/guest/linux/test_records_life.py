@@ -6,13 +6,12 @@ from harness import (expectations, in_time, require, require_equal,
                      scenario_of, symbols)
 from machines import (LBR_GENOA, LBR_SAPPHIRE, LBR_SKYLAKE, PEBS_HASWELL,
                       PEBS_ICELAKE, PEBS_SAPPHIRE, PEBS_SKYLAKE)
-from test_branches import (DEPTHS, FILTERS, INTERRUPTS, STACKS, check_depth,
-                           check_places, is_last_taken, most_interrupted,
-                           stacks)
+from test_branches import (DEPTHS, FILTERS, STACKS, check_depth, check_places,
+                           is_last_taken, stacks)
 from test_lifecycle import adds, go_back, move_away, move_in, save_machine
 from test_pebs import (check_late, check_with_registers, least_rest,
                        precise_with_registers)
-from test_sampling import PINNED
+from test_sampling import INTERRUPTS, PINNED, most_interrupted
 
 PROGRAM = 'longcalls'
 PERIOD = 1000003

@@ -19,6 +19,20 @@ SCRIPT = 'perf script -i /tmp/data --show-switch-events'
 SWITCH = 'PERF_RECORD_SWITCH'
 ADDRESSES = f"{SCRIPT} -F ip | awk '{{ print $1 }}'"
 
+# What prints what most_interrupted() wants, once before and once after.
+INTERRUPTS = """awk '/LOC:/ { n += $2 } END { print "interrupts", n }' \
+    /proc/interrupts"""
+
+
+def most_interrupted(output, events, period):
+    """How many interrupts may be within so many events before a sample.
+
+    They come at any time, and so it is that share of them.  As they are up to
+    chance, there is room for three times as many, and six.
+    """
+    before, after = map(int, re.findall(r'^interrupts (\d+)$', output, re.M))
+    return 6 + 3 * (after - before) * events // period
+
 
 class Samples(list):
     """What each has, and the numbers of those that follow a switch of tasks."""

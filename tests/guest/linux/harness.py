@@ -156,7 +156,10 @@ def end_by_signals():
 #
 
 def build_programs():
-    """Compile what has changed; return the names of all programs."""
+    """Compile what has changed; return the names of all programs.
+
+    Others may do the same at the same time, and never see half of one.
+    """
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     shared = (GUEST.directory / 'program.inc').stat().st_mtime
     names = []
@@ -170,8 +173,11 @@ def build_programs():
             flags = ['-nostdlib', '-Wl,--no-warn-rwx-segments']
         else:
             flags = ['-O2', '-Wall', '-pthread']
-        subprocess.run([f'{GUEST.tools}gcc', '-static', *GUEST.flags, *flags,
-                        '-o', target, source], check=True)
+        with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
+            made = pathlib.Path(directory) / source.stem
+            subprocess.run([f'{GUEST.tools}gcc', '-static', *GUEST.flags,
+                            *flags, '-o', made, source], check=True)
+            made.replace(target)
     return names
 
 

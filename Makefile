@@ -117,7 +117,8 @@ check: packages
 	@scripts/check
 
 check-more: packages
-	@scripts/check linux-ways linux-ways-ppc selftests-ppc nested-power9-ppc
+	@scripts/check bare-ways bare-ways-ppc linux-ways linux-ways-ppc \
+		selftests-ppc nested-power9-ppc
 
 check-sanitized: packages
 	@STAGE_SECONDS=10800 scripts/check sanitized \

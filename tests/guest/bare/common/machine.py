@@ -45,6 +45,9 @@ MODES = {
     'observed': ['-accel', 'tcg,thread=multi', *OBSERVERS],
     'profiled': ['-accel', 'tcg,thread=multi', *LATE_OBSERVER],
 }
+# What is in icount, too, which has one thread for all, and in one-insn, where
+# nothing is chained.
+OTHER_MODES = ('single', 'no-chain')
 
 
 class Machine:

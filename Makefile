@@ -118,7 +118,7 @@ check: packages
 
 check-more: packages
 	@scripts/check bare-ways bare-ways-ppc linux-ways linux-ways-ppc \
-		selftests-ppc nested-power9-ppc
+		selftests-ppc nested-ppc nested-power9-ppc
 
 check-sanitized: packages
 	@STAGE_SECONDS=10800 scripts/check sanitized \

@@ -203,8 +203,8 @@ def expectations(program):
 #
 
 # Machines that execute in another way than others: for all vCPUs in turn, by a
-# count of instructions, one instruction at a time.  And older models,
-# whose precise samples the bare suites see, each record field by field.
+# count of instructions, one instruction at a time.  And older models, whose
+# precise samples the bare suites see, each record field by field.
 OTHER_WAYS = ('single', 'icount', 'one-insn-per-tb', 'pebs-icount',
               'pebs-nehalem', 'pebs-sandy', 'pebs-ivy', 'pebs-broadwell')
 

@@ -231,8 +231,12 @@ def branch_stack(machine, name):
             # The buffer has had no room for where this one was.
             wanted[-1] = (0, wanted[-1][1])
         require_equal(stack, wanted, f'sample {number}')
-    # Most of the time goes by before and behind the program.
-    check_lengths(machine, stacks, DEPTHS[name], len(stacks) // 4)
+    # Linux forgets all branches when it switches tasks.  The next is some
+    # instructions away, and samples are 1009 apart: two come hardly so soon.
+    require(stacks.count([]) <= 1, f'{stacks.count([])} have no branches')
+    # An interrupt that comes so near may switch tasks, too: both are as seldom.
+    check_lengths(machine, stacks, DEPTHS[name],
+                  min(1 + stacks.switches, len(stacks) // 4))
 
 
 #

@@ -68,6 +68,8 @@ void fuzz_machine_start(void)
         cpus[i]->thread_kicked = true;
         /* As if it were in its loop */
         cpus[i]->running = true;
+        /* The memory map has changed since the CPU was made. */
+        process_queued_cpu_work(cpus[i]);
     }
     saved = g_byte_array_new();
     become(cpus[0]);

@@ -312,6 +312,7 @@ void map(unsigned n, const void *page, uint64_t flags);
 #define MSR_APICBASE    0x1b
 
 #define APIC_ID         0x20
+#define APIC_VERSION    0x30
 #define APIC_EOI        0xb0
 #define APIC_SVR        0xf0
 #define APIC_IRR        0x200

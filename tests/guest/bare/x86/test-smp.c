@@ -327,6 +327,47 @@ TEST(smp, atomic_change_of_page)
     change_both(exchange);
 }
 
+/* ---- Memory --------------------------------------------------------- */
+
+#define PCI_ADDRESS     0xcf8
+#define PCI_DATA        0xcfc
+/* Of the host bridge: whether there is RAM from 0xd0000 to 0xeffff. */
+#define PAM3_TO_6       (BIT(31) | 0x5c)
+#define ALL_RAM         0x33333333
+
+#define MAP_CHANGES     2000
+
+static volatile uint32_t apic_version, wrong_versions;
+
+static void read_apic(void)
+{
+    while (!stop) {
+        for (unsigned n = 0; n < 50; n++) {
+            wrong_versions += apic_read(APIC_VERSION) != apic_version;
+        }
+        pause();                /* where CPUs take turns, it is the other's */
+    }
+}
+
+/*
+ * What a CPU accesses is the same device while another CPU changes what is
+ * elsewhere in memory.  QEMU has numbers for devices that change with that.
+ */
+TEST(smp, change_of_map)
+{
+    apic_version = apic_read(APIC_VERSION);
+    wrong_versions = 0;
+    stop = false;
+    start_cpu(1, read_apic);
+    outl(PCI_ADDRESS, PAM3_TO_6);
+    for (unsigned n = 0; n < MAP_CHANGES; n++) {
+        outl(PCI_DATA, n % 2 ? 0 : ALL_RAM);
+    }
+    stop = true;
+    await_cpu(1);
+    expect(wrong_versions, 0, "values that are not the APIC's");
+}
+
 /* ---- Samples -------------------------------------------------------- */
 
 #define PERIOD  13

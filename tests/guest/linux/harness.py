@@ -12,7 +12,8 @@ A test is one of two kinds:
           require_equal(parse(output)['r08c4:u'], ...)
 
   All tests of a machine run in one boot of it, in the order of the modules;
-  `each` makes several of one.  The script has the functions of guest.sh and
+  `each` makes several of one, and machines in `more` have a test in
+  `make check-more` alone.  The script has the functions of guest.sh and
   the programs of programs/, or programs-ppc64/, which state in symbols what
   they count, see program.inc.  Machines are in machines_*.py, with what
   else depends on the architecture.
@@ -161,12 +162,13 @@ def build_programs():
     Others may do the same at the same time, and never see half of one.
     """
     PROGRAMS.mkdir(parents=True, exist_ok=True)
-    shared = (GUEST.directory / 'program.inc').stat().st_mtime
+    # Some include another.
+    changed = max(source.stat().st_mtime for source in
+                  [GUEST.directory / 'program.inc', *GUEST.sources])
     names = []
     for source in GUEST.sources:
         target = PROGRAMS / source.stem
         names.append(source.stem)
-        changed = max(shared, source.stat().st_mtime)
         if target.exists() and target.stat().st_mtime > changed:
             continue
         if source.suffix == '.S':
@@ -202,18 +204,12 @@ def expectations(program):
 # Machines
 #
 
-# Machines that execute in another way than others: for all vCPUs in turn, by a
-# count of instructions, one instruction at a time.  And older models, whose
-# precise samples the bare suites see, each record field by field.
-OTHER_WAYS = ('single', 'icount', 'one-insn-per-tb', 'pebs-icount',
-              'pebs-nehalem', 'pebs-sandy', 'pebs-ivy', 'pebs-broadwell')
-
-
 class Machine:
     """A way to start QEMU."""
 
     def __init__(self, name, cpu=GUEST.cpu, smp=1, accel='tcg', append='',
-                 extra=(), monitor=(), setup='', slowness=1, machine=None):
+                 extra=(), monitor=(), setup='', slowness=1, machine=None,
+                 usual=True):
         self.name = name
         self.machine = machine          # if none: guest-run's own
         self.cpu = cpu                  # if none: the machine's own
@@ -224,6 +220,7 @@ class Machine:
         self.monitor = list(monitor)    # commands before the first test
         self.setup = setup              # script before each test
         self.slowness = slowness        # more time is given
+        self.usual = usual              # or for `make check-more`
 
     def variant(self, name, **changes):
         """A machine that differs in what is named."""
@@ -426,13 +423,11 @@ class Guest:
 class Test:
     """A script for a machine, and what is asserted about it."""
 
-    def __init__(self, name, function, arguments, machine):
-        self.name = name
-        self.label = f'{name} [{machine.name}]'
-        self.machine = machine
-        self.generator = function(machine, *arguments)
+    def __init__(self, entry):
+        self.label = entry.label
+        self.generator = entry.function(entry.machine, *entry.arguments)
         self.script = next(self.generator)
-        self.files = getattr(function, 'files', tuple)()
+        self.files = getattr(entry.function, 'files', tuple)()
 
     def judge(self, output, status):
         """Raises if the output is not as it has to be."""
@@ -448,19 +443,36 @@ TESTS = []
 SCENARIOS = []
 
 
-def test(*machines, each=((),)):
-    """A test on each of the machines, and for each of some arguments.
+class Entry:
+    """A test with its arguments, or a scenario, and on which machine."""
+
+    def __init__(self, function, machine=None, arguments=(), usual=True):
+        self.function = function
+        self.machine = machine          # of some scenarios there is none
+        self.arguments = arguments
+        self.name = '/'.join([function.__name__, *map(str, arguments)])
+        self.label = f'{self.name} [{machine.name}]' if machine else self.name
+        # If not, just `make check-more` runs it.
+        self.usual = usual and (not machine or machine.usual)
+
+
+def entries(function, machines, more, each=((),)):
+    """For each machine of two lists, and each of some arguments."""
+    for machine, arguments in itertools.product([*machines, *more], each):
+        if machine:
+            yield Entry(function, machine, arguments
+                        if isinstance(arguments, tuple) else (arguments,),
+                        usual=machine in machines)
+
+
+def test(*machines, more=(), each=((),)):
+    """A test on each of the machines, and for each of some arguments; and on
+    more of them, which only `make check-more` runs.
 
     A machine that is None is another architecture's.
     """
     def register(function):
-        name = function.__name__
-        for machine, arguments in itertools.product(
-                filter(None, machines), each):
-            if not isinstance(arguments, tuple):
-                arguments = (arguments,)
-            label = '/'.join([name, *map(str, arguments)])
-            TESTS.append((label, function, arguments, machine))
+        TESTS.extend(entries(function, machines, more, each))
         return function
     return register
 
@@ -476,17 +488,15 @@ def with_files(files):
 
 def scenario(function):
     """A function of a directory that starts guests itself."""
-    SCENARIOS.append((function.__name__, function))
+    SCENARIOS.append(Entry(function))
     return function
 
 
-def scenario_of(*machines):
-    """A function of a directory and of a machine, for each that there is."""
+def scenario_of(*machines, more=()):
+    """A function of a directory and of a machine, for each that there is, and
+    for more, in `make check-more`."""
     def add(function):
-        for machine in filter(None, machines):
-            SCENARIOS.append((
-                f'{function.__name__} [{machine.name}]',
-                functools.partial(function, machine=machine)))
+        SCENARIOS.extend(entries(function, machines, more))
         return function
     return add
 
@@ -495,9 +505,9 @@ def only(architecture):
     """A test or scenario that only one of them has; above its other marks."""
     def keep(function):
         if architecture != ARCH:
-            TESTS[:] = [one for one in TESTS if one[1] is not function]
-            SCENARIOS[:] = [one for one in SCENARIOS
-                            if getattr(one[1], 'func', one[1]) is not function]
+            for registered in TESTS, SCENARIOS:
+                registered[:] = [one for one in registered
+                                 if one.function is not function]
         return function
     return keep
 
@@ -627,7 +637,7 @@ def run_tests(directory, machine, tests, programs, results):
     results.report(f'quiet [{machine.name}]', why or None)
 
 
-def attempt(function, directory, guests):
+def attempt(entry, directory, guests):
     """Raises what is wrong.  Guests that it starts are added to those."""
     def start(*args, **kwargs):
         guests.append(Guest(directory, *args, **kwargs))
@@ -635,7 +645,7 @@ def attempt(function, directory, guests):
         return guests[-1]
 
     try:
-        function(start, directory)
+        entry.function(start, directory, *filter(None, [entry.machine]))
     except (Closed, ConnectionError):
         # The last one is who was spoken to: the others were left.
         in_time(not guests or not guests[-1].has_ended_well(),
@@ -645,22 +655,23 @@ def attempt(function, directory, guests):
         require(not guest.errors(), f'QEMU said: {guest.errors()}')
 
 
-def try_scenario(directory, name, function, results, is_last):
+def try_scenario(directory, entry, results, is_last):
     """Returns: whether that is its result."""
     directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
     guests = []
+    begun = time.monotonic()
     try:
-        attempt(function, directory, guests)
+        attempt(entry, directory, guests)
     except Skip as why:
-        results.skip(name, why)
+        results.skip(entry.label, why)
     except (AssertionError, Failure, LookupError, ValueError, OSError) as wrong:
         if isinstance(wrong, TooLate) and not is_last:
-            results.again(name, wrong)
+            results.again(entry.label, wrong)
             return False
         log = [line for guest in guests for line in guest.log[-20:]]
-        results.report(name, str(wrong) or repr(wrong), log)
+        results.report(entry.label, str(wrong) or repr(wrong), log)
     else:
-        results.report(name)
+        results.report(entry.label, seconds=time.monotonic() - begun)
     finally:
         for guest in guests:
             guest.close()
@@ -668,8 +679,8 @@ def try_scenario(directory, name, function, results, is_last):
     return True
 
 
-def run_scenario(directory, name, function, results):
+def run_scenario(directory, entry, results):
     """Again, if a busy host has kept the test from its part."""
     tries = 1
-    while not try_scenario(directory, name, function, results, tries == TRIES):
+    while not try_scenario(directory, entry, results, tries == TRIES):
         tries += 1

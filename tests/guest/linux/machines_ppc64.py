@@ -14,14 +14,17 @@ POWER8 = Machine('POWER8', cpu='POWER8')
 POWER10 = Machine('POWER10', cpu='POWER10')
 # Counts branches with a code of another counter than that of taken ones.
 POWER10_BOTH = POWER10.variant('POWER10')
-POWER11 = Machine('POWER11', cpu='POWER11', setup=OURS)
+POWER11 = Machine('POWER11', cpu='POWER11', setup=OURS, usual=False)
 POWERNV9 = Machine('powernv9', machine='powernv9', cpu=None, setup=OURS)
-POWERNV10 = Machine('powernv10', machine='powernv10', cpu=None, setup=OURS)
+POWERNV10 = Machine('powernv10', machine='powernv10', cpu=None, setup=OURS,
+                    usual=False)
 
-SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS)
-ICOUNT = Machine('icount', extra=['-icount', 'shift=2'], setup=OURS)
+SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS,
+                 usual=False)
+ICOUNT = Machine('icount', extra=['-icount', 'shift=2'], setup=OURS,
+                 usual=False)
 ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
-                   setup=OURS, slowness=4)
+                   setup=OURS, slowness=4, usual=False)
 
 # Where somebody looks from outside.
 OBSERVED = observed('observed', SMP)

@@ -10,10 +10,12 @@ UP = Machine('up')
 SMP = Machine('smp', smp=2)
 
 OURS = 'COUNT=tally'
-SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS)
-ICOUNT = Machine('icount', extra=['-icount', 'shift=0'], setup=OURS)
+SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS,
+                 usual=False)
+ICOUNT = Machine('icount', extra=['-icount', 'shift=0'], setup=OURS,
+                 usual=False)
 ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
-                   setup=OURS, slowness=4)
+                   setup=OURS, slowness=4, usual=False)
 
 # Where somebody looks from outside.
 OBSERVED = observed('observed', SMP)
@@ -35,7 +37,7 @@ GENOA = Machine('genoa', cpu=(
     '-stibp-always-on,-amd-ssbd,-amd-psfd,-no-nested-data-bp,'
     '-lfence-always-serializing,-null-sel-clr-base,-auto-ibrs,-nrip-save,'
     '-vnmi,-xsavec,-xsaves'))
-GENOA_SMP = GENOA.variant('genoa-smp', smp=2)
+GENOA_SMP = GENOA.variant('genoa-smp', smp=2, usual=False)
 EPYC = Machine('epyc', setup=OURS, cpu=(
     'EPYC-v1,pmu=on,-fxsr-opt,-misalignsse,-osvw,-topoext,-nrip-save,-xsavec'))
 OPTERON = Machine('opteron', setup=OURS,
@@ -44,16 +46,17 @@ OPTERON = Machine('opteron', setup=OURS,
 # With branch records.
 LBR_SKYLAKE = Machine('lbr-skylake', cpu=f'{SKYLAKE},lbr=on')
 LBR_HASWELL = Machine('lbr-haswell', cpu=(
-    f'Haswell-v2,pmu=on,lbr=on,{LEFT_OUT}'))
-LBR_NEHALEM = Machine('lbr-nehalem', cpu='Nehalem-v1,pmu=on,lbr=on')
+    f'Haswell-v2,pmu=on,lbr=on,{LEFT_OUT}'), usual=False)
+LBR_NEHALEM = Machine('lbr-nehalem', cpu='Nehalem-v1,pmu=on,lbr=on',
+                      usual=False)
 LBR_PENRYN = Machine('lbr-penryn', cpu='Penryn-v1,pmu=on,lbr=on')
-LBR_KNIGHTS = Machine('lbr-knights', cpu=(
+LBR_KNIGHTS = Machine('lbr-knights', usual=False, cpu=(
     'KnightsMill-v1,pmu=on,lbr=on,-tsc-deadline,-avx512f,-avx512pf,-avx512er,'
     '-avx512cd,-avx512-vpopcntdq,-avx512-4vnniw,-avx512-4fmaps'))
 LBR_DENVERTON = Machine('lbr-denverton', cpu=(
     'Denverton-v1,pmu=on,lbr=on,-tsc-deadline,-spec-ctrl,-arch-capabilities,'
     '-ssbd,-xsavec'))
-LBR_SNOWRIDGE = Machine('lbr-snowridge', cpu=(
+LBR_SNOWRIDGE = Machine('lbr-snowridge', usual=False, cpu=(
     'Snowridge-v1,pmu=on,lbr=on,-tsc-deadline,-spec-ctrl,-arch-capabilities,'
     '-ssbd,-xsavec,-gfni,-cldemote,-movdiri,-movdir64b,-core-capability,'
     '-split-lock-detect,-mpx'))
@@ -74,15 +77,16 @@ PLUGGABLE = Machine('pluggable', machine='q35,vmport=on',
                     cpu=f'{LBR_SKYLAKE.cpu},-hypervisor',
                     extra=['-smbios', 'type=1,serial=VMware-1'])
 
-# With PEBS, in each of its formats.
-PEBS_NEHALEM = Machine('pebs-nehalem', cpu='Nehalem-v1,pmu=on,pebs=on')
+# With PEBS, in each of its formats, which the bare suites see field by field.
+PEBS_NEHALEM = Machine('pebs-nehalem', cpu='Nehalem-v1,pmu=on,pebs=on',
+                       usual=False)
 # Linux looks for the microcode that repaired PEBS there.
-PEBS_SANDY = Machine('pebs-sandy', cpu=(
+PEBS_SANDY = Machine('pebs-sandy', usual=False, cpu=(
     'SandyBridge-v1,pmu=on,pebs=on,stepping=7,ucode-rev=0x2800000000,'
     '-tsc-deadline'))
-PEBS_IVY = Machine('pebs-ivy', cpu=(
+PEBS_IVY = Machine('pebs-ivy', usual=False, cpu=(
     'IvyBridge-v1,pmu=on,pebs=on,-tsc-deadline'))
-PEBS_BROADWELL = Machine('pebs-broadwell', cpu=(
+PEBS_BROADWELL = Machine('pebs-broadwell', usual=False, cpu=(
     f'Broadwell-v2,pmu=on,pebs=on,{LEFT_OUT}'))
 PEBS_HASWELL = Machine('pebs-haswell', cpu=(
     f'Haswell-v2,pmu=on,pebs=on,{LEFT_OUT}'))
@@ -92,7 +96,8 @@ PEBS_ICELAKE = Machine('pebs-icelake', cpu=f'{ICELAKE.cpu},pebs=on,lbr=on')
 PEBS_SAPPHIRE = Machine('pebs-sapphire', cpu=f'{LBR_SAPPHIRE.cpu},pebs=on')
 
 # Where a program that gives another some seconds gives it so many instructions.
-PEBS_ICOUNT = PEBS_SKYLAKE.variant('pebs-icount', extra=['-icount', 'shift=0'])
+PEBS_ICOUNT = PEBS_SKYLAKE.variant('pebs-icount', usual=False,
+                                   extra=['-icount', 'shift=0'])
 
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')

@@ -49,7 +49,7 @@ def run(start, machine, job, programs=(), **properties):
     return guest.rest()
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10)
+@scenario_of(UP, POWER10, more=(GENOA, POWER8))
 def guest_reads_its_kernel(start, directory, machine):
     """perf finds the kernel's functions, with nothing but the port."""
     lines = run(start, machine, '''
@@ -65,7 +65,7 @@ kill $busy
     require('chacha' in name, f'the first function is {name}')
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def guest_opens_its_port_again(start, directory, machine):
     """A stream begins whenever the port is opened; what nobody reads is lost,
     and waits for nobody."""
@@ -179,7 +179,7 @@ def check_program(lines):
             f'perf report shows {found[:5]}')
 
 
-@scenario_of(UP, GENOA, SMP, POWER10)
+@scenario_of(SMP, POWER10, more=(UP, GENOA))
 def guest_reads_its_programs(start, directory, machine):
     """A guest that says where its tasks are sees them, and its programs."""
     lines = run(start, machine, RECORD + SHOW, ['long', 'vpmu-agent'],
@@ -254,7 +254,7 @@ done' 2>&1 > /tmp/data
             f'{len(its)} samples, not {want}')
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def guest_reads_its_processes(start, directory, machine):
     """A process that begins without a program of its own has its parent's."""
     lines = run(start, machine, '''
@@ -272,7 +272,7 @@ vpmu-agent "$port" sh -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done &
     require_file(its, *shells)
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def guest_speaks_nonsense(start, directory, machine):
     """It is told so, and has wrong pids at worst; then it says it right."""
     lines = run(start, machine, f'''
@@ -294,7 +294,7 @@ perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
     check_program(lines)
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def guest_reads_to_the_end(start, directory, machine):
     """A profile that has ended has an end, and nothing more, to its reader."""
     lines = run(start, machine, '''
@@ -316,7 +316,7 @@ vpmu-agent "$port" 2>&1 > /dev/null | sed 's/^/@@@ said /'
                   'what the agent says')
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def guest_goes_back(start, directory, machine):
     """In a snapshot, an open port has a stream that ends; the next begins."""
     guest = start(machine, SETUP + '''
@@ -371,7 +371,7 @@ vpmu-agent "$port" sh -c '. /tests/guest.sh; long; wait_for_test; long' \\
 """
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def guest_reads_on(start, directory, machine):
     """Its stream goes on when the machine does, that was stopped and saved."""
     guest = start(machine, SETUP + TWICE + SHOW, ['long', 'vpmu-agent'],
@@ -440,7 +440,7 @@ def check_held_open(guest):
                   'how the next stream begins')
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def guest_port_goes_back(start, directory, machine):
     """The stream ends when a snapshot is loaded whose port is open, whether it
     was still open or not."""
@@ -458,7 +458,7 @@ def guest_port_goes_back(start, directory, machine):
     guest.rest()
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def guest_port_moves(start, directory, machine):
     """The stream ends with a migration whose port is open."""
     state = directory / 'state'

@@ -63,7 +63,7 @@ STEPS = {'branches': [3499, 500, 999, 999, 999, 1],
          'instructions': [7496, 999, 999, 999, 1000, 1]}
 
 
-@test(UP, GENOA, EPYC, LBR_SAPPHIRE, each=STEPS)
+@test(UP, GENOA, LBR_SAPPHIRE, each=STEPS, more=(EPYC,))
 def debugger_steps(_, what):
     """A debugger steps from branch to branch, or through instructions."""
     found = lines_of((yield f'blocks {what}'))

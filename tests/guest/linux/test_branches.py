@@ -301,7 +301,7 @@ def no_indexes_of_branches(_):
             require_equal(index, 0, f'sample {number}')
 
 
-@test(LBR_SKYLAKE, LBR_GENOA, LBR_SAPPHIRE)
+@test(LBR_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA))
 def calls_of_kernel(_):
     """What a filter of kinds leaves of the kernel's branches is calls, which
     end where a function begins; but for the calls in thunks, of themselves."""
@@ -316,7 +316,7 @@ def calls_of_kernel(_):
     require(not inside, f'calls into the midst of functions: {inside}')
 
 
-@test(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, LBR_SAPPHIRE)
+@test(LBR_SKYLAKE, LBR_GENOA, more=(LBR_HASWELL, LBR_SAPPHIRE))
 def branches_of_kernel(_):
     """The filter is for where branches end: most come from the kernel, too,
     and those that do not enter it."""

@@ -106,7 +106,7 @@ def migration(start, directory, machine):
     check_counts(machine, 'long', counted(target.rest()))
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10_BOTH)
+@scenario_of(UP, POWER10_BOTH, more=(GENOA, POWER8))
 def reset(start, directory, machine):
     """A machine that is reset while it counts begins anew, and counts right."""
     guest = start(machine, count_long(machine), ['long'], adds(),
@@ -227,16 +227,16 @@ perf script -i /tmp/data -F ip
 '''
 
 
-def start_replayed(start, directory, what, **more):
+def start_replayed(start, machine, directory, what, **more):
     """A guest that is recorded, or is its replay."""
-    return start(UP, REPLAYED_JOB, ['loop'], adds(), extra=[
+    return start(machine, REPLAYED_JOB, ['loop'], adds(), extra=[
         '-icount', f'shift=auto,rr={what},rrfile={directory}/log'], **more)
 
 
-@scenario
-def record_replay(start, directory):
+@scenario_of(more=(UP,))
+def record_replay(start, directory, machine):
     """A replay prints what was recorded, counts and samples and all."""
-    printed = {what: start_replayed(start, directory, what).rest()
+    printed = {what: start_replayed(start, machine, directory, what).rest()
                for what in ('record', 'replay')}
     require(len(printed['record'])
             > expectations('loop')['instructions'] // 100003,
@@ -255,15 +255,17 @@ def look_at(monitor):
     return sum(counter['overflows'] for counter in cpu['pmu']['counters'])
 
 
-@scenario
-def replay_is_looked_at(start, directory):
+@scenario_of(UP)
+def replay_is_looked_at(start, directory, machine):
     """Nothing differs where somebody asks the monitor in its middle."""
-    recorded = start_replayed(start, directory, 'record', monitored=True)
+    recorded = start_replayed(start, machine, directory, 'record',
+                              monitored=True)
     recorded.line()
     look_at(recorded.monitor)
     look_at(recorded.monitor)
     recorded.rest()
-    replayed = start_replayed(start, directory, 'replay', monitored=True)
+    replayed = start_replayed(start, machine, directory, 'replay',
+                              monitored=True)
     seen = set()
     replayed.line()
     with contextlib.suppress(Closed, ConnectionError):

@@ -181,17 +181,17 @@ def default_is_precise(machine):
     takes; by a period, the kernel's cycles are counted beside the program's,
     which make some more.
     """
-    period = 10000019
+    period = 1000003
     output = yield f'''
         for option in '' '-c {period}'; do
-            perf record -q $option -o /tmp/data long
+            perf record -q $option -o /tmp/data word
             perf evlist -v -i /tmp/data
-            echo "samples $(perf script -i /tmp/data -F comm | grep -c long)"
+            echo "samples $(perf script -i /tmp/data -F comm | grep -c word)"
         done'''
     precise = re.findall(r'precise_ip: (\d)', output)
     require_equal(precise, 2 * [str(most_precise(machine))], 'precise_ip')
     by_frequency, by_period = map(int, re.findall(r'samples (\d+)', output))
-    least = expectations('long')['instructions'] // period
+    least = expectations('word')['instructions'] // period
     require(by_frequency >= 2 and by_period >= least,
             f'{by_frequency} samples, and {by_period}, not {least} or more')
 
@@ -261,15 +261,15 @@ def addresses_of_stores(machine):
 def memory_is_recorded(machine):
     """perf mem does it all by itself, of loads and of stores: the one
     instruction that accesses anything, and what it accesses."""
-    names = symbols('long')
+    names = symbols('word')
     # Linux knows no event of stores there.
     only = '-t load' if machine is PEBS_NEHALEM else ''
     output = yield f'''
         cd /tmp
-        perf mem record {only} long > /dev/null 2>&1
+        perf mem record {only} word > /dev/null 2>&1
         perf mem report --stdio --sort mem,dso 2>&1
         perf script -F event,addr,ip'''
-    require(re.search('L1 hit +long', output), output)
+    require(re.search('L1 hit +word', output), output)
     found = {kind: {(int(ip, 16), int(address, 16))
                     for event, address, ip in re.findall(
                         r'(\S+): +([0-9a-f]+) +([0-9a-f]+)', output)
@@ -285,16 +285,17 @@ def memory_is_recorded(machine):
 #
 
 def precise_with_registers(period):
-    """What records `long`, and what prints its samples."""
+    """What records a program, and what prints its samples."""
     return (f'{PINNED} --intr-regs=cx -e instructions:uppp -c {period}',
             f'{SCRIPT} -F ip,iregs')
 
 
-def check_with_registers(machine, output, period):
-    """Each sample is of the very instruction, with what that left in ECX."""
-    names = symbols('long')
+def check_with_registers(machine, output, period, program):
+    """Each sample is of the very instruction, with what that left in ECX, of
+    `long` or `word`."""
+    names = symbols(program)
     steps = [names[f'step_{number}'] for number in range(4)]
-    expected = expectations('long')
+    expected = expectations(program)
 
     def after(nth):
         """Behind so many instructions, of which one is before the loop."""
@@ -319,5 +320,5 @@ def registers_are_recorded(machine):
     period = 1000003
     record, script = precise_with_registers(period)
     check_with_registers(machine, (yield f'''
-        {record} long
-        {script}'''), period)
+        {record} word
+        {script}'''), period, 'word')

@@ -231,12 +231,11 @@ def branch_stack(machine, name):
             # The buffer has had no room for where this one was.
             wanted[-1] = (0, wanted[-1][1])
         require_equal(stack, wanted, f'sample {number}')
-    # Linux forgets all branches when it switches tasks.  The next is some
-    # instructions away, and samples are 1009 apart: two come hardly so soon.
-    require(stacks.count([]) <= 1, f'{stacks.count([])} have no branches')
-    # An interrupt that comes so near may switch tasks, too: both are as seldom.
-    check_lengths(machine, stacks, DEPTHS[name],
-                  min(1 + stacks.switches, len(stacks) // 4))
+    # On a busy host interrupts come close to several samples, as do switches of
+    # tasks, where Linux forgets all branches; but not to most.
+    some = len(stacks) // 4
+    require(stacks.count([]) <= some, f'{stacks.count([])} have no branches')
+    check_lengths(machine, stacks, DEPTHS[name], some)
 
 
 #
@@ -290,7 +289,7 @@ def records_migrate(start, directory, machine):
     check_stacks_of_long(machine, target.rest())
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def records_of_snapshot(start, directory, machine):
     """A machine that goes back to its own past records the same again."""
     guest = recording(start, machine)
@@ -319,7 +318,7 @@ def replayed(start, directory, machine, what):
     return guest.rest()
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def records_are_replayed(start, directory, machine):
     """Each branch is that of the recording."""
     recorded = replayed(start, directory, machine, 'record')

@@ -101,7 +101,7 @@ def check_profile_of_mixed(profile, period):
             f'program, {period} instructions from one to the next')
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10)
+@scenario_of(UP, POWER10, more=(GENOA, POWER8))
 def profile_of_mixed(start, directory, machine):
     """Every sample is of the very instruction, whatever that does.
 
@@ -185,7 +185,7 @@ MANY = 1000000
 MANY_BYTES = 80 << 20
 
 
-@scenario_of(UP, POWER10)
+@scenario_of(UP, more=(POWER10,))
 def profile_that_loses(start, directory, machine):
     """It says how many samples are missing, and where."""
     guest = start(machine, '''
@@ -334,7 +334,7 @@ if ARCH == 'x86_64':
     CHAINS['leaf'] = ['leaf_1', 'leaf_2']
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10)
+@scenario_of(UP, POWER10, more=(GENOA, POWER8))
 def profile_of_chain(start, directory, machine):
     """Callchains by frame pointers, and what is made of those that are bad."""
     profile, _ = profiled(start, directory, machine, '''
@@ -476,7 +476,7 @@ def modules(directory):
     return [(module, '/qemu_fw_cfg.ko')]
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10)
+@scenario_of(UP, POWER10, more=(GENOA, POWER8))
 def profile_of_kernel(start, directory, machine):
     """Symbols of the guest's kernel, wherever that is; one pid a process."""
     extra = ['-device', 'vmcoreinfo'] if ARCH == 'x86_64' else []
@@ -544,7 +544,7 @@ def check_code_between_branches(stacks):
             f'{back} out of it')
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10, SINGLE, ICOUNT, ONE_INSN)
+@scenario_of(UP, POWER10, more=(GENOA, POWER8, SINGLE, ICOUNT, ONE_INSN))
 def code_between_branches_outside(start, directory, machine):
     properties = {'event': 'branches', 'period': 5003, 'branch-stack': True}
     profile, _ = profiled(start, directory, machine, '''
@@ -593,7 +593,7 @@ OVERLAPPING = {'event': 'branches', 'period': 29, 'branch-stack': True}
 RESET_VECTOR = 0x100
 
 
-@scenario_of(POWER8, POWER10)
+@scenario_of(POWER10, more=(POWER8,))
 def code_between_branches_to_a_reset(start, directory, machine):
     """A system reset goes by its vector to what the kernel has registered."""
     # Of so few samples none is lost: a vCPU's ring holds twice as many.

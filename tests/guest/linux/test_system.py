@@ -51,7 +51,7 @@ def modes_add_up(machine, event):
 # Cycles
 #
 
-@test(UP, SMP, ICOUNT, CPI_2, GENOA)
+@test(UP, ICOUNT, CPI_2, GENOA, more=(SMP,))
 def cycles_per_instruction(machine):
     """Cycles follow instructions, and neither passes in a halted CPU."""
     output = yield f'''
@@ -178,7 +178,7 @@ def multiplexed(output):
     return found
 
 
-@test(UP, SMP, ICELAKE, GENOA, EPYC, OPTERON, POWER8, POWER10)
+@test(UP, GENOA, POWER10, more=(SMP, ICELAKE, EPYC, OPTERON, POWER8))
 def multiplexed_counts(machine):
     """All counters are in use all the time, and none counts twice.
 
@@ -221,7 +221,8 @@ def multiplexed_scaled(machine):
 #
 
 @only('x86_64')
-@test(UP, SMP, GENOA, GENOA_SMP, EPYC, OPTERON, PEBS_SKYLAKE, PEBS_ICELAKE)
+@test(UP, SMP, GENOA, PEBS_SKYLAKE,
+      more=(GENOA_SMP, EPYC, OPTERON, PEBS_ICELAKE))
 def watchdog(machine):
     """Its counter overflows, and perf's do, in each other's presence."""
     output = yield '''

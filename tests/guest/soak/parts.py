@@ -6,7 +6,7 @@ import re
 import time
 
 from harness import HERE, expectations, require, require_equal, symbols
-from machines import PLUGGABLE, SMP
+from machines import PLUGGABLE, SMP, UP
 from test_counting import parse, perf_event
 from test_lifecycle import make_image, record_replay
 from test_sampling import (ADDRESSES, PINNED, RECORD, addresses, check_loop,
@@ -384,4 +384,4 @@ def replays(start, directory, length):
     for number in counted(length):
         path = directory / str(number)
         path.mkdir()
-        record_replay(start, path)
+        record_replay(start, path, UP)

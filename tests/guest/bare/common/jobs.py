@@ -327,3 +327,17 @@ class Group:
                 results.case(case, f'{job.label} = {first.label}',
                              None if got and got == want
                              else difference(got, want))
+
+
+def agreeing(job, modes, cases, compared):
+    """A group of what job(mode, cases) makes.
+
+    What is compared is so with the usual mode, whose part of that is executed
+    if it is none of these.
+    """
+    suites = {case.split('/')[0] for case in compared}
+    jobs = [job(mode, cases) for mode in modes]
+    if compared and 'multi' not in modes:
+        jobs.insert(0, job('multi', [case for case in cases
+                                     if case.split('/')[0] in suites]))
+    return Group(jobs, compared)

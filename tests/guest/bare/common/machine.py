@@ -39,8 +39,8 @@ LATE_OBSERVER = ['-object', 'pmu-profile,id=late,period=97,file=/dev/null']
 MODES = {
     'multi': ['-accel', 'tcg,thread=multi'],
     'single': ['-accel', 'tcg,thread=single'],
-    'one-insn': ['-accel', 'tcg,one-insn-per-tb=on'],
-    # Nothing chained, and so little room that it is flushed often.
+    # With so little room for blocks that all are flushed often.
+    'one-insn': ['-accel', 'tcg,one-insn-per-tb=on,tb-size=1'],
     'no-chain': ['-accel', 'tcg,tb-size=1', '-d', 'nochain'],
     'observed': ['-accel', 'tcg,thread=multi', *OBSERVERS],
     'profiled': ['-accel', 'tcg,thread=multi', *LATE_OBSERVER],

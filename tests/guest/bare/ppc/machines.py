@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import assistant
 import debugger
-from jobs import Debugged, Group, Job, StraightCode
+from jobs import Debugged, Group, Job, StraightCode, agreeing
 from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
 from straight import Listing
 
@@ -112,8 +112,8 @@ def all_groups(cases, modes, everything):
         kind = partial(Debugged, assist) if machine is ASSISTED else Job
         chosen = machine.chosen(cases)
         if chosen:
-            found.append(Group([kind(machine, mode, chosen) for mode in modes],
-                               [case for case in COMPARED if case in chosen]))
+            found.append(agreeing(partial(kind, machine), modes, chosen, [
+                case for case in COMPARED if case in chosen]))
     for machine in INTERRUPTED if everything else []:
         chosen = machine.chosen(cases)
         if chosen:

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import debugger
 from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
-                  Stepped, StraightCode)
+                  Stepped, StraightCode, agreeing)
 from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
 from straight import Listing
 
@@ -203,32 +203,33 @@ def listing():
 
 def groups(suite, cases, modes, everything):
     """A suite on all of its machines, in some modes or in every way."""
-    def job(machine, mode, kind=Job):
+    def job(machine, mode, cases=cases, kind=Job):
         return kind(machine, mode, cases, ARGUMENTS.get(suite, []),
                     {'insn_ns': INSN_NS.get(mode, 0)}, suite not in COMPARED)
 
     machines = MACHINES.get(suite, [DEFAULT]) + [AMD] * (suite in ON_AMD)
-    found = [[job(machine, mode) for mode in modes] for machine in machines]
     compared = cases if suite in COMPARED else []
+    found = [agreeing(partial(job, machine), modes, cases, compared)
+             for machine in machines]
     if everything and suite in INTERRUPTED:
-        found[0] += [job(machine, mode, partial(Debugged, interfere))
-                     for machine in DEBUGGED_MACHINES.get(suite, DEBUGGED)
-                     for mode in DEBUGGED_MODES]
+        found[0].jobs += [job(machine, mode, kind=partial(Debugged, interfere))
+                          for machine in DEBUGGED_MACHINES.get(suite, DEBUGGED)
+                          for mode in DEBUGGED_MODES]
     if everything and suite == 'svm':
-        found[0].append(job(PROFILED, 'multi', partial(
+        found[0].jobs.append(job(PROFILED, 'multi', kind=partial(
             NestedApart, KERNEL, 'svm_guest', 'svm_guest_exit')))
     if everything and suite == 'space':
-        found[0].append(job(Pc('profiled'), 'multi', partial(
+        found[0].jobs.append(job(Pc('profiled'), 'multi', kind=partial(
             SpacesApart, KERNEL, ['space_home', 'space_other'])))
     if everything and suite in STRAIGHT:
-        found[0].append(job(BRANCHES_OUTSIDE, 'multi', partial(
+        found[0].jobs.append(job(BRANCHES_OUTSIDE, 'multi', kind=partial(
             StraightCode, listing)))
     if everything and suite in REPLAYED:
-        found.append([job(RECORDED, None, Replayed)])
+        found.append(Group([job(RECORDED, None, kind=Replayed)]))
     if everything and suite == 'step':
-        found += [[job(DEBUGGED[0], mode, partial(Stepped, step))]
+        found += [Group([job(DEBUGGED[0], mode, kind=partial(Stepped, step))])
                   for mode in STEP_MODES]
-    return [Group(jobs, compared) for jobs in found]
+    return found
 
 
 def all_groups(cases, modes, everything):

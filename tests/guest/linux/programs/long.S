@@ -6,7 +6,9 @@
 
 #include "program.inc"
 
+#ifndef N
 #define N 500000000
+#endif
 
 _start:
         mov $N, %ecx

@@ -166,7 +166,7 @@ def replayed(start, directory, machine, what):
     return guest.rest()
 
 
-@scenario_of(PEBS_SAPPHIRE, more=(LBR_GENOA, PEBS_ICELAKE))
+@scenario_of(PEBS_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA, PEBS_ICELAKE))
 def records_are_replayed(start, directory, machine):
     """Each branch, and how long it took, is that of the recording."""
     recorded = replayed(start, directory, machine, 'record')

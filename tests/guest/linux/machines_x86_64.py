@@ -49,11 +49,12 @@ LBR_HASWELL = Machine('lbr-haswell', cpu=(
     f'Haswell-v2,pmu=on,lbr=on,{LEFT_OUT}'), usual=False)
 LBR_NEHALEM = Machine('lbr-nehalem', cpu='Nehalem-v1,pmu=on,lbr=on',
                       usual=False)
-LBR_PENRYN = Machine('lbr-penryn', cpu='Penryn-v1,pmu=on,lbr=on')
+LBR_PENRYN = Machine('lbr-penryn', cpu='Penryn-v1,pmu=on,lbr=on',
+                     usual=False)
 LBR_KNIGHTS = Machine('lbr-knights', usual=False, cpu=(
     'KnightsMill-v1,pmu=on,lbr=on,-tsc-deadline,-avx512f,-avx512pf,-avx512er,'
     '-avx512cd,-avx512-vpopcntdq,-avx512-4vnniw,-avx512-4fmaps'))
-LBR_DENVERTON = Machine('lbr-denverton', cpu=(
+LBR_DENVERTON = Machine('lbr-denverton', usual=False, cpu=(
     'Denverton-v1,pmu=on,lbr=on,-tsc-deadline,-spec-ctrl,-arch-capabilities,'
     '-ssbd,-xsavec'))
 LBR_SNOWRIDGE = Machine('lbr-snowridge', usual=False, cpu=(
@@ -88,7 +89,7 @@ PEBS_IVY = Machine('pebs-ivy', usual=False, cpu=(
     'IvyBridge-v1,pmu=on,pebs=on,-tsc-deadline'))
 PEBS_BROADWELL = Machine('pebs-broadwell', usual=False, cpu=(
     f'Broadwell-v2,pmu=on,pebs=on,{LEFT_OUT}'))
-PEBS_HASWELL = Machine('pebs-haswell', cpu=(
+PEBS_HASWELL = Machine('pebs-haswell', usual=False, cpu=(
     f'Haswell-v2,pmu=on,pebs=on,{LEFT_OUT}'))
 PEBS_SKYLAKE = Machine('pebs-skylake', cpu=f'{SKYLAKE},pebs=on')
 # And with both.

@@ -90,7 +90,7 @@ def packet_receive(start, directory, machine, device):
             seen)
 
 
-@scenario_of(UP)
+@scenario_of(more=(UP,))
 def packet_receive_by_e1000(start, directory, machine):
     """The experiment of guest-wide profiling, with a device of registers."""
     packet_receive(start, directory, machine, 'e1000')

@@ -173,7 +173,8 @@ def samples_behind(machine):
                   least_rest(machine))
 
 
-@test(*FOUND)
+@test(PEBS_SKYLAKE, more=[machine for machine in FOUND
+                          if machine is not PEBS_SKYLAKE])
 def default_is_precise(machine):
     """perf asks for precise cycles by itself, and finds the program's.
 

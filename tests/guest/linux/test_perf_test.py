@@ -102,7 +102,7 @@ MANY = 1000
 
 
 @with_files(files_of_scripts)
-@test(LBR_SKYLAKE, each=[('Check branch stack sampling', FEW)])
+@test(each=[('Check branch stack sampling', FEW)], more=(LBR_SKYLAKE,))
 @test(PEBS_ICOUNT, each=[('Test data symbol', MANY)])
 def perf_test_of_records(machine, entry, rate):
     """What needs branch records, or PEBS."""

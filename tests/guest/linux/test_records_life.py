@@ -114,8 +114,8 @@ def started(start, machine, **more):
                  monitored=True, **more)
 
 
-@scenario_of(LBR_GENOA, LBR_SAPPHIRE, PEBS_SAPPHIRE, PEBS_HASWELL,
-             more=(LBR_SKYLAKE, PEBS_SKYLAKE))
+@scenario_of(LBR_GENOA, LBR_SAPPHIRE, PEBS_SAPPHIRE,
+             more=(LBR_SKYLAKE, PEBS_SKYLAKE, PEBS_HASWELL))
 def records_migrate(start, directory, machine):
     """What was recorded before the machine moved is in the samples behind."""
     state = directory / 'state'

@@ -267,7 +267,7 @@ def check_mixed(event, got, period):
                   lambda nth: mixed(where[nth - 1]))
 
 
-@test(UP, ICOUNT, GENOA, each=[3, 7, 26, 101, 1009], more=(EPYC,))
+@test(UP, ICOUNT, each=[3, 7, 26, 101, 1009], more=(GENOA, EPYC))
 def samples_of_mixed(machine, period):
     """Short periods, and instructions that are special in some way."""
     got = addresses((yield f'''

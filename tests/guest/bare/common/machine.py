@@ -45,9 +45,9 @@ MODES = {
     'observed': ['-accel', 'tcg,thread=multi', *OBSERVERS],
     'profiled': ['-accel', 'tcg,thread=multi', *LATE_OBSERVER],
 }
-# What is in icount, too, which has one thread for all, and in one-insn, where
-# nothing is chained.
-OTHER_MODES = ('single', 'no-chain')
+# What is in icount, too, which has one thread for all; in one-insn, where
+# nothing is chained; and where a debugger interferes, with late observers, too.
+OTHER_MODES = ('single', 'no-chain', 'profiled')
 
 
 class Machine:

@@ -231,11 +231,12 @@ def branch_stack(machine, name):
             # The buffer has had no room for where this one was.
             wanted[-1] = (0, wanted[-1][1])
         require_equal(stack, wanted, f'sample {number}')
-    # On a busy host interrupts come close to several samples, as do switches of
-    # tasks, where Linux forgets all branches; but not to most.
-    some = len(stacks) // 4
-    require(stacks.count([]) <= some, f'{stacks.count([])} have no branches')
-    check_lengths(machine, stacks, DEPTHS[name], some)
+    # Linux forgets all branches when it switches tasks.  The next is some
+    # instructions away, and samples are 1009 apart: two come hardly so soon.
+    require(stacks.count([]) <= 1, f'{stacks.count([])} have no branches')
+    # Calls are so far apart that any interrupt is too near for 32 of them.
+    check_lengths(machine, stacks, DEPTHS[name],
+                  min(3 + stacks.switches, len(stacks) // 4))
 
 
 #

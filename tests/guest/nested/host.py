@@ -51,15 +51,18 @@ HOGS = ','.join(['cycles:D'] * 6)
 LINE = 'pmu_host_account cpu 0, guest'
 
 FUNCTIONS = """
-# say NAME OPTION...: what QEMU says of these options
+# say NAME OPTION...: what QEMU says of these options, and how it ends; its
+# monitor, if it has one here, is told to show the CPU
 say() {
     echo "@ l1 said $1"
     shift
-    env $other qemu-system-x86_64 -L /usr/share/qemu -nodefaults \\
-        -display none -machine pc -m 32 -bios /ending.bin \\
-        -global apic-common.vapic=off \\
-        -device isa-debug-exit,iobase=0xf4,iosize=0x4 "$@" < /dev/null 2>&1 |
-        sed 's/^/@ l2 /'
+    { printf 'info registers\\nquit\\n' |
+        env $other qemu-system-x86_64 -L /usr/share/qemu -nodefaults \\
+            -display none -machine pc -m 32 -bios /ending.bin \\
+            -global apic-common.vapic=off \\
+            -device isa-debug-exit,iobase=0xf4,iosize=0x4 "$@" 2>&1
+      echo "status $?"
+    } | sed 's/^/@ l2 /'
 }
 # on OTHER NAME OPTION...: what it says on another host
 on() {
@@ -120,6 +123,7 @@ def masked(select):
 
 
 KVM = '-accel kvm -cpu host'
+UNREADABLE = 'Failed to synchronize CPU state'
 # What QEMU says, before it goes on or gives up: on which host, with which
 # options, and parts of the message.
 MESSAGES = {
@@ -146,7 +150,11 @@ MESSAGES = {
     'filter_that_makes_no_sense': (
         None, '-accel kvm -cpu host ' + filter_of(
             {**masked(1), 'match': 2}), ['gives 0x2', 'set in mask']),
+    'state_that_cannot_be_read': (
+        'mute', f'{KVM},pmu=on -S -monitor stdio', [UNREADABLE, 'EIP=']),
 }
+# How QEMU ends: by its monitor, for an error, or as the second guest does.
+QUIT, REFUSED, ENDED = 0, 1, ord('!') << 1 | 1
 # What QEMU writes to other PMUs, and what it does not; by its version and how
 # many counters it has.
 WROTE = 'other host: wrote'
@@ -292,20 +300,26 @@ class Host:
             returned, [{'cpu-index': 0, 'lost': lost, 'losses': 1}
                        for lost in (['PERF_CTR0'], [])])
         for name, (_, _, parts) in {**MESSAGES, **MESSAGES_WITHOUT_PMU}.items():
-            text = '\n'.join(said[name])
-            yield f'kvm/says/{name}', None if all(
-                part in text for part in parts) else f'it said: {text!r}'
+            yield f'kvm/says/{name}', self.wrong_message(said[name], parts)
 
         for name, (_, _, written, others) in PMUS.items():
             yield f'kvm/writes/{name}', self.wrong_registers(
-                '\n'.join(said[name]), written, others)
+                said[name], written, others)
 
-    def wrong_registers(self, text, written, others):
+    def wrong_message(self, lines, parts):
+        """Each part is said, and QEMU ends of its own accord."""
+        text = '\n'.join(lines)
+        good = [f'status {status}' for status in (QUIT, REFUSED, ENDED)]
+        return None if lines[-1] in good and all(
+            part in text for part in parts) else f'it said: {text!r}'
+
+    def wrong_registers(self, lines, written, others):
         """CPUID and the registers agree; QEMU says so where they do not."""
-        writes = [line.split()[-1] for line in text.splitlines()
-                  if line.startswith(WROTE)]
-        return None if HIDES not in text and set(written) <= set(writes) \
-            and not set(others) & set(writes) else f'it said: {text!r}'
+        text = '\n'.join(lines)
+        writes = {line.split()[-1] for line in lines if line.startswith(WROTE)}
+        return None if lines[-1] == f'status {ENDED}' and HIDES not in text \
+            and set(written) <= writes and not set(others) & writes \
+            else f'it said: {text!r}'
 
     def results_of_runs(self, printed):
         for name in RUNS:

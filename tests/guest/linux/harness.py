@@ -458,7 +458,9 @@ class Entry:
 
 def entries(function, machines, more, each=((),)):
     """For each machine of two lists, and each of some arguments."""
-    for machine, arguments in itertools.product([*machines, *more], each):
+    # One that is in both lists is so once.
+    for machine, arguments in itertools.product(
+            dict.fromkeys([*machines, *more]), each):
         if machine:
             yield Entry(function, machine, arguments
                         if isinstance(arguments, tuple) else (arguments,),

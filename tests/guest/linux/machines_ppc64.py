@@ -8,6 +8,8 @@ from harness import Machine, filtered, observed, symbols
 OURS = 'COUNT=tally'
 UP = Machine('POWER9')
 SMP = Machine('POWER9 smp', smp=2)
+# What is the same code on any architecture, a usual check runs on one.
+UP_OF_X86, UP_OF_POWER = None, UP
 # Linux expects CPUs to be plugged in as it is.
 PLUGGABLE = SMP
 POWER8 = Machine('POWER8', cpu='POWER8')

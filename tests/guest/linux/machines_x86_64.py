@@ -8,6 +8,8 @@ from harness import (LEFT_OUT, SKYLAKE, Machine, filtered, observed,
 # a small program counts, which takes less time.
 UP = Machine('up')
 SMP = Machine('smp', smp=2)
+# What is the same code on any architecture, a usual check runs on one.
+UP_OF_X86, UP_OF_POWER = UP, None
 
 OURS = 'COUNT=tally'
 SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS,

@@ -5,7 +5,8 @@ import collections
 import re
 
 from harness import expectations, require, require_equal, scenario_of
-from machines import GENOA, POWER8, POWER10, SMP, UP, loop_address
+from machines import (GENOA, POWER8, POWER10, SMP, UP, UP_OF_POWER, UP_OF_X86,
+                      loop_address)
 from test_lifecycle import (adds, go_back, long_address, move_away, move_in,
                             save_machine)
 from test_profile import values_of
@@ -65,7 +66,7 @@ kill $busy
     require('chacha' in name, f'the first function is {name}')
 
 
-@scenario_of(UP, more=(POWER10,))
+@scenario_of(UP_OF_X86, more=(UP, POWER10))
 def guest_opens_its_port_again(start, directory, machine):
     """A stream begins whenever the port is opened; what nobody reads is lost,
     and waits for nobody."""
@@ -187,7 +188,7 @@ def guest_reads_its_programs(start, directory, machine):
     check_program(lines)
 
 
-@scenario_of(UP)
+@scenario_of(UP_OF_POWER, more=(UP,))
 def guest_maps_lines(start, directory, machine):
     """A program's name can be two lines; the agent does not say the second."""
     lines = run(start, machine, '''
@@ -205,7 +206,10 @@ perf script -i - --show-mmap-events < /tmp/data |
     check_program(lines)
 
 
-@scenario_of(UP.variant('three', smp=3))
+THREE = UP.variant('three', smp=3)
+
+
+@scenario_of(UP_OF_X86 and THREE, more=(THREE,))
 def guest_reads_with_cpu_offline(start, directory, machine):
     """The numbers of its CPUs have a gap."""
     lines = run(start, machine, '''
@@ -232,7 +236,7 @@ exec loop
 '''
 
 
-@scenario_of(UP.variant('three', smp=3))
+@scenario_of(UP_OF_POWER and THREE, more=(THREE,))
 def guest_reads_who_moves(start, directory, machine):
     """A program has its own name from its first instruction on."""
     lines = run(start, machine, f'''
@@ -254,11 +258,11 @@ done' 2>&1 > /tmp/data
             f'{len(its)} samples, not {want}')
 
 
-@scenario_of(UP, more=(POWER10,))
+@scenario_of(UP_OF_X86, more=(UP, POWER10))
 def guest_reads_its_processes(start, directory, machine):
     """A process that begins without a program of its own has its parent's."""
     lines = run(start, machine, '''
-vpmu-agent "$port" sh -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done &
+vpmu-agent "$port" sh -c 'i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done &
     echo "@@@ child $!"; wait' 2>&1 > /tmp/data
 ''' + SHOW, ['vpmu-agent'], modes='u', period=10007)
     child, = values_of(lines, 'child')
@@ -272,7 +276,7 @@ vpmu-agent "$port" sh -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done &
     require_file(its, *shells)
 
 
-@scenario_of(UP, more=(POWER10,))
+@scenario_of(UP_OF_POWER, more=(UP, POWER10))
 def guest_speaks_nonsense(start, directory, machine):
     """It is told so, and has wrong pids at worst; then it says it right."""
     lines = run(start, machine, f'''
@@ -294,7 +298,7 @@ perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
     check_program(lines)
 
 
-@scenario_of(UP, more=(POWER10,))
+@scenario_of(UP_OF_POWER, more=(UP, POWER10))
 def guest_reads_to_the_end(start, directory, machine):
     """A profile that has ended has an end, and nothing more, to its reader."""
     lines = run(start, machine, '''
@@ -316,7 +320,7 @@ vpmu-agent "$port" 2>&1 > /dev/null | sed 's/^/@@@ said /'
                   'what the agent says')
 
 
-@scenario_of(UP, more=(POWER10,))
+@scenario_of(UP_OF_X86, more=(UP, POWER10))
 def guest_goes_back(start, directory, machine):
     """In a snapshot, an open port has a stream that ends; the next begins."""
     guest = start(machine, SETUP + '''
@@ -341,7 +345,7 @@ magic
                   'how the next one begins')
 
 
-@scenario_of(UP)
+@scenario_of(UP_OF_POWER, more=(UP,))
 def guest_gets_no_answer(start, directory, machine):
     """An agent at a port without a profile ends, by itself or when told to."""
     lines = start(machine, SETUP + '''
@@ -371,7 +375,7 @@ vpmu-agent "$port" sh -c '. /tests/guest.sh; long; wait_for_test; long' \\
 """
 
 
-@scenario_of(UP, more=(POWER10,))
+@scenario_of(UP_OF_POWER, more=(UP, POWER10))
 def guest_reads_on(start, directory, machine):
     """Its stream goes on when the machine does, that was stopped and saved."""
     guest = start(machine, SETUP + TWICE + SHOW, ['long', 'vpmu-agent'],
@@ -440,7 +444,7 @@ def check_held_open(guest):
                   'how the next stream begins')
 
 
-@scenario_of(UP, more=(POWER10,))
+@scenario_of(UP_OF_POWER, more=(UP, POWER10))
 def guest_port_goes_back(start, directory, machine):
     """The stream ends when a snapshot is loaded whose port is open, whether it
     was still open or not."""
@@ -458,7 +462,7 @@ def guest_port_goes_back(start, directory, machine):
     guest.rest()
 
 
-@scenario_of(UP, more=(POWER10,))
+@scenario_of(UP_OF_X86, more=(UP, POWER10))
 def guest_port_moves(start, directory, machine):
     """The stream ends with a migration whose port is open."""
     state = directory / 'state'

@@ -6,7 +6,8 @@ import contextlib
 from harness import (ARCH, HERE, SKYLAKE, expectations, in_time, only, require,
                      require_equal, scenario, scenario_of, symbols)
 from qmp import Closed
-from machines import GENOA, OF_LONG, POWER8, POWER10_BOTH, REPLAYED, SMP, UP
+from machines import (GENOA, OF_LONG, POWER8, POWER10_BOTH, REPLAYED, SMP, UP,
+                      UP_OF_POWER)
 from test_counting import check_counts, perf_event
 from test_sampling import ADDRESSES, RECORD, addresses, check_samples
 
@@ -255,7 +256,7 @@ def look_at(monitor):
     return sum(counter['overflows'] for counter in cpu['pmu']['counters'])
 
 
-@scenario_of(UP)
+@scenario_of(UP_OF_POWER, more=(UP,))
 def replay_is_looked_at(start, directory, machine):
     """Nothing differs where somebody asks the monitor in its middle."""
     recorded = start_replayed(start, machine, directory, 'record',

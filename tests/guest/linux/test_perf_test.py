@@ -102,10 +102,10 @@ MANY = 1000
 
 
 @with_files(files_of_scripts)
-@test(each=[('Check branch stack sampling', FEW)], more=(LBR_SKYLAKE,))
+@test(more=(LBR_SKYLAKE,), each=[('Check branch stack sampling', FEW)])
 @test(PEBS_ICOUNT, each=[('Test data symbol', MANY)])
 def perf_test_of_records(machine, entry, rate):
-    """What needs branch records, or PEBS."""
+    """What needs branch records, or PEBS; it takes long on any machine."""
     check_result((yield f'''
         sampled_at {rate} 50
         perf_test '{entry}'

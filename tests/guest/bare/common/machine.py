@@ -45,9 +45,34 @@ MODES = {
     'observed': ['-accel', 'tcg,thread=multi', *OBSERVERS],
     'profiled': ['-accel', 'tcg,thread=multi', *LATE_OBSERVER],
 }
-# What is in icount, too, which has one thread for all; in one-insn, where
-# nothing is chained; and where a debugger interferes, with late observers, too.
+# Modes that a usual check leaves out.  It has one thread for all in icount;
+# nothing is chained in one-insn; and most suites meet a late observer where a
+# debugger interferes.
 OTHER_MODES = ('single', 'no-chain', 'profiled')
+# The same of a model like another that is observed.
+NOT_OBSERVED = (*OTHER_MODES, 'observed')
+
+
+class Ways:
+    """What is to be run: some modes alone; or a usual check, what that leaves
+    out, or both."""
+
+    def __init__(self, modes, ways):
+        self._modes = modes
+        self._ways = ways               # 'usual', 'other' or None for both
+
+    def modes(self, other=OTHER_MODES):
+        """Those in which a machine's suites run; @other: not in a usual check
+        """
+        return self._modes or [mode for mode in MODES
+                               if self._has(mode not in other)]
+
+    def beside(self, usual=True):
+        """Whether to run something else; @usual: a usual check does"""
+        return not self._modes and self._has(usual)
+
+    def _has(self, usual):
+        return self._ways in (None, 'usual' if usual else 'other')
 
 
 class Machine:
@@ -61,10 +86,11 @@ class Machine:
     usual = re.compile('warning:|WARNING: ASan')
     ends_itself = True
 
-    def __init__(self, name, cpu='', options=None):
+    def __init__(self, name, cpu='', options=None, other=OTHER_MODES):
         self.name = name
         self.cpu = cpu
         self.options = options or {}    # of the guest
+        self.other = other              # modes that no usual check has
 
     def command(self, options):
         """QEMU and its options, with options of the guest."""

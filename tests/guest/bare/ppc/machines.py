@@ -52,7 +52,7 @@ class PowerNV(Machine):
     def good_statuses(self, lines):
         return {0}
 
-    def chosen(self, cases):
+    def suitable(self, cases):
         suites = [case.split('/')[0] for case in cases]
         return [case for case, suite in zip(cases, suites)
                 if (self.suites is None or suite in self.suites)
@@ -80,11 +80,12 @@ MACHINES = [
 ]
 
 # Suites that a debugger interferes with, as on x86: it stops where everything
-# that is counted begins, and at stores; and in which modes.
-DEBUGGED_MODES = ['multi', 'observed', 'profiled']
+# that is counted begins, and at stores.
 INTERRUPTED = [PowerNV('debugger', [suite]) for suite in
                ('alert', 'bhrb', 'branch', 'count', 'ebb', 'fault',
                 'interrupt', 'memory', 'overflow')]
+# Modes in which it does so, and whether a usual check has them.
+DEBUGGED_MODES = {'multi': True, 'observed': False, 'profiled': True}
 # Suites in which branches are recorded from outside, and what no code goes
 # straight on from.
 STRAIGHT = ['branch', 'domain', 'ebb', 'fault', 'freeze', 'interrupt']
@@ -105,24 +106,31 @@ def listing():
     return Listing('powerpc64le-linux-gnu-objdump', KERNEL, LEAVING)
 
 
-def all_groups(cases, modes, everything):
-    """The suites of each machine, in some modes or in every way."""
+def debugged(machine, cases, ways):
+    """Cases with a debugger, in these ways."""
+    return Group([Debugged(interfere, machine, mode, cases)
+                  for mode, usual in DEBUGGED_MODES.items()
+                  if ways.beside(usual)])
+
+
+def all_groups(cases, ways):
+    """The suites of each machine, in these ways."""
     found = []
     for machine in MACHINES:
         kind = partial(Debugged, assist) if machine is ASSISTED else Job
-        chosen = machine.chosen(cases)
-        if chosen:
-            found.append(agreeing(partial(kind, machine), modes, chosen, [
-                case for case in COMPARED if case in chosen]))
-    for machine in INTERRUPTED if everything else []:
-        chosen = machine.chosen(cases)
-        if chosen:
-            found.append(Group([Debugged(interfere, machine, mode, chosen)
-                                for mode in DEBUGGED_MODES]))
-    for suite in STRAIGHT if everything else []:
+        suitable = machine.suitable(cases)
+        if suitable:
+            found.append(agreeing(
+                partial(kind, machine), ways.modes(machine.other), suitable,
+                [case for case in COMPARED if case in suitable]))
+    for machine in INTERRUPTED:
+        suitable = machine.suitable(cases)
+        if suitable:
+            found.append(debugged(machine, suitable, ways))
+    for suite in STRAIGHT if ways.beside() else []:
         machine = PowerNV('branches outside', [suite])
-        chosen = machine.chosen(cases)
-        if chosen:
+        suitable = machine.suitable(cases)
+        if suitable:
             found.append(Group([StraightCode(listing, machine, 'multi',
-                                             chosen)]))
-    return found
+                                             suitable)]))
+    return [group for group in found if group.jobs]

@@ -8,7 +8,8 @@ from functools import cache, partial
 import debugger
 from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
                   Stepped, StraightCode, agreeing)
-from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
+from machine import (COMMON, KERNEL, MODES, NOT_OBSERVED, PROGRAMS, QEMU,
+                     Machine)
 from straight import Listing
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=0']
@@ -26,8 +27,9 @@ AMD_CPU = 'EPYC-Genoa-v1,pmu=on,+monitor,+x2apic'
 class Pc(Machine):
     """With a ROM of ours in the place of the BIOS."""
 
-    def __init__(self, name, cpu=DEFAULT_CPU, options=None, cpus=2, ended=()):
-        super().__init__(name, cpu, options)
+    def __init__(self, name, cpu=DEFAULT_CPU, options=None, cpus=2, ended=(),
+                 **more):
+        super().__init__(name, cpu, options, **more)
         self.cpus = cpus
         self.ended = ended      # further statuses with which it may end well
 
@@ -66,10 +68,15 @@ def version(number, counters=4):
               {'version': number, 'counters': counters})
 
 
-def lbr(name, number, thousandths=1000, depth=32):
+def lbr(name, number, thousandths=1000, depth=32, **more):
     return Pc(f'{name} v{number}',
               f'{name},pmu=on,lbr=on,pmu-version={number},'
-              f'pmu-cpi={thousandths}', {'cpi': thousandths, 'depth': depth})
+              f'pmu-cpi={thousandths}', {'cpi': thousandths, 'depth': depth},
+              **more)
+
+
+# In a usual check another of its kind is observed.
+seldom_observed = partial(lbr, other=NOT_OBSERVED)
 
 
 def pebs(name, **options):
@@ -103,11 +110,15 @@ MACHINES = {
     'clock': [clock(1000), clock(1100), clock(3000)],
     'count': [Pc('', DEFAULT_CPU + ',+monitor')],
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
-    'lbr': [lbr('Skylake-Client-v1', 2), lbr('Skylake-Client-v1', 4),
-            lbr('Haswell-noTSX', 3, depth=16), lbr('Nehalem', 3, depth=16),
-            lbr('KnightsMill', 3, depth=8), lbr('Denverton', 4, 1500),
-            lbr('Snowridge', 4),
-            lbr('SapphireRapids', 5), lbr('SierraForest', 4, 1500),
+    'lbr': [lbr('Skylake-Client-v1', 4),
+            seldom_observed('Skylake-Client-v1', 2),
+            seldom_observed('Haswell-noTSX', 3, depth=16),
+            seldom_observed('Nehalem', 3, depth=16),
+            seldom_observed('KnightsMill', 3, depth=8),
+            seldom_observed('Denverton', 4, 1500),
+            seldom_observed('Snowridge', 4),
+            lbr('SapphireRapids', 5),
+            seldom_observed('SierraForest', 4, 1500),
             Pc('AMD', f'{AMD_CPU},lbr=on')],
     'memory': [Pc('', DEFAULT_CPU + ',+mpx')],
     'models': [
@@ -150,9 +161,11 @@ ARGUMENTS = {'state': ['-action', 'reboot=reset']}
 # Suites that assert nothing themselves: what they print is compared.
 COMPARED = ['oracle']
 
-# Suites that are also recorded and replayed, with one CPU.  A replay may end
-# by the recorded event before it has the guest's status.
+# Suites that are also recorded and replayed, with one CPU, and those with which
+# no usual check does so.  A replay may end by the recorded event before it has
+# the guest's status.
 REPLAYED = ['count', 'interrupt', 'memory', 'oracle', 'overflow', 'rep']
+SELDOM_REPLAYED = ['oracle']
 RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
 
 # Suites that a debugger interferes with: it stops where everything that is
@@ -181,9 +194,9 @@ OF_32_BITS = ['branch_into', 'mode_compatibility']
 LEAVING = re.compile('l?jmp|l?call|l?ret|iret|int|sys(call|ret|enter|exit)|ud2|'
                      'vmrun|rsm')
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
-# Modes in which a debugger interferes, and in which it takes every step of the
-# suite "step".
-DEBUGGED_MODES = ['multi', 'observed', 'profiled']
+# Modes in which a debugger interferes, and whether a usual check has them.
+DEBUGGED_MODES = {'multi': True, 'observed': False, 'profiled': True}
+# Those in which it takes every step of the suite "step".
 STEP_MODES = [*DEBUGGED_MODES, 'icount']
 
 
@@ -201,38 +214,39 @@ def listing():
     return Listing('objdump', KERNEL, LEAVING, OF_32_BITS)
 
 
-def groups(suite, cases, modes, everything):
-    """A suite on all of its machines, in some modes or in every way."""
+def groups(suite, cases, ways):
+    """A suite on all of its machines, in these ways."""
     def job(machine, mode, cases=cases, kind=Job):
         return kind(machine, mode, cases, ARGUMENTS.get(suite, []),
                     {'insn_ns': INSN_NS.get(mode, 0)}, suite not in COMPARED)
 
     machines = MACHINES.get(suite, [DEFAULT]) + [AMD] * (suite in ON_AMD)
     compared = cases if suite in COMPARED else []
-    found = [agreeing(partial(job, machine), modes, cases, compared)
-             for machine in machines]
-    if everything and suite in INTERRUPTED:
+    found = [agreeing(partial(job, machine), ways.modes(machine.other), cases,
+                      compared) for machine in machines]
+    if suite in INTERRUPTED:
         found[0].jobs += [job(machine, mode, kind=partial(Debugged, interfere))
                           for machine in DEBUGGED_MACHINES.get(suite, DEBUGGED)
-                          for mode in DEBUGGED_MODES]
-    if everything and suite == 'svm':
+                          for mode, usual in DEBUGGED_MODES.items()
+                          if ways.beside(usual)]
+    if ways.beside() and suite == 'svm':
         found[0].jobs.append(job(PROFILED, 'multi', kind=partial(
             NestedApart, KERNEL, 'svm_guest', 'svm_guest_exit')))
-    if everything and suite == 'space':
+    if ways.beside() and suite == 'space':
         found[0].jobs.append(job(Pc('profiled'), 'multi', kind=partial(
             SpacesApart, KERNEL, ['space_home', 'space_other'])))
-    if everything and suite in STRAIGHT:
+    if ways.beside() and suite in STRAIGHT:
         found[0].jobs.append(job(BRANCHES_OUTSIDE, 'multi', kind=partial(
             StraightCode, listing)))
-    if everything and suite in REPLAYED:
+    if suite in REPLAYED and ways.beside(suite not in SELDOM_REPLAYED):
         found.append(Group([job(RECORDED, None, kind=Replayed)]))
-    if everything and suite == 'step':
+    if ways.beside() and suite == 'step':
         found += [Group([job(DEBUGGED[0], mode, kind=partial(Stepped, step))])
                   for mode in STEP_MODES]
     return found
 
 
-def all_groups(cases, modes, everything):
+def all_groups(cases, ways):
     """@cases: SUITE/CASE; if the guest's own suite fails, look no further."""
     suites = {}
     for case in cases:
@@ -240,4 +254,4 @@ def all_groups(cases, modes, everything):
     return [group
             for suite in sorted(suites, key=lambda name: (name != 'machine',
                                                           name))
-            for group in groups(suite, suites[suite], modes, everything)]
+            for group in groups(suite, suites[suite], ways)]

@@ -46,8 +46,8 @@ MODES = {
     'profiled': ['-accel', 'tcg,thread=multi', *LATE_OBSERVER],
 }
 # Modes that a usual check leaves out.  It has one thread for all in icount;
-# nothing is chained in one-insn; and most suites meet a late observer where a
-# debugger interferes.
+# nothing is chained in one-insn; and late observers look where a debugger
+# interferes.
 OTHER_MODES = ('single', 'no-chain', 'profiled')
 # The same of a model like another that is observed.
 NOT_OBSERVED = (*OTHER_MODES, 'observed')

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What all tests in Python share.
+
+ARCH names the architecture of the guests, x86_64 or ppc64; QEMU the binary,
+if it is not the one in BUILD.  `pytest -m 'not more'` selects what
+`make check` runs.
+"""
+
+import os
+import sys
+
+# Several checks may run from one source tree, which may be read-only.
+sys.dont_write_bytecode = True
+
+ARCH = os.environ.get('ARCH', 'x86_64')
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselect the tests of other architectures."""
+    others = [item for item in items
+              if any(ARCH not in mark.args
+                     for mark in item.iter_markers('arch'))]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]

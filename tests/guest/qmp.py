@@ -18,7 +18,9 @@ class Closed(Failure):
 class Monitor:
     """A connection, by the files of which one reads and one writes."""
 
-    def __init__(self, reader, writer):
+    def __init__(self, reader, writer, closed=Closed):
+        """@closed: makes the exception that says that QEMU has closed it."""
+        self.closed = closed
         self.reader = reader
         self.writer = writer
         self.events = []                # that came while others were awaited
@@ -26,14 +28,14 @@ class Monitor:
         self.command('qmp_capabilities')
 
     @classmethod
-    def at(cls, path):
+    def at(cls, path, **options):
         """The one that listens at a socket."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(600)
             connection.connect(str(path))
             # Keeps the connection.
             file = connection.makefile('rw', encoding='utf-8')
-        return cls(file, file)
+        return cls(file, file, **options)
 
     def close(self):
         # What could not be written then is of no interest now.
@@ -42,9 +44,12 @@ class Monitor:
         self.reader.close()
 
     def _message(self):
-        line = self.reader.readline()
+        try:
+            line = self.reader.readline()
+        except ConnectionError:
+            line = ''
         if not line:
-            raise Closed('QEMU has closed its monitor')
+            raise self.closed('QEMU has closed its monitor')
         return json.loads(line)
 
     def command(self, name, **arguments):

@@ -20,7 +20,6 @@ import threading
 
 from harness import ARCH, BUILD, Guest, require
 from machines import UP
-from test_lifecycle import adds
 from test_profile import Profile
 
 MODULES = BUILD / 'download' / f'guest-{ARCH}' / 'lib' / 'modules'
@@ -120,8 +119,7 @@ def receive(start, directory, machine, device, size):
     sender = Sender(size)
     job = RECEIVE.format(modules=' '.join(DRIVERS[device]), port=sender.port,
                          END=END)
-    guest = start(machine, job, ['receive'],
-                  [*adds(), *modules(directory, device)], monitored=True,
+    guest = start(machine, job, adds=modules(directory, device),
                   extra=network(device))
     guest.lines_until('@@@ ready')
     profiles = {

@@ -17,7 +17,7 @@ SINGLE = Machine('single', smp=2, accel='tcg,thread=single', setup=OURS,
 ICOUNT = Machine('icount', extra=['-icount', 'shift=0'], setup=OURS,
                  usual=False)
 ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
-                   setup=OURS, slowness=4, usual=False)
+                   setup=OURS, usual=False)
 
 # Where somebody looks from outside.
 OBSERVED = observed('observed', SMP)

@@ -5,21 +5,21 @@ import collections
 import re
 
 from experiment import receive
-from harness import only, require, require_equal, scenario_of, symbols
+import pytest
+
+from harness import on, require, require_equal, symbols
 from machines import UP
-from test_lifecycle import adds
 from test_profile import Profile, profiled
 
 
-@only('x86_64')
-@scenario_of(UP)
-def time_of_device_accesses(start, directory, machine):
+@pytest.mark.arch('x86_64')
+@on(UP)
+def test_time_of_device_accesses(start, tmp_path, machine):
     """Time is charged to the very instruction that accesses a device."""
-    profile, _ = profiled(start, directory, machine, '''
+    profile, _ = profiled(start, tmp_path, machine, '''
 wait_for_test
 ports
-echo @@@ end''', ['ports'], {'accounting': 'vcpu', 'modes': 'u',
-                             'period': 100000})
+echo @@@ end''', {'accounting': 'vcpu', 'modes': 'u', 'period': 100000})
     names = symbols('ports')
     samples = collections.Counter(
         ip for ip in (int(word, 16) for word in re.findall(
@@ -31,8 +31,8 @@ echo @@@ end''', ['ports'], {'accounting': 'vcpu', 'modes': 'u',
             f'{samples[names["access"]]} of {samples.total()} samples')
 
 
-@scenario_of(UP)
-def time_in_monitor(start, directory, machine):
+@on(UP)
+def test_time_in_monitor(start, tmp_path, machine):
     """query-pmu shows a profile of time, and what has been sampled so far."""
     guest = start(machine, '''
 . /tests/guest.sh
@@ -40,9 +40,9 @@ wait_for_test
 long
 echo @@@ end
 wait_for_test
-''', ['long'], adds(), monitored=True)
+''')
     guest.lines_until('@@@ ready')
-    profile = Profile(guest.monitor, directory, accounting='vcpu')
+    profile = Profile(guest.monitor, tmp_path, accounting='vcpu')
     guest.go()
     guest.lines_until('@@@ end')
     guest.monitor.command('stop')
@@ -90,13 +90,13 @@ def packet_receive(start, directory, machine, device):
             seen)
 
 
-@scenario_of(more=(UP,))
-def packet_receive_by_e1000(start, directory, machine):
+@on(more=(UP,))
+def test_packet_receive_by_e1000(start, tmp_path, machine):
     """The experiment of guest-wide profiling, with a device of registers."""
-    packet_receive(start, directory, machine, 'e1000')
+    packet_receive(start, tmp_path, machine, 'e1000')
 
 
-@scenario_of(UP)
-def packet_receive_by_virtio(start, directory, machine):
+@on(UP)
+def test_packet_receive_by_virtio(start, tmp_path, machine):
     """The same with a device that has one."""
-    packet_receive(start, directory, machine, 'virtio-net')
+    packet_receive(start, tmp_path, machine, 'virtio-net')

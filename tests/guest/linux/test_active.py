@@ -4,10 +4,10 @@
 import collections
 import re
 
-from harness import expectations, require, require_equal, scenario_of
+from harness import expectations, on, require, require_equal
 from machines import (GENOA, POWER8, POWER10, SMP, UP, UP_OF_POWER, UP_OF_X86,
                       loop_address)
-from test_lifecycle import (adds, go_back, long_address, move_away, move_in,
+from test_lifecycle import (go_back, long_address, move_away, move_in,
                             save_machine)
 from test_profile import values_of
 
@@ -43,15 +43,14 @@ port=$(find_port org.qemu.pmu.0)
 '''
 
 
-def run(start, machine, job, programs=(), **properties):
+def run(start, machine, job, **properties):
     """The lines of a job for a guest with a port."""
-    guest = start(machine, SETUP + job, programs, adds(),
-                  extra=port(**properties))
+    guest = start(machine, SETUP + job, extra=port(**properties))
     return guest.rest()
 
 
-@scenario_of(UP, POWER10, more=(GENOA, POWER8))
-def guest_reads_its_kernel(start, directory, machine):
+@on(UP, POWER10, more=(GENOA, POWER8))
+def test_guest_reads_its_kernel(start, machine):
     """perf finds the kernel's functions, with nothing but the port."""
     lines = run(start, machine, '''
 dd if=/dev/urandom of=/dev/null bs=64k & busy=$!
@@ -66,8 +65,8 @@ kill $busy
     require('chacha' in name, f'the first function is {name}')
 
 
-@scenario_of(UP_OF_X86, more=(UP, POWER10))
-def guest_opens_its_port_again(start, directory, machine):
+@on(UP_OF_X86, more=(UP, POWER10))
+def test_guest_opens_its_port_again(start, machine):
     """A stream begins whenever the port is opened; what nobody reads is lost,
     and waits for nobody."""
     guest = start(machine, SETUP + '''
@@ -80,7 +79,7 @@ wait_for_test
 exec 4<&-
 magic
 wait_for_test
-''', ['loop'], adds(), monitored=True,
+''', boots=True,
                   extra=port(modes='u', period=3, enabled='off'))
 
     def take(value):
@@ -180,16 +179,16 @@ def check_program(lines):
             f'perf report shows {found[:5]}')
 
 
-@scenario_of(SMP, POWER10, more=(UP, GENOA))
-def guest_reads_its_programs(start, directory, machine):
+@on(SMP, POWER10, more=(UP, GENOA))
+def test_guest_reads_its_programs(start, machine):
     """A guest that says where its tasks are sees them, and its programs."""
-    lines = run(start, machine, RECORD + SHOW, ['long', 'vpmu-agent'],
+    lines = run(start, machine, RECORD + SHOW,
                 modes='u', period=PERIOD)
     check_program(lines)
 
 
-@scenario_of(UP_OF_POWER, more=(UP,))
-def guest_maps_lines(start, directory, machine):
+@on(UP_OF_POWER, more=(UP,))
+def test_guest_maps_lines(start, machine):
     """A program's name can be two lines; the agent does not say the second."""
     lines = run(start, machine, '''
 odd="$(printf '/tmp/busybox\\nflush')"
@@ -209,12 +208,12 @@ perf script -i - --show-mmap-events < /tmp/data |
 THREE = UP.variant('three', smp=3)
 
 
-@scenario_of(UP_OF_X86 and THREE, more=(THREE,))
-def guest_reads_with_cpu_offline(start, directory, machine):
+@on(UP_OF_X86 and THREE, more=(THREE,))
+def test_guest_reads_with_cpu_offline(start, machine):
     """The numbers of its CPUs have a gap."""
     lines = run(start, machine, '''
 echo 0 > /sys/devices/system/cpu/cpu1/online
-''' + RECORD + SHOW, ['long', 'vpmu-agent'], modes='u', period=PERIOD)
+''' + RECORD + SHOW, modes='u', period=PERIOD)
     check_program(lines)
 
 
@@ -236,8 +235,8 @@ exec loop
 '''
 
 
-@scenario_of(UP_OF_POWER and THREE, more=(THREE,))
-def guest_reads_who_moves(start, directory, machine):
+@on(UP_OF_POWER and THREE, more=(THREE,))
+def test_guest_reads_who_moves(start, machine):
     """A program has its own name from its first instruction on."""
     lines = run(start, machine, f'''
 cat > /tmp/mover << 'end'
@@ -246,7 +245,7 @@ end
 vpmu-agent "$port" sh -c 'for turn in $(seq {MOVES}); do
     sh /tmp/mover
 done' 2>&1 > /tmp/data
-{SHOW}''', ['loop', 'vpmu-agent'], modes='u', period=SELDOM)
+{SHOW}''', modes='u', period=SELDOM)
     pids = values_of(lines, 'pid')
     loop = {loop_address(nth) for nth in range(10, 16)}
     its = [sample[0] for sample in samples_of(lines)
@@ -258,13 +257,13 @@ done' 2>&1 > /tmp/data
             f'{len(its)} samples, not {want}')
 
 
-@scenario_of(UP_OF_X86, more=(UP, POWER10))
-def guest_reads_its_processes(start, directory, machine):
+@on(UP_OF_X86, more=(UP, POWER10))
+def test_guest_reads_its_processes(start, machine):
     """A process that begins without a program of its own has its parent's."""
     lines = run(start, machine, '''
 vpmu-agent "$port" sh -c 'i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done &
     echo "@@@ child $!"; wait' 2>&1 > /tmp/data
-''' + SHOW, ['vpmu-agent'], modes='u', period=10007)
+''' + SHOW, modes='u', period=10007)
     child, = values_of(lines, 'child')
     samples = samples_of(lines)
     most, _ = collections.Counter(
@@ -276,8 +275,8 @@ vpmu-agent "$port" sh -c 'i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done &
     require_file(its, *shells)
 
 
-@scenario_of(UP_OF_POWER, more=(UP, POWER10))
-def guest_speaks_nonsense(start, directory, machine):
+@on(UP_OF_POWER, more=(UP, POWER10))
+def test_guest_speaks_nonsense(start, machine):
     """It is told so, and has wrong pids at worst; then it says it right."""
     lines = run(start, machine, f'''
 exec 4<> "$port"
@@ -291,15 +290,15 @@ head -c 50000 <&4 > /tmp/data
 exec 4<&-
 grep -ao 'pmu-profile: [a-z, ]*' /tmp/data | sort -u | sed 's/^/@@@ said /'
 perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
-{RECORD}{SHOW}''', ['long', 'vpmu-agent'], modes='u', period=PERIOD)
+{RECORD}{SHOW}''', modes='u', period=PERIOD)
     require('pmu-profile: neither task, map, fork nor flush'
             in values_of(lines, 'said'), 'the guest was not told')
     require('@@@ failed' not in lines, 'perf cannot read the answer')
     check_program(lines)
 
 
-@scenario_of(UP_OF_POWER, more=(UP, POWER10))
-def guest_reads_to_the_end(start, directory, machine):
+@on(UP_OF_POWER, more=(UP, POWER10))
+def test_guest_reads_to_the_end(start, machine):
     """A profile that has ended has an end, and nothing more, to its reader."""
     lines = run(start, machine, '''
 cat "$port" > /tmp/data & reader=$!
@@ -310,7 +309,7 @@ wait $reader
 perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
 echo "@@@ sizes $(wc -c < /tmp/data) $(cat "$port" | wc -c)"
 vpmu-agent "$port" 2>&1 > /dev/null | sed 's/^/@@@ said /'
-''', ['loop', 'vpmu-agent'], period=1009, **{'max-size': 50000})
+''', period=1009, **{'max-size': 50000})
     require('@@@ failed' not in lines, 'perf cannot read it')
     size, more = map(int, values_of(lines, 'sizes')[0].split())
     require(size >= 50000, f'the profile has {size} bytes')
@@ -320,8 +319,8 @@ vpmu-agent "$port" 2>&1 > /dev/null | sed 's/^/@@@ said /'
                   'what the agent says')
 
 
-@scenario_of(UP_OF_X86, more=(UP, POWER10))
-def guest_goes_back(start, directory, machine):
+@on(UP_OF_X86, more=(UP, POWER10))
+def test_guest_goes_back(start, tmp_path, machine):
     """In a snapshot, an open port has a stream that ends; the next begins."""
     guest = start(machine, SETUP + '''
 vpmu-agent "$port" 2> /tmp/said > /tmp/data & agent=$!
@@ -331,9 +330,9 @@ wait $agent
 sed 's/^/@@@ said /' /tmp/said
 grep -ac PERFILE2 /tmp/data | sed 's/^/@@@ streams /'
 magic
-''', ['vpmu-agent'], adds(), monitored=True, extra=port(period=100003))
+''', extra=port(period=100003))
     guest.lines_until('@@@ ready')
-    save_machine(guest.monitor, directory / 'image')
+    save_machine(guest.monitor, tmp_path / 'image')
     go_back(guest.monitor)
     guest.go()
     lines = guest.rest()
@@ -345,8 +344,8 @@ magic
                   'how the next one begins')
 
 
-@scenario_of(UP_OF_POWER, more=(UP,))
-def guest_gets_no_answer(start, directory, machine):
+@on(UP_OF_POWER, more=(UP,))
+def test_guest_gets_no_answer(start, machine):
     """An agent at a port without a profile ends, by itself or when told to."""
     lines = start(machine, SETUP + '''
 port=$(find_port other)
@@ -357,7 +356,7 @@ kill -INT $agent
 kill -TERM $agent
 wait $agent
 sed 's/^/@@@ said /' /tmp/said
-''', ['vpmu-agent'], adds(), extra=[
+''', extra=[
         '-device', 'virtio-serial', '-chardev', 'ringbuf,id=n0',
         '-device', 'virtserialport,chardev=n0,name=other']).rest()
     require_equal(values_of(lines, 'said'),
@@ -375,17 +374,16 @@ vpmu-agent "$port" sh -c '. /tests/guest.sh; long; wait_for_test; long' \\
 """
 
 
-@scenario_of(UP_OF_POWER, more=(UP, POWER10))
-def guest_reads_on(start, directory, machine):
+@on(UP_OF_POWER, more=(UP, POWER10))
+def test_guest_reads_on(start, tmp_path, machine):
     """Its stream goes on when the machine does, that was stopped and saved."""
-    guest = start(machine, SETUP + TWICE + SHOW, ['long', 'vpmu-agent'],
-                  adds(), monitored=True,
+    guest = start(machine, SETUP + TWICE + SHOW,
                   extra=port(modes='u', period=PERIOD))
     guest.lines_until('@@@ ready')
     monitor = guest.monitor
     monitor.command('stop')
     monitor.command('cont')
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
     guest.go()
     samples = of_program(samples_of(guest.rest()))
     require_number(samples, 2)
@@ -415,9 +413,9 @@ wait_for_test
 """
 
 
-def start_held_open(start, machine, extra=(), **more):
-    return start(machine, HELD_OPEN, ['loop'], adds(), monitored=True,
-                 extra=[*port(modes='u', period=10007), *extra], **more)
+def start_held_open(start, machine, **more):
+    return start(machine, HELD_OPEN, extra=port(modes='u', period=10007),
+                 **more)
 
 
 def written(guest):
@@ -444,14 +442,14 @@ def check_held_open(guest):
                   'how the next stream begins')
 
 
-@scenario_of(UP_OF_POWER, more=(UP, POWER10))
-def guest_port_goes_back(start, directory, machine):
+@on(UP_OF_POWER, more=(UP, POWER10))
+def test_guest_port_goes_back(start, tmp_path, machine):
     """The stream ends when a snapshot is loaded whose port is open, whether it
     was still open or not."""
     guest = start_held_open(start, machine)
     guest.lines_until('@@@ ready')
     monitor = guest.monitor
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
     guest.go()
     guest.lines_until('@@@ ready')
     require(written(guest), 'there are no samples')
@@ -462,15 +460,14 @@ def guest_port_goes_back(start, directory, machine):
     guest.rest()
 
 
-@scenario_of(UP_OF_X86, more=(UP, POWER10))
-def guest_port_moves(start, directory, machine):
+@on(UP_OF_X86, more=(UP, POWER10))
+def test_guest_port_moves(start, tmp_path, machine):
     """The stream ends with a migration whose port is open."""
-    state = directory / 'state'
+    state = tmp_path / 'state'
     source = start_held_open(start, machine)
     source.lines_until('@@@ ready')
     move_away(source, state)
-    target = start_held_open(start, machine, ['-incoming', f'file:{state}'],
-                             verbose=True)
+    target = start_held_open(start, machine, incoming=state)
     move_in(target)
     check_held_open(target)
     target.go()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that use perf_event_open(2) themselves."""
 
-from harness import require_equal, test
+from harness import on, require_equal
 from machines import (EPYC, GENOA, GENOA_SMP, ICELAKE, ICOUNT, LBR_SAPPHIRE,
                       SINGLE, SMP, UP)
 
@@ -26,10 +26,10 @@ def lines_of(output):
     return found
 
 
-@test(*MACHINES)
-def user_space_reads(machine):
+@on(*MACHINES)
+def test_user_space_reads(guest, machine):
     """RDPMC and the page that perf maps give what read(2) gives."""
-    found = lines_of((yield f'readpmc {conditional(machine)}'))
+    found = lines_of(guest.run(f'readpmc {conditional(machine)}'))
     require_equal(found['width'], [['48']], 'width')
     # The program has 3 instructions and 1000 pairs of them between two
     # RDPMCs, and 8 from RDPMC to the system call's end.
@@ -41,10 +41,10 @@ def user_space_reads(machine):
     require_equal(found['faults'], [['1', '0', '1']], 'exceptions')
 
 
-@test(*MACHINES)
-def signals_at_counts(machine):
+@on(*MACHINES)
+def test_signals_at_counts(guest, machine):
     """A signal comes behind the very branch that it is asked for."""
-    found = lines_of((yield f'debugger {conditional(machine)}'))
+    found = lines_of(guest.run(f'debugger {conditional(machine)}'))
     require_equal(found['counted'], [[n, n] for n in ('1', '500', '1000000')],
                   'branches, and what was counted')
     require_equal(found['ready'], [['1']], 'poll')
@@ -63,8 +63,8 @@ STEPS = {'branches': [3499, 500, 999, 999, 999, 1],
          'instructions': [7496, 999, 999, 999, 1000, 1]}
 
 
-@test(UP, GENOA, LBR_SAPPHIRE, each=STEPS, more=(EPYC,))
-def debugger_steps(_, what):
+@on(UP, GENOA, LBR_SAPPHIRE, each=STEPS, more=(EPYC,))
+def test_debugger_steps(guest, machine, what):
     """A debugger steps from branch to branch, or through instructions."""
-    found = lines_of((yield f'blocks {what}'))
+    found = lines_of(guest.run(f'blocks {what}'))
     require_equal(found['stops'], [[str(n) for n in STEPS[what]]], 'stops')

@@ -5,8 +5,8 @@ import collections
 import math
 import re
 
-from harness import (SKYLAKE, Machine, expectations, require, require_equal,
-                     scenario_of, symbols, test)
+from harness import (SKYLAKE, Machine, expectations, on, require,
+                     require_equal, symbols)
 from machines import (LBR_DENVERTON, LBR_GENOA, LBR_HASWELL, LBR_KNIGHTS,
                       LBR_NEHALEM, LBR_PENRYN, LBR_SAPPHIRE, LBR_SKYLAKE,
                       LBR_SNOWRIDGE, PEBS_ICELAKE, PEBS_SAPPHIRE)
@@ -194,23 +194,23 @@ def check_calls(machine, output, name, kinds):
                 hidden_by_interrupt(machine, name))
 
 
-@test(LBR_SKYLAKE, LBR_HASWELL, each=FILTERS)
-@test(LBR_GENOA, LBR_SAPPHIRE, each=FEW_FILTERS)
-@test(more=(LBR_GENOA, LBR_SAPPHIRE), each=OTHER_FILTERS)
-@test(LBR_PENRYN, each=['any'])
-@test(LBR_NEHALEM, each=['any', 'cond', 'ind_jmp'])
-@test(LBR_KNIGHTS, each=['any', 'any_call', 'cond'])
-@test(LBR_DENVERTON, LBR_SNOWRIDGE, each=FEW_FILTERS)
-def branches_before(machine, name):
+@on(LBR_SKYLAKE, LBR_HASWELL, each=FILTERS)
+@on(LBR_GENOA, LBR_SAPPHIRE, each=FEW_FILTERS)
+@on(more=(LBR_GENOA, LBR_SAPPHIRE), each=OTHER_FILTERS)
+@on(LBR_PENRYN, each=['any'])
+@on(LBR_NEHALEM, each=['any', 'cond', 'ind_jmp'])
+@on(LBR_KNIGHTS, each=['any', 'any_call', 'cond'])
+@on(LBR_DENVERTON, LBR_SNOWRIDGE, each=FEW_FILTERS)
+def test_branches_before(guest, machine, name):
     """Each record of each sample is the branch that was taken there."""
-    check_calls(machine, (yield record_calls(name)), name, FILTERS[name])
+    check_calls(machine, guest.run(record_calls(name)), name, FILTERS[name])
 
 
-@test(LBR_PENRYN, each=['any_call', 'any_ret', 'cond,ind_jmp'])
-def branches_left(machine, name):
+@on(LBR_PENRYN, each=['any_call', 'any_ret', 'cond,ind_jmp'])
+def test_branches_left(guest, machine, name):
     """Of all branches, which are few, Linux leaves those of the filter, where
     the hardware has none."""
-    output = yield record_calls(name)
+    output = guest.run(record_calls(name))
     found = in_loop(stacks(output))
     left = {tuple(branch) for kind, *branch in taken_in_round()
             if kind in FILTERS[name]}
@@ -229,10 +229,10 @@ def branches_left(machine, name):
     require(interrupted <= most, f'{interrupted} are short, not {most}')
 
 
-@test(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE, each=FILTERS_BY_TRANSACTIONS)
-def branches_of_transactions(machine, name):
+@on(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE, each=FILTERS_BY_TRANSACTIONS)
+def test_branches_of_transactions(guest, machine, name):
     """All branches are outside of transactions."""
-    check_calls(machine, (yield record_calls(name)), name,
+    check_calls(machine, guest.run(record_calls(name)), name,
                 FILTERS_BY_TRANSACTIONS[name])
 
 
@@ -269,14 +269,14 @@ def rounds_until(nth):
     return nth // len(taken_in_round())
 
 
-@test(LBR_SKYLAKE, LBR_HASWELL, LBR_NEHALEM, LBR_DENVERTON)
-def indexes_of_branches(machine):
+@on(LBR_SKYLAKE, LBR_HASWELL, LBR_NEHALEM, LBR_DENVERTON)
+def test_indexes_of_branches(guest, machine):
     """Samples tell where the hardware has the newest record.
 
     The filter has no branches that may be an interrupt's: what is recorded is
     known, and where the first was is one number.
     """
-    found = in_loop(indexes((yield f'''
+    found = in_loop(indexes(guest.run(f'''
         {PINNED} -j cond,hw_index,u -e branches:u -c {PERIOD} calls
         {DUMPED}''')))
     depth = DEPTHS[machine]
@@ -292,10 +292,10 @@ def indexes_of_branches(machine):
         require(first, f'sample {number}: {index} after {found[:number]}')
 
 
-@test(LBR_SAPPHIRE, LBR_GENOA)
-def no_indexes_of_branches(_):
+@on(LBR_SAPPHIRE, LBR_GENOA)
+def test_no_indexes_of_branches(guest, machine):
     """Where the newest record is always the first, samples say so."""
-    found = in_loop(indexes((yield f'''
+    found = in_loop(indexes(guest.run(f'''
         {PINNED} -j any,hw_index,u -e branches:u -c {PERIOD} calls
         {DUMPED}''')))
     for number, index in enumerate(found, 1):
@@ -305,13 +305,13 @@ def no_indexes_of_branches(_):
             require_equal(index, 0, f'sample {number}')
 
 
-@test(LBR_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA))
-def calls_of_kernel(_):
+@on(LBR_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA))
+def test_calls_of_kernel(guest, machine):
     """What a filter of kinds leaves of the kernel's branches is calls, which
     end where a function begins; but for the calls in thunks, of themselves."""
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} -j any_call,k -e branches:k -c 10007 syscalls
-        perf script -i /tmp/data -F brstacksym'''
+        perf script -i /tmp/data -F brstacksym''')
     found = re.findall(r'(\S+)\+0x([0-9a-f]+)/(\S+)\+0x([0-9a-f]+)/', output)
     require(len(found) >= 1000, f'{len(found)} calls')
     inside = collections.Counter(
@@ -320,13 +320,13 @@ def calls_of_kernel(_):
     require(not inside, f'calls into the midst of functions: {inside}')
 
 
-@test(LBR_SKYLAKE, LBR_GENOA, more=(LBR_HASWELL, LBR_SAPPHIRE))
-def branches_of_kernel(_):
+@on(LBR_SKYLAKE, LBR_GENOA, more=(LBR_HASWELL, LBR_SAPPHIRE))
+def test_branches_of_kernel(guest, machine):
     """The filter is for where branches end: most come from the kernel, too,
     and those that do not enter it."""
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} -j any,k -e branches:k -c 10007 syscalls
-        perf script -i /tmp/data -F brstack'''
+        perf script -i /tmp/data -F brstack''')
     found = [(int(source, 16) >> 63, int(target, 16) >> 63)
              for source, target in re.findall(
                  r'0x([0-9a-f]+)/0x([0-9a-f]+)/', output)]
@@ -338,14 +338,14 @@ def branches_of_kernel(_):
             f'{within} of {len(found)} are within the kernel')
 
 
-@test(PEBS_ICELAKE, PEBS_SAPPHIRE)
-def branches_in_records(machine):
+@on(PEBS_ICELAKE, PEBS_SAPPHIRE)
+def test_branches_in_records(guest, machine):
     """They are as exact in what PEBS writes, which takes them there at once."""
-    output = yield f'''
+    output = guest.run(f'''
         {INTERRUPTS}
         {PINNED} -j any,u -e branches:uppp -c {PERIOD} calls
         {INTERRUPTS}
-        {STACKS}'''
+        {STACKS}''')
     found = in_loop(stacks(output))
     check_late(found, PERIOD, least_rest(machine, 3), is_last_taken)
     check_depth(found, 32, most_interrupted(output, 32, PERIOD))
@@ -360,16 +360,16 @@ def types(output):
             for sample in samples if sample]
 
 
-@test(LBR_SKYLAKE, LBR_DENVERTON, LBR_SNOWRIDGE, LBR_SAPPHIRE)
-def types_of_branches(machine):
+@on(LBR_SKYLAKE, LBR_DENVERTON, LBR_SNOWRIDGE, LBR_SAPPHIRE)
+def test_types_of_branches(guest, machine):
     """The hardware tells what time a branch took, and it, or Linux by the code,
     of what type it was."""
     period = 200003
-    output = yield f'''
+    output = guest.run(f'''
         {INTERRUPTS}
         {PINNED} -j any,save_type,u -e branches:u -c {period} calls
         {INTERRUPTS}
-        {STACKS}'''
+        {STACKS}''')
     found = in_loop(stacks(output), period)
     check_places(found, period, FILTERS['any'], least_rest(machine))
     check_depth(found, 32, most_interrupted(output, 32, period))
@@ -387,16 +387,16 @@ def types_of_branches(machine):
     require_equal(told, set(wanted), 'branches')
 
 
-@test(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE)
-def callers_by_branches(machine):
+@on(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE)
+def test_callers_by_branches(guest, machine):
     """Who called a loop, without frame pointers."""
     at = symbols('chain')
     behind = expectations('chain')
     callers = [behind[f'behind_good_{n}'] for n in (1, 2, 3)]
     period = 100003
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} --call-graph lbr -e instructions:u -c {period} chain
-        perf script -i /tmp/data -F ip'''
+        perf script -i /tmp/data -F ip''')
     chains = [[int(word, 16) for word in chain.split()]
               for chain in output.split('\n\n') if chain.strip()]
     # The loop is in a function; instead of the sample's address, perf shows
@@ -445,15 +445,15 @@ def decoded(output):
     return samples
 
 
-@test(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
-def code_between_branches(_):
+@on(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
+def test_code_between_branches(guest, machine):
     """Between two records there is code that leads from one to the other."""
     period = 20011
-    output = yield f'''
+    output = guest.run(f'''
         {INTERRUPTS}
         {PINNED} -j any,u -e branches:u -c {period} calls
         {INTERRUPTS}
-        {SCRIPT} -F ip,brstack,brstackinsn'''
+        {SCRIPT} -F ip,brstack,brstackinsn''')
     found = in_loop(decoded(output), period)
     interrupted = 0
     for number, (stack, insns) in enumerate(found, 1):
@@ -489,13 +489,13 @@ def named_branches():
             for _, start, end in taken_in_round()}
 
 
-@test(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
-def report_of_branches(_):
+@on(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
+def test_report_of_branches(guest, machine):
     """All branches of the loop have the same share."""
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} -j any,u -e branches:u -c {PERIOD} calls
         perf report -i /tmp/data --stdio --stdio-color never -q \
-            --sort symbol_from,symbol_to'''
+            --sort symbol_from,symbol_to''')
     found = {(start, end): float(share) for share, start, end in re.findall(
         r'([\d.]+)%\s+\[.\] (\S+)\s+\[.\] (\S+)', output)}
     shares = [found.get(branch, 0) for branch in named_branches()]
@@ -507,13 +507,13 @@ def report_of_branches(_):
     require(mean > 10 and max(shares) - min(shares) < mean / 20, found)
 
 
-@test(LBR_SKYLAKE, LBR_SAPPHIRE)
-def history_of_branches(_):
+@on(LBR_SKYLAKE, LBR_SAPPHIRE)
+def test_history_of_branches(guest, machine):
     """perf shows what led to a sample, branch by branch, as a callchain."""
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} -j any,u -e branches:u -c {PERIOD} calls
         perf report -i /tmp/data --stdio --stdio-color never -q \
-            --branch-history --sort sym'''
+            --branch-history --sort sym''')
     lines = re.findall(r'([\w.]+) \+\d+( \(cycles:|)', output)
     # Where a branch went, and below that whence it came
     found = [(start, end) for (end, none), (start, cycles)
@@ -564,17 +564,17 @@ def check_from_outside(found, most):
     require(returns <= most, f'{returns} have an interrupt, not {most}')
 
 
-@scenario_of(WITHOUT_PMU, LBR_SKYLAKE)
-def branches_from_outside(start, directory, machine):
+@on(WITHOUT_PMU, LBR_SKYLAKE)
+def test_branches_from_outside(start, tmp_path, machine):
     """They are all there, whether the guest has a PMU or records, too."""
     inside = f'{PINNED} -j any_call,u -e branches:u -c {PERIOD} calls'
-    profile, lines = profiled(start, directory, machine, f'''
+    profile, lines = profiled(start, tmp_path, machine, f'''
 wait_for_test
 {INTERRUPTS}
 {inside if machine is LBR_SKYLAKE else 'calls'}
 {INTERRUPTS}
 echo @@@ end
-perf script -i /tmp/data -F brstack | tail -n 10''', ['calls'], {
+perf script -i /tmp/data -F brstack | tail -n 10''', {
         'modes': 'u', 'event': 'branches', 'period': PERIOD_OUTSIDE,
         'branch-stack': True})
     check_from_outside(stacks(profile.script('brstack')), most_interrupted(

@@ -4,10 +4,11 @@ nor pass in CPUs that sleep."""
 
 import time
 
-from harness import (ARCH, in_time, only, require, require_equal,
-                     scenario_of)
+import pytest
+
+from harness import ARCH, in_time, on, require, require_equal
 from machines import CLOCK, FREQUENCY
-from test_lifecycle import adds, go_back, leave, save_machine
+from test_lifecycle import go_back, save_machine
 
 
 def count_cycles(monitor):
@@ -52,13 +53,13 @@ def uptime(guest):
     return float(guest.lines_until(r'^[0-9.]+ [0-9.]+$')[-1].split()[0])
 
 
-@scenario_of(CLOCK)
-def clock_goes_back(start, directory, machine):
+@on(CLOCK)
+def test_clock_goes_back(start, tmp_path, machine):
     """When an earlier state is loaded, cycles go on from where they were."""
-    guest = start(machine, WORK, ['loop'], adds(), monitored=True)
+    guest = start(machine, WORK)
     monitor = guest.monitor
     guest.lines_until('@@@ ready')
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
     count_cycles(monitor)
     guest.go()
     guest.lines_until('@@@ worked')
@@ -91,12 +92,11 @@ wait_for_test
 SLEEPS = CLOCK.variant('clock smp', smp=2, append='maxcpus=1')
 
 
-@scenario_of(SLEEPS)
-def cycles_of_sleeping_cpu(start, directory, machine):
+@on(SLEEPS)
+def test_cycles_of_sleeping_cpu(start, machine):
     """None pass in a CPU that nobody has started since it was reset; firmware
     may have, for a moment."""
-    guest = start(machine, START_OTHER_CPU, [], adds(), monitored=True,
-                  extra=['-S'])
+    guest = start(machine, START_OTHER_CPU, boots=True, extra=['-S'])
     monitor = guest.monitor
     count_cycles(monitor)
     monitor.command('cont')
@@ -157,11 +157,11 @@ wait_for_test
 '''
 
 
-@scenario_of(CLOCK.variant('clock two', smp=2))
-def cycles_of_reset_cpu(start, directory, machine):
+@on(CLOCK.variant('clock two', smp=2))
+def test_cycles_of_reset_cpu(start, machine):
     """The time that a CPU slept before a reset is none of its cycles, whether
     the machine runs when it is reset or not."""
-    guest = start(machine, RESET, [], adds(), monitored=True)
+    guest = start(machine, RESET, boots=True)
     monitor = guest.monitor
     monitor.command('set-action', reboot='reset')
     guest.lines_until('@@@ ready')
@@ -178,7 +178,7 @@ def cycles_of_reset_cpu(start, directory, machine):
         check_first_cycles(monitor, before, began)
         monitor.command('cont')
         guest.lines_until('@@@ ready')
-    leave(guest)
+    guest.leave()
 
 
 BUSY = '''
@@ -189,11 +189,11 @@ wait_for_test
 '''
 
 
-@only('ppc64')
-@scenario_of(CLOCK.variant('clock two', smp=2))
-def cycles_of_cpu_that_reset_halts(start, directory, machine):
+@pytest.mark.arch('ppc64')
+@on(CLOCK.variant('clock two', smp=2))
+def test_cycles_of_cpu_that_reset_halts(start, machine):
     """It has none behind the reset.  (On x86 firmware starts all CPUs.)"""
-    guest = start(machine, BUSY, [], adds(), monitored=True)
+    guest = start(machine, BUSY, boots=True)
     monitor = guest.monitor
     monitor.command('set-action', reboot='reset')
     guest.lines_until('@@@ ready')
@@ -209,7 +209,7 @@ def cycles_of_cpu_that_reset_halts(start, directory, machine):
     in_time(cycles_since(began) < most + 2 * FREQUENCY,
             'Linux may have started the CPU')
     require(more < most, f'{more} cycles where {most} could be')
-    leave(guest)
+    guest.leave()
 
 
 SUSPEND = '''
@@ -221,12 +221,12 @@ wait_for_test
 '''
 
 
-@only('x86_64')
-@scenario_of(CLOCK)
-def cycles_of_suspended_machine(start, directory, machine):
+@pytest.mark.arch('x86_64')
+@on(CLOCK)
+def test_cycles_of_suspended_machine(start, machine):
     """None pass while a machine is suspended to RAM, even if it is stopped and
     goes on meanwhile."""
-    guest = start(machine, SUSPEND, [], adds(), monitored=True)
+    guest = start(machine, SUSPEND)
     monitor = guest.monitor
     guest.lines_until('@@@ ready')
     count_cycles(monitor)

@@ -3,7 +3,9 @@
 
 import re
 
-from harness import expectations, only, require, require_equal, test
+import pytest
+
+from harness import expectations, on, require, require_equal
 from machines import (EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
                       ICOUNT, INTEL_MAX, OBSERVED, ONE_INSN, ON_OPTERON,
                       ON_POWER8, OPTERON, POWER8, POWER10, POWER11, POWERNV9,
@@ -54,15 +56,15 @@ def check_counts(machine, program, output):
     require(not wrong, '; '.join(wrong))
 
 
-@test(UP, SMP, SINGLE, ICOUNT, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC,
-      POWER10, POWER11, POWERNV9, POWERNV10, each=PROGRAMS)
-@test(OPTERON, each=ON_OPTERON)
-@test(POWER8, each=ON_POWER8)
-@test(ONE_INSN, each=QUICK)
-def counts_of(machine, program):
+@on(UP, SMP, SINGLE, ICOUNT, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC,
+    POWER10, POWER11, POWERNV9, POWERNV10, each=PROGRAMS)
+@on(OPTERON, each=ON_OPTERON)
+@on(POWER8, each=ON_POWER8)
+@on(ONE_INSN, each=QUICK)
+def test_counts_of(guest, machine, program):
     """Every event that a program states."""
-    output = yield '\n'.join(f"count '{events}' {program}"
-                             for events in groups(machine, program))
+    output = guest.run('\n'.join(
+        f"count '{events}' {program}" for events in groups(machine, program)))
     check_counts(machine, program, output)
 
 
@@ -74,12 +76,12 @@ NAMED = ['cache-references', 'cache-misses', 'branch-misses',
          'LLC-load-misses', 'dTLB-loads', 'iTLB-loads']
 
 
-@test(*UNCOUNTED)
-def uncounted(machine):
+@on(*UNCOUNTED)
+def test_uncounted(guest, machine):
     """Those that read 0, rather than being refused, are those documented."""
-    output = yield '\n'.join(
+    output = guest.run('\n'.join(
         f'perf stat -x , -o /tmp/stat -e {first} -e {second} loop\n'
-        'grep , /tmp/stat' for first, second in zip(NAMED[::2], NAMED[1::2]))
+        'grep , /tmp/stat' for first, second in zip(NAMED[::2], NAMED[1::2])))
     zero = {line.split(',')[2] for line in output.splitlines()
             if line.startswith('0,')}
     require_equal(sorted(zero), sorted(UNCOUNTED[machine]),
@@ -89,14 +91,14 @@ def uncounted(machine):
 TOGETHER_IN = {'u': 'loop', 'k': 'syscalls'}
 
 
-@test(UP, GENOA, POWER8, POWER10, each=TOGETHER_IN)
-def counted_together(machine, mode):
+@on(UP, GENOA, POWER8, POWER10, each=TOGETHER_IN)
+def test_counted_together(guest, machine, mode):
     """Counters that one write starts and another stops have counted the same.
 
     In the kernel, the instructions between several writes would count.
     """
     event = f'instructions:{mode}'
-    counts = parse((yield f"""
+    counts = parse(guest.run(f"""
         count '{{{event},{event},{event}}}' {TOGETHER_IN[mode]}"""))[event]
     require_equal(len(counts), 3, 'counters')
     require(counts[0] and len(set(counts)) == 1, f'they differ: {counts}')
@@ -112,23 +114,23 @@ DRIVERS = {
 SHAPES = {UP: (2, 4), GENOA: (2, 6), EPYC: (0, 6), OPTERON: (0, 4)}
 
 
-@only('x86_64')
-@test(*DRIVERS)
-def driver(machine):
+@pytest.mark.arch('x86_64')
+@on(*DRIVERS)
+def test_driver(guest, machine):
     """Linux finds the PMU, of its version and with all its counters."""
-    output = yield "dmesg | grep -A 9 'Performance Events'"
+    output = guest.run("dmesg | grep -A 9 'Performance Events'")
     require(DRIVERS[machine] in output, output)
     shape = re.findall(r'(?:version|generic registers): +(\d+)', output)
     require_equal(tuple(map(int, shape)), SHAPES[machine],
                   'version and counters')
 
 
-@test(INTEL_MAX)
-def architectural_events(machine):
+@on(INTEL_MAX)
+def test_architectural_events(guest, machine):
     """A model that Linux does not know has the architecture's events."""
-    output = yield '''
+    output = guest.run('''
         dmesg | grep 'Performance Events'
-        count instructions:u,branches:u loop'''
+        count instructions:u,branches:u loop''')
     require('generic architected perfmon' in output, output)
     counts = parse(output)
     want = expectations('loop')

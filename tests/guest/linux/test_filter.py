@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Filters: what a guest may not count stands still, and all else counts."""
 
-from harness import (ARCH, Failure, expectations, filtered, require,
-                     require_equal, scenario, test)
+from harness import (ARCH, Failure, expectations, filtered, on, require,
+                     require_equal)
 from machines import (ALLOWS, DENIED, DENIES, DENIES_OTHERS, MALFORMED, QUICK,
                       UP)
 from test_counting import groups, parse, perf_event
@@ -12,12 +12,12 @@ from test_sampling import PINNED
 NOWHERE = {'format': 'x86-select-umask', 'select': 0x1000, 'umask': 0}
 
 
-@test(ALLOWS, DENIES, each=QUICK)
-@test(*DENIES_OTHERS, each=['branches'])
-def filtered_counts(machine, program):
+@on(ALLOWS, DENIES, each=QUICK)
+@on(*DENIES_OTHERS, each=['branches'])
+def test_filtered_counts(guest, machine, program):
     """Counters of denied events are there, and read 0."""
-    counts = parse((yield '\n'.join(f"count '{events}' {program}"
-                                    for events in groups(machine, program))))
+    counts = parse(guest.run('\n'.join(
+        f"count '{events}' {program}" for events in groups(machine, program))))
     stated = expectations(program)
     for name in stated:
         event = perf_event(machine, name)
@@ -26,15 +26,15 @@ def filtered_counts(machine, program):
             require_equal(set(counts[event]), {want}, name)
 
 
-@test(DENIES)
-def filtered_samples(machine):
+@on(DENIES)
+def test_filtered_samples(guest, machine):
     """No interrupt comes of a denied event, and others' do."""
     program = 'loop' if ARCH == 'x86_64' else 'mixed'
-    output = yield '\n'.join(
+    output = guest.run('\n'.join(
         f'''
         {PINNED} -e {perf_event(machine, name)} -c 1009 {program}
         perf script -i /tmp/data -F ip | wc -l'''
-        for name in ('instructions', 'cycles'))
+        for name in ('instructions', 'cycles')))
     denied, allowed = map(int, output.split())
     require_equal(denied, 0, 'samples of instructions')
     want = expectations(program)['instructions'] // 1009
@@ -43,11 +43,10 @@ def filtered_samples(machine):
 
 def refusal(start, **properties):
     """What QEMU says of a filter, instead of starting."""
-    return start(filtered('malformed', UP, **properties), 'true').refusal()
+    return start(filtered('malformed', UP, **properties), boots=True).refusal()
 
 
-@scenario
-def filters_refused(start, directory):
+def test_filters_refused(start):
     """What makes no sense is said, with what would."""
     for properties, wrong, allowed in MALFORMED:
         said = refusal(start, **properties)
@@ -68,10 +67,9 @@ def fails(monitor, name, **arguments):
     return 'nothing'
 
 
-@scenario
-def filter_stays(start, directory):
+def test_filter_stays(start):
     """A machine's filter is not changed under it, and another one is free."""
-    guest = start(DENIES, 'true', monitored=True, extra=['-S'])
+    guest = start(DENIES, 'true', boots=True, extra=['-S'])
     monitor = guest.monitor
     said = fails(monitor, 'qom-set', path='/objects/filter', value='allow',
                  property='action')
@@ -87,9 +85,8 @@ def filter_stays(start, directory):
     guest.rest()
 
 
-@scenario
-def filter_missing(start, directory):
+def test_filter_missing(start):
     """The name of a filter that does not exist is an error."""
     missing = UP.variant('missing', accel='tcg,pmu-filter=nowhere')
-    said = start(missing, 'true').refusal()
+    said = start(missing, boots=True).refusal()
     require('nowhere' in said, said)

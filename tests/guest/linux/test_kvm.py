@@ -5,8 +5,9 @@ import os
 import pathlib
 import re
 
-from harness import (ARCH, Machine, Skip, expectations, require, require_equal,
-                     scenario)
+import pytest
+
+from harness import ARCH, Machine, expectations, require, require_equal
 
 NO_PMU = "the host's KVM has no PMU for guests"
 WITH_PMU = Machine('kvm', cpu='host,pmu=on,enforce', accel='kvm')
@@ -30,16 +31,15 @@ def missing():
     return None
 
 
-@scenario
-def direct(start, directory):
+def test_direct(start):
     """The host's PMU counts for the guest, or QEMU says that there is none."""
     if missing():
-        raise Skip(missing())
-    counting = start(WITH_PMU, JOB, ['loop'])
+        pytest.skip(missing())
+    counting = start(WITH_PMU, JOB)
     said = counting.refusal()
     lines = counting.log
     if NO_PMU in said:
-        lines = start(WITHOUT_PMU, JOB, ['loop']).rest()
+        lines = start(WITHOUT_PMU, JOB).rest()
         require_equal(lines[-1].split(',')[0], '<not supported>',
                       'instructions without a PMU')
         return

@@ -3,9 +3,11 @@
 
 import contextlib
 
-from harness import (ARCH, HERE, SKYLAKE, expectations, in_time, only, require,
-                     require_equal, scenario, scenario_of, symbols)
-from qmp import Closed
+import pytest
+
+from harness import (ARCH, SKYLAKE, expectations, in_time, on, require,
+                     require_equal, symbols)
+from qmp import Failure
 from machines import (GENOA, OF_LONG, POWER8, POWER10_BOTH, REPLAYED, SMP, UP,
                       UP_OF_POWER)
 from test_counting import check_counts, perf_event
@@ -50,23 +52,9 @@ complaints
 '''
 
 
-def adds():
-    """The shell functions that scripts use."""
-    return [(HERE / 'guest.sh', '/tests/guest.sh')]
-
-
 def counted(lines):
     """What was printed when the program had ended."""
     return '\n'.join(line for line in lines if line.count(',') >= 4)
-
-
-def leave(guest):
-    """End a guest in its middle: only guest-run is to say something of it."""
-    guest.monitor.command('quit')
-    said = guest.refusal()
-    in_time(said or not guest.has_ended_well(), 'the job had ended')
-    require_equal(said, 'guest-run: the guest ended before the job',
-                  'what was said of the guest that was left')
 
 
 def migrated(monitor):
@@ -79,7 +67,7 @@ def move_away(guest, state):
     monitor.command('stop')
     monitor.command('migrate', uri=f'file:{state}')
     monitor.wait('migration', lambda: migrated(monitor))
-    leave(guest)
+    guest.leave()
 
 
 def move_in(guest):
@@ -89,29 +77,25 @@ def move_in(guest):
     monitor.command('cont')
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10_BOTH)
-def migration(start, directory, machine):
+@on(UP, GENOA, POWER8, POWER10_BOTH)
+def test_migration(start, tmp_path, machine):
     """A program counts the same though its machine moves in its middle."""
-    state = directory / 'state'
-    source = start(machine, count_long(machine), ['long'], adds(),
-                   monitored=True)
+    state = tmp_path / 'state'
+    source = start(machine, count_long(machine))
     source.lines_until('@@@ begin')
     move_away(source, state)
     in_time(not counted(source.log),
             'the program had ended before its machine moved')
 
-    target = start(machine, count_long(machine), ['long'], adds(),
-                   monitored=True, extra=['-incoming', f'file:{state}'],
-                   verbose=True)
+    target = start(machine, incoming=state)
     move_in(target)
     check_counts(machine, 'long', counted(target.rest()))
 
 
-@scenario_of(UP, POWER10_BOTH, more=(GENOA, POWER8))
-def reset(start, directory, machine):
+@on(UP, POWER10_BOTH, more=(GENOA, POWER8))
+def test_reset(start, machine):
     """A machine that is reset while it counts begins anew, and counts right."""
-    guest = start(machine, count_long(machine), ['long'], adds(),
-                  monitored=True)
+    guest = start(machine, count_long(machine), boots=True)
     guest.lines_until('@@@ begin')
     guest.monitor.command('set-action', reboot='reset')
     guest.monitor.command('system_reset')
@@ -120,18 +104,16 @@ def reset(start, directory, machine):
     check_counts(machine, 'long', counted(guest.rest()))
 
 
-@only('x86_64')
-@scenario
-def migration_refused(start, directory):
+@pytest.mark.arch('x86_64')
+def test_migration_refused(start, tmp_path):
     """A machine whose PMU is of another shape says so, and does not start."""
-    state = directory / 'state'
-    source = start(UP, count_long(UP), ['long'], adds(), monitored=True)
+    state = tmp_path / 'state'
+    source = start(UP, count_long(UP))
     source.lines_until('@@@ begin')
     move_away(source, state)
 
     target = start(UP.variant('8', cpu=f'{SKYLAKE},pmu-gp-counters=8'),
-                   count_long(UP), ['long'], adds(),
-                   extra=['-incoming', f'file:{state}'], verbose=True)
+                   incoming=state)
     said = target.refusal()
     require('pmu-gp-counters' in said, f'QEMU only said: {said}')
 
@@ -171,13 +153,12 @@ def long_address(nth):
     return names[f"step_{nth % names['expect_steps']}"]
 
 
-@scenario
-def snapshot(start, directory):
+def test_snapshot(start, tmp_path):
     """A machine that goes back to its own past counts and samples the same."""
-    guest = start(UP, COUNT_AND_RECORD, ['long'], adds(), monitored=True)
+    guest = start(UP, COUNT_AND_RECORD)
     guest.lines_until('@@@ begin')
     monitor = guest.monitor
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
     guest.lines_until('@@@ later')
     go_back(monitor)
     in_time(not counted(guest.lines_until('@@@ later')),
@@ -202,13 +183,13 @@ complaints
 '''
 
 
-@scenario_of(SMP)
-def snapshot_of_cpus(start, directory, machine):
+@on(SMP)
+def test_snapshot_of_cpus(start, tmp_path, machine):
     """On each CPU of a machine that goes back, the PMU still interrupts."""
-    guest = start(machine, RECORD_ON_CPU_1, ['long'], adds(), monitored=True)
+    guest = start(machine, RECORD_ON_CPU_1)
     guest.lines_until('@@@ begin')
     monitor = guest.monitor
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
     go_back(monitor)
     guest.lines_until('@@@ samples')
     samples = guest.lines_until('@@@ complaints')[:-1]
@@ -228,14 +209,13 @@ perf script -i /tmp/data -F ip
 '''
 
 
-def start_replayed(start, machine, directory, what, **more):
+def start_replayed(start, machine, directory, what):
     """A guest that is recorded, or is its replay."""
-    return start(machine, REPLAYED_JOB, ['loop'], adds(), extra=[
-        '-icount', f'shift=auto,rr={what},rrfile={directory}/log'], **more)
+    return start(machine, REPLAYED_JOB, boots=True, extra=[
+        '-icount', f'shift=auto,rr={what},rrfile={directory}/log'])
 
 
-@scenario_of(more=(UP,))
-def record_replay(start, directory, machine):
+def record_and_replay(start, directory, machine):
     """A replay prints what was recorded, counts and samples and all."""
     printed = {what: start_replayed(start, machine, directory, what).rest()
                for what in ('record', 'replay')}
@@ -243,6 +223,11 @@ def record_replay(start, directory, machine):
             > expectations('loop')['instructions'] // 100003,
             'not all was printed')
     require_equal(printed['replay'], printed['record'], 'the replay')
+
+
+@on(more=(UP,))
+def test_record_replay(start, tmp_path, machine):
+    record_and_replay(start, tmp_path, machine)
 
 
 def look_at(monitor):
@@ -256,20 +241,18 @@ def look_at(monitor):
     return sum(counter['overflows'] for counter in cpu['pmu']['counters'])
 
 
-@scenario_of(UP_OF_POWER, more=(UP,))
-def replay_is_looked_at(start, directory, machine):
+@on(UP_OF_POWER, more=(UP,))
+def test_replay_is_looked_at(start, tmp_path, machine):
     """Nothing differs where somebody asks the monitor in its middle."""
-    recorded = start_replayed(start, machine, directory, 'record',
-                              monitored=True)
+    recorded = start_replayed(start, machine, tmp_path, 'record')
     recorded.line()
     look_at(recorded.monitor)
     look_at(recorded.monitor)
     recorded.rest()
-    replayed = start_replayed(start, machine, directory, 'replay',
-                              monitored=True)
+    replayed = start_replayed(start, machine, tmp_path, 'replay')
     seen = set()
     replayed.line()
-    with contextlib.suppress(Closed, ConnectionError):
+    with contextlib.suppress(Failure):
         while True:
             seen.add(look_at(replayed.monitor))
     replayed.rest()

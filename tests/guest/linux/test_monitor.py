@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What QEMU's monitor shows of counters while Linux uses them."""
 
-from harness import (expectations, require, require_equal,
-                     scenario_of)
+from harness import expectations, on, require, require_equal
 from machines import GENOA, POWER8, POWER10_BOTH, UP
 from test_counting import check_counts
-from test_lifecycle import adds, count_long, counted
+from test_lifecycle import count_long, counted
 
 USER_MODES = {'user', 'problem', 'hypervisor-problem', 'guest-user',
               'smm-user', 'guest-smm-user'}
@@ -38,11 +37,10 @@ def text(monitor, line):
                            **{'command-line': line})
 
 
-@scenario_of(UP, GENOA, POWER8, POWER10_BOTH)
-def monitor_shows_counters(start, directory, machine):
+@on(UP, GENOA, POWER8, POWER10_BOTH)
+def test_monitor_shows_counters(start, machine):
     """query-pmu sees what perf stat counts, and changes nothing of it."""
-    guest = start(machine, count_long(machine), ['long'], adds(),
-                  monitored=True)
+    guest = start(machine, count_long(machine))
     guest.lines_until('@@@ begin')
     see_move(guest.monitor, guest)
     table = text(guest.monitor, 'info pmu')
@@ -60,11 +58,10 @@ def instructions(monitor, target):
     return stat['value']
 
 
-@scenario_of(UP, POWER10_BOTH)
-def monitor_adds_up(start, directory, machine):
+@on(UP, POWER10_BOTH)
+def test_monitor_adds_up(start, machine):
     """query-stats counts from when it is asked first, whatever perf does."""
-    guest = start(machine, count_long(machine) + 'wait_for_test\n', ['long'],
-                  adds(), monitored=True)
+    guest = start(machine, count_long(machine) + 'wait_for_test\n')
     monitor = guest.monitor
     monitor.command('stop')
     require_equal(instructions(monitor, 'vm'), 0, 'instructions at first')

@@ -3,7 +3,7 @@
 
 import re
 
-from harness import expectations, require, require_equal, symbols, test
+from harness import expectations, on, require, require_equal, symbols
 from machines import (EVENTS, LBR_HASWELL, LBR_NEHALEM, PEBS_BROADWELL,
                       PEBS_HASWELL, PEBS_ICELAKE, PEBS_IVY, PEBS_NEHALEM,
                       PEBS_SANDY, PEBS_SAPPHIRE, PEBS_SKYLAKE, STEPS,
@@ -30,13 +30,13 @@ def most_precise(machine):
     return len(PRECISE.get(machine, 'ppp'))
 
 
-@test(*FOUND)
-def pebs_is_found(machine):
+@on(*FOUND)
+def test_pebs_is_found(guest, machine):
     """Linux has all of it, and no complaints."""
-    output = yield '''
+    output = guest.run('''
         dmesg | grep -e 'Performance Events' -e PEBS
         cat /sys/bus/event_source/devices/cpu/caps/max_precise
-        dmesg | grep -e 'unchecked MSR' -e 'WARNING: CPU' || :'''
+        dmesg | grep -e 'unchecked MSR' -e 'WARNING: CPU' || :''')
     require(f'{FOUND[machine]},' in output, output)
     require(re.search(rf'^{most_precise(machine)}$', output, re.M),
             f'max_precise: {output}')
@@ -97,11 +97,11 @@ def nth_of(places):
     return lambda nth: places[nth - 1] if nth <= len(places) else None
 
 
-@test(PEBS_SKYLAKE, PEBS_ICELAKE, each=[1000003, 10007, 4999])
-@test(PEBS_HASWELL, PEBS_BROADWELL, PEBS_SAPPHIRE, each=[10007])
-def precise_samples_of_loop(machine, period):
+@on(PEBS_SKYLAKE, PEBS_ICELAKE, each=[1000003, 10007, 4999])
+@on(PEBS_HASWELL, PEBS_BROADWELL, PEBS_SAPPHIRE, each=[10007])
+def test_precise_samples_of_loop(guest, machine, period):
     """Each sample is the instruction that is a multiple of the period."""
-    got = addresses((yield f'''
+    got = addresses(guest.run(f'''
         {PINNED} -e instructions:uppp -c {period} loop
         {ADDRESSES}'''))
     total = expectations('loop')['instructions']
@@ -118,39 +118,39 @@ def instructions_of(event):
             if steps is None or mixed.step(index) in steps]
 
 
-@test(PEBS_SKYLAKE, PEBS_ICELAKE, each=[3, 26, 1009])
-def precise_samples_of_mixed(machine, period):
+@on(PEBS_SKYLAKE, PEBS_ICELAKE, each=[3, 26, 1009])
+def test_precise_samples_of_mixed(guest, machine, period):
     """Short periods, and instructions that are special in some way."""
-    got = addresses((yield f'''
+    got = addresses(guest.run(f'''
         {PINNED} -e instructions:uppp -c {period} mixed
         {ADDRESSES}'''))
     check_precise(got, period, nth_of(instructions_of('instructions')),
                   least_rest(machine, 3))
 
 
-@test(PEBS_SKYLAKE, each=['branches', 'conditional', 'loads'])
-@test(PEBS_SKYLAKE, PEBS_HASWELL, each=['calls', 'cycles'])
-@test(PEBS_ICELAKE, PEBS_SAPPHIRE, each=['branches', 'stores'])
-def precise_samples_of_event(machine, event):
+@on(PEBS_SKYLAKE, each=['branches', 'conditional', 'loads'])
+@on(PEBS_SKYLAKE, PEBS_HASWELL, each=['calls', 'cycles'])
+@on(PEBS_ICELAKE, PEBS_SAPPHIRE, each=['branches', 'stores'])
+def test_precise_samples_of_event(guest, machine, event):
     """Other events are as precise, and so are cycles."""
     period = 131
-    got = addresses((yield f'''
+    got = addresses(guest.run(f'''
         {PINNED} -e {EVENTS.get(event, 'cycles:u')}pp -c {period} mixed
         {ADDRESSES}'''))
     check_precise(got, period, nth_of(instructions_of(event)),
                   least_rest(machine))
 
 
-@test(PEBS_SKYLAKE, PEBS_ICELAKE)
-def precise_samples_of_many_events(machine):
+@on(PEBS_SKYLAKE, PEBS_ICELAKE)
+def test_precise_samples_of_many_events(guest, machine):
     """Counters whose buffer is the same do not disturb each other."""
     period = 23
     events = ['instructions', 'branches', 'loads', 'stores']
     names = {f'{EVENTS[event]}pp': event for event in events}
     got = {name: Addresses() for name in names}
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} -e {','.join(names)} -c {period} mixed
-        {SCRIPT} -F event,ip'''
+        {SCRIPT} -F event,ip''')
     for switch, name, address in re.findall(
             rf'({SWITCH})|(\S+:upp): +([0-9a-f]+)', output):
         for each in got if switch else [name]:
@@ -160,11 +160,11 @@ def precise_samples_of_many_events(machine):
                       least_rest(machine))
 
 
-@test(PEBS_NEHALEM, PEBS_SANDY, PEBS_IVY)
-def samples_behind(machine):
+@on(PEBS_NEHALEM, PEBS_SANDY, PEBS_IVY)
+def test_samples_behind(guest, machine):
     """The oldest format has the instruction that comes next, as :p has."""
     period = 10007
-    got = addresses((yield f'''
+    got = addresses(guest.run(f'''
         {PINNED} -e instructions:up -c {period} loop
         {ADDRESSES}'''))
     total = expectations('loop')['instructions']
@@ -173,9 +173,9 @@ def samples_behind(machine):
                   least_rest(machine))
 
 
-@test(PEBS_SKYLAKE, more=[machine for machine in FOUND
-                          if machine is not PEBS_SKYLAKE])
-def default_is_precise(machine):
+@on(PEBS_SKYLAKE, more=[machine for machine in FOUND
+    if machine is not PEBS_SKYLAKE])
+def test_default_is_precise(guest, machine):
     """perf asks for precise cycles by itself, and finds the program's.
 
     How many there are by its frequency depends on the time that the program
@@ -183,12 +183,12 @@ def default_is_precise(machine):
     which make some more.
     """
     period = 1000003
-    output = yield f'''
+    output = guest.run(f'''
         for option in '' '-c {period}'; do
             perf record -q $option -o /tmp/data word
             perf evlist -v -i /tmp/data
             echo "samples $(perf script -i /tmp/data -F comm | grep -c word)"
-        done'''
+        done''')
     precise = re.findall(r'precise_ip: (\d)', output)
     require_equal(precise, 2 * [str(most_precise(machine))], 'precise_ip')
     by_frequency, by_period = map(int, re.findall(r'samples (\d+)', output))
@@ -228,13 +228,13 @@ def check_accesses(found, buffers):
     require(stack.pop() > 1 << 46, 'it is no stack')
 
 
-@test(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
-def addresses_of_loads(machine):
+@on(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
+def test_addresses_of_loads(guest, machine):
     """Each sample of a load tells what it loaded, and how long it took."""
     names = symbols('mixed')
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} -d -W -e {LOADS_ON.get(machine, LOADS + 'P')} -c 131 mixed
-        perf script -i /tmp/data -F addr,weight,ip'''
+        perf script -i /tmp/data -F addr,weight,ip''')
     found = accesses(output)
     # The last is not lost: behind it there are more loads than the few rests
     # can be that Linux has made longer (check_late()).
@@ -244,13 +244,13 @@ def addresses_of_loads(machine):
     check_accesses(found, {names['step_13']})
 
 
-@test(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
-def addresses_of_stores(machine):
+@on(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
+def test_addresses_of_stores(guest, machine):
     """Each sample of a store tells where it stored."""
     # Far more than Linux makes of a rest of it.
     period = 509
     names = symbols('mixed')
-    found = accesses((yield f'''
+    found = accesses(guest.run(f'''
         {PINNED} -d -W -e cpu/mem-stores/uP -c {period} mixed
         perf script -i /tmp/data -F addr,weight,ip'''))
     total = expectations('mixed')['rounds'] * len(STEPS['stores'])
@@ -258,18 +258,18 @@ def addresses_of_stores(machine):
     check_accesses(found, {names['step_3'], names['step_13']})
 
 
-@test(*FOUND)
-def memory_is_recorded(machine):
+@on(*FOUND)
+def test_memory_is_recorded(guest, machine):
     """perf mem does it all by itself, of loads and of stores: the one
     instruction that accesses anything, and what it accesses."""
     names = symbols('word')
     # Linux knows no event of stores there.
     only = '-t load' if machine is PEBS_NEHALEM else ''
-    output = yield f'''
+    output = guest.run(f'''
         cd /tmp
         perf mem record {only} word > /dev/null 2>&1
         perf mem report --stdio --sort mem,dso 2>&1
-        perf script -F event,addr,ip'''
+        perf script -F event,addr,ip''')
     require(re.search('L1 hit +word', output), output)
     found = {kind: {(int(ip, 16), int(address, 16))
                     for event, address, ip in re.findall(
@@ -315,11 +315,11 @@ def check_with_registers(machine, output, period, program):
                lambda sample, nth: sample == after(nth))
 
 
-@test(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
-def registers_are_recorded(machine):
+@on(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
+def test_registers_are_recorded(guest, machine):
     """As many, and as exact, as samples that have none."""
     period = 1000003
     record, script = precise_with_registers(period)
-    check_with_registers(machine, (yield f'''
+    check_with_registers(machine, guest.run(f'''
         {record} word
         {script}'''), period, 'word')

@@ -46,7 +46,7 @@ These are about what is not there:
 
 import re
 
-from harness import require, require_equal, test, with_files
+from harness import on, require, require_equal
 from machines import GENOA_SMP, LBR_SKYLAKE, PEBS_ICOUNT, SMP
 from perf_symbols import TREE, perf_symbols
 
@@ -80,10 +80,10 @@ def check_result(output):
         require_equal(result, 'Ok', name)
 
 
-@test(SMP, GENOA_SMP, each=ENTRIES)
-def perf_test(machine, entry):
+@on(SMP, GENOA_SMP, each=ENTRIES)
+def test_perf_test(guest, machine, entry):
     """What needs busybox and counters alone."""
-    check_result((yield f"perf_test '{entry}'"))
+    check_result(guest.run(f"perf_test '{entry}'"))
 
 
 def files_of_scripts():
@@ -101,12 +101,13 @@ FEW = 25
 MANY = 1000
 
 
-@with_files(files_of_scripts)
-@test(more=(LBR_SKYLAKE,), each=[('Check branch stack sampling', FEW)])
-@test(PEBS_ICOUNT, each=[('Test data symbol', MANY)])
-def perf_test_of_records(machine, entry, rate):
+@on(more=(LBR_SKYLAKE,), each=[('Check branch stack sampling', FEW)])
+@on(PEBS_ICOUNT, each=[('Test data symbol', MANY)])
+def test_perf_test_of_records(start, machine, entry, rate):
     """What needs branch records, or PEBS; it takes long on any machine."""
-    check_result((yield f'''
-        sampled_at {rate} 50
-        perf_test '{entry}'
-        sampled_at 100000000 0'''))
+    guest = start(machine, f'''
+. /tests/guest.sh
+sampled_at {rate} 50
+perf_test '{entry}'
+''', adds=files_of_scripts())
+    check_result('\n'.join(guest.rest()))

@@ -5,12 +5,12 @@ are recorded, events by their names."""
 import re
 import subprocess
 
-from harness import (ROOT, expectations, in_time, require, require_equal,
-                     scenario, scenario_of, symbols, test)
+from harness import (ROOT, expectations, in_time, on, require, require_equal,
+                     symbols)
 from machines import OFF, POWER8, POWER10, STEPS, UP, loop_address
 from test_counting import check_counts, parse
-from test_lifecycle import (adds, events_of_long, go_back, leave, move_away,
-                            move_in, save_machine)
+from test_lifecycle import (events_of_long, go_back, move_away, move_in,
+                            save_machine)
 from test_sampling import (ADDRESSES, INTERRUPTS, PINNED, SCRIPT, SWITCH, Mixed,
                            Samples, addresses, check_samples, most_interrupted)
 
@@ -58,18 +58,15 @@ def moved(start, directory, machine, job, source=None, target=None):
     ours, if none is named.
     """
     state = directory / 'state'
-    guest = start(machine, job, ['long', 'loop'], adds(), monitored=True,
-                  qemu=source)
+    guest = start(machine, job, boots=True, qemu=source)
     guest.lines_until('@@@ begin')
     guest.monitor.command('stop')
     guest.monitor.command('migrate', uri=f'file:{state}')
     guest.monitor.wait('migration', lambda: guest.monitor.command(
         'query-migrate').get('status') == 'completed')
-    leave(guest)
+    guest.leave()
 
-    guest = start(machine, job, ['long', 'loop'], adds(), monitored=True,
-                  extra=['-incoming', f'file:{state}'], verbose=True,
-                  qemu=target)
+    guest = start(machine, incoming=state, qemu=target)
     guest.monitor.wait('loading', lambda: guest.monitor.command(
         'query-migrate').get('status') == 'completed')
     guest.monitor.command('cont')
@@ -88,19 +85,17 @@ def require_begun(guest):
             f'what had begun: {begun}')
 
 
-@scenario
-def stream_to_stock(start, directory):
+def test_stream_to_stock(start, tmp_path):
     """A machine, in the midst of counting, goes on with stock QEMU."""
-    target = moved(start, directory, XIVE, AND_BACK, target=stock())
+    target = moved(start, tmp_path, XIVE, AND_BACK, target=stock())
     require_begun(target)
     complaints = ''.join(target.rest())
     require(not complaints, complaints)
 
 
-@scenario
-def stream_of_stock(start, directory):
+def test_stream_of_stock(start, tmp_path):
     """A machine of stock QEMU, in the midst of counting, goes on with ours."""
-    target = moved(start, directory, PEER, ACROSS, source=stock())
+    target = moved(start, tmp_path, PEER, ACROSS, source=stock())
     require_begun(target)
     check_counts(UP, 'long', '\n'.join(target.lines_until('@@@ samples')))
     samples = target.lines_until('@@@ complaints')[:-1]
@@ -114,38 +109,38 @@ def stream_of_stock(start, directory):
 # Events by name
 #
 
-@test(UP, POWER8, POWER10)
-def branches_by_name(machine):
+@on(UP, POWER8, POWER10)
+def test_branches_by_name(guest, machine):
     """Linux's own code for branches is one that counts."""
     event = 'branches:u'
-    counts = parse((yield f"COUNT='perf stat'; count {event} loop"))
+    counts = parse(guest.run(f"COUNT='perf stat'; count {event} loop"))
     require_equal(counts[event], [expectations('loop')['branches']], event)
 
 
-@test(POWER8)
-def memory_accesses(machine):
+@on(POWER8)
+def test_memory_accesses(guest, machine):
     """POWER8's one event for loads and stores, which marks instructions."""
     event, period = 'mem_access:u', 1009
     expected = expectations('accesses')
     happens = expected['loads'] + expected['stores']
-    output = yield f'''
+    output = guest.run(f'''
         COUNT='perf stat'
         count {event} accesses
         echo @@@ samples
         {PINNED} -e {event} -c {period} accesses
-        {ADDRESSES}'''
+        {ADDRESSES}''')
     counts, samples = output.split('@@@ samples\n')
     require_equal(parse(counts)[event], [happens], event)
     require_equal(len(addresses(samples)), happens // period,
                   f'samples of {event}')
 
 
-@test(OFF)
-def no_pmu(machine):
+@on(OFF)
+def test_no_pmu(guest, machine):
     """Linux drives what it knows of the processor; it is not there."""
-    output = yield '''
+    output = guest.run('''
         perf stat -x , -o /tmp/stat -e instructions,cycles,task-clock loop
-        grep , /tmp/stat'''
+        grep , /tmp/stat''')
     counts = {line.split(',')[2]: line.split(',')[0]
               for line in output.splitlines()}
     require(float(counts.pop('task-clock')) > 0, 'no time has passed')
@@ -218,12 +213,12 @@ def check_lengths(machine, stacks, least, most):
             f'samples {short} have not {least} branches, more than {most}')
 
 
-@test(POWER8, UP, each=['any', 'any_call'])
-@test(POWER10, each=FILTERS)
-def branch_stack(machine, name):
+@on(POWER8, UP, each=['any', 'any_call'])
+@on(POWER10, each=FILTERS)
+def test_branch_stack(guest, machine, name):
     """The branches that are recorded are those that the program has taken."""
     period = 1009
-    stacks = stacks_of_branches((yield f'''
+    stacks = stacks_of_branches(guest.run(f'''
         {PINNED} -j {name} -e instructions:u -c {period} mixed
         {SCRIPT} -F brstack'''))
     mixed = Mixed()
@@ -275,30 +270,25 @@ def check_stacks_of_long(machine, lines):
         '\n'.join(lines), 32 * 4, LONG_PERIOD))
 
 
-def recording(start, machine, **more):
-    return start(machine, RECORDING, ['long'], adds(), monitored=True, **more)
-
-
-@scenario_of(UP, POWER10)
-def records_migrate(start, directory, machine):
+@on(UP, POWER10)
+def test_records_migrate(start, tmp_path, machine):
     """The buffer goes on where the machine goes."""
-    source = recording(start, machine)
+    source = start(machine, RECORDING)
     source.lines_until('@@@ middle')
-    move_away(source, directory / 'state')
+    move_away(source, tmp_path / 'state')
     in_time('@@@ samples' not in source.log, 'the program had ended too early')
-    target = recording(start, machine, verbose=True,
-                       extra=['-incoming', f'file:{directory}/state'])
+    target = start(machine, incoming=tmp_path / 'state')
     move_in(target)
     target.lines_until('@@@ samples')
     check_stacks_of_long(machine, target.rest())
 
 
-@scenario_of(UP, more=(POWER10,))
-def records_of_snapshot(start, directory, machine):
+@on(UP, more=(POWER10,))
+def test_records_of_snapshot(start, tmp_path, machine):
     """A machine that goes back to its own past records the same again."""
-    guest = recording(start, machine)
+    guest = start(machine, RECORDING)
     guest.lines_until('@@@ middle')
-    save_machine(guest.monitor, directory / 'image')
+    save_machine(guest.monitor, tmp_path / 'image')
     guest.lines_until('@@@ later')
     go_back(guest.monitor)
     in_time('@@@ samples' not in guest.lines_until('@@@ later'),
@@ -317,15 +307,15 @@ perf script -i /tmp/data -F ip,brstack
 
 def replayed(start, directory, machine, what):
     """What a guest prints that is recorded, or that is its replay."""
-    guest = start(machine, REPLAYED_JOB, ['mixed'], adds(), extra=[
+    guest = start(machine, REPLAYED_JOB, boots=True, extra=[
         '-icount', f'shift=auto,rr={what},rrfile={directory}/log'])
     return guest.rest()
 
 
-@scenario_of(UP, more=(POWER10,))
-def records_are_replayed(start, directory, machine):
+@on(UP, more=(POWER10,))
+def test_records_are_replayed(start, tmp_path, machine):
     """Each branch is that of the recording."""
-    recorded = replayed(start, directory, machine, 'record')
+    recorded = replayed(start, tmp_path, machine, 'record')
     require(any('/P/' in line for line in recorded), 'no branches')
-    require_equal(replayed(start, directory, machine, 'replay'), recorded,
+    require_equal(replayed(start, tmp_path, machine, 'replay'), recorded,
                   'the replay')

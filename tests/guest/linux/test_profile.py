@@ -9,12 +9,11 @@ import os
 import re
 import subprocess
 
-from harness import (ARCH, BUILD, Failure, expectations, require,
-                     require_equal, scenario_of, symbols)
+from harness import (ARCH, BUILD, Failure, expectations, on, require,
+                     require_equal, symbols)
 from machines import (ALL_AT_ONCE, GENOA, ICOUNT, ONE_INSN, POWER8, POWER10,
                       POWERNV9, SINGLE, SMP, UP, loop_address)
 from test_counting import parse
-from test_lifecycle import adds, leave
 from test_sampling import ADDRESSES, PINNED, Mixed, check_loop
 
 
@@ -55,15 +54,15 @@ class Profile:
         return perf('script', '-i', self.path, '-F', fields, *words)
 
 
-def profiled(start, directory, machine, job, programs, properties, extra=(),
-             files=(), end=Profile.end):
+def profiled(start, directory, machine, job, properties, extra=(), files=(),
+             end=Profile.end):
     """Profile a job up to its line `@@@ end`; the profile, and the lines."""
     guest = start(machine, f'''
 . /tests/guest.sh
 guest_setup
 {job}
 wait_for_test
-''', programs, [*adds(), *files], monitored=True, extra=list(extra))
+''', adds=files, extra=extra)
     lines = guest.lines_until('@@@ ready')
     if callable(properties):
         properties = properties(lines)
@@ -101,8 +100,8 @@ def check_profile_of_mixed(profile, period):
             f'program, {period} instructions from one to the next')
 
 
-@scenario_of(UP, POWER10, more=(GENOA, POWER8))
-def profile_of_mixed(start, directory, machine):
+@on(UP, POWER10, more=(GENOA, POWER8))
+def test_profile_of_mixed(start, tmp_path, machine):
     """Every sample is of the very instruction, whatever that does.
 
     Blocks are executed whole where no period can end twice in them, and are
@@ -118,14 +117,14 @@ guest_setup
 echo @@@ next
 (wait_for_test; exec mixed)
 echo @@@ end
-wait_for_test''', ['mixed'], adds(), monitored=True)
+wait_for_test''')
     properties = {'modes': 'u'}
     guest.lines_until('@@@ ready')
-    whole = Profile(guest.monitor, directory, 'whole', period=101, **properties)
+    whole = Profile(guest.monitor, tmp_path, 'whole', period=101, **properties)
     guest.go()
     guest.lines_until('@@@ ready')
     whole.end()
-    cut = [Profile(guest.monitor, directory, f'cut{period}', period=period,
+    cut = [Profile(guest.monitor, tmp_path, f'cut{period}', period=period,
                    callchain=chain, **properties)
            for period, chain in ((7, 0), (103, 3))]
     guest.go()
@@ -185,20 +184,20 @@ MANY = 1000000
 MANY_BYTES = 80 << 20
 
 
-@scenario_of(UP, more=(POWER10,))
-def profile_that_loses(start, directory, machine):
+@on(UP, more=(POWER10,))
+def test_profile_that_loses(start, tmp_path, machine):
     """It says how many samples are missing, and where."""
     guest = start(machine, '''
 . /tests/guest.sh
 guest_setup
 (wait_for_test; exec loop)
 echo @@@ end
-wait_for_test''', ['loop'], adds(), monitored=True)
+wait_for_test''')
     guest.lines_until('@@@ ready')
-    pipe = directory / 'pipe'
+    pipe = tmp_path / 'pipe'
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    profile = Profile(guest.monitor, directory, file=str(pipe), modes='u',
+    profile = Profile(guest.monitor, tmp_path, file=str(pipe), modes='u',
                       period=1, **{'branch-stack': True,
                                    'max-size': MANY_BYTES})
     guest.go()
@@ -237,15 +236,15 @@ def longest_run(profile, program):
     return max(runs, key=len, default=[])
 
 
-@scenario_of(SMP)
-def profile_beside_perf(start, directory, machine):
+@on(SMP)
+def test_profile_beside_perf(start, tmp_path, machine):
     """The same program from inside and from outside, at the same time."""
     period = 10007
-    profile, lines = profiled(start, directory, machine, f'''
+    profile, lines = profiled(start, tmp_path, machine, f'''
 wait_for_test
 fifo {PINNED} -e instructions:u -c {period} loop
 echo @@@ end
-{ADDRESSES}''', ['fifo', 'loop'], {'modes': 'u', 'period': period})
+{ADDRESSES}''', {'modes': 'u', 'period': period})
     printed = '\n'.join(lines[lines.index('@@@ end') + 1:])
     check_loop(printed, period)
     got = longest_run(profile, 'loop')
@@ -283,20 +282,20 @@ def require_all_samples(profile, event, period):
             f'{got} samples of {event}, not {total // period}')
 
 
-@scenario_of(*ALL_AT_ONCE)
-def nobody_competes(start, directory, machine):
+@on(*ALL_AT_ONCE)
+def test_nobody_competes(start, tmp_path, machine):
     """All counters of a guest, its watchdog, and four profiles: all exact."""
     events = ALL_AT_ONCE[machine]
-    paths = [directory / f'{event}.perf.data' for event, *_ in AT_ONCE]
+    paths = [tmp_path / f'{event}.perf.data' for event, *_ in AT_ONCE]
     extra = [word for path, (event, _, period) in zip(paths, AT_ONCE)
              for word in ('-object', f'pmu-profile,id={event},event={event},'
                           f'modes=u,period={period},file={path}')]
-    profile, lines = profiled(start, directory, machine, f'''
+    profile, lines = profiled(start, tmp_path, machine, f'''
 echo "@@@ watchdog $(cat {WATCHDOG})"
 wait_for_test
 COUNT='fifo perf stat'
 count {','.join(events)} loop
-echo @@@ end''', ['fifo', 'loop'], ONE_MORE, extra)
+echo @@@ end''', ONE_MORE, extra)
     # That of Power takes no counter.
     require_equal(values_of(lines, 'watchdog'), ['1'], 'the watchdog')
     # Whoever had to wait for a counter would have less than 100.00 %.
@@ -334,13 +333,13 @@ if ARCH == 'x86_64':
     CHAINS['leaf'] = ['leaf_1', 'leaf_2']
 
 
-@scenario_of(UP, POWER10, more=(GENOA, POWER8))
-def profile_of_chain(start, directory, machine):
+@on(UP, POWER10, more=(GENOA, POWER8))
+def test_profile_of_chain(start, tmp_path, machine):
     """Callchains by frame pointers, and what is made of those that are bad."""
-    profile, _ = profiled(start, directory, machine, '''
+    profile, _ = profiled(start, tmp_path, machine, '''
 wait_for_test
 chain
-echo @@@ end''', ['chain'], {'modes': 'u', 'period': 50021, 'callchain': 9})
+echo @@@ end''', {'modes': 'u', 'period': 50021, 'callchain': 9})
     names = symbols('chain')
     found = chains(profile)
     for loop, callers in CHAINS.items():
@@ -350,13 +349,13 @@ echo @@@ end''', ['chain'], {'modes': 'u', 'period': 50021, 'callchain': 9})
         require_equal(got, {want}, f'callers of the loop {loop}')
 
 
-@scenario_of(UP)
-def profile_of_short_chains(start, directory, machine):
+@on(UP)
+def test_profile_of_short_chains(start, tmp_path, machine):
     """No more callers than were asked for, the innermost."""
-    profile, _ = profiled(start, directory, machine, '''
+    profile, _ = profiled(start, tmp_path, machine, '''
 wait_for_test
 chain
-echo @@@ end''', ['chain'], {'modes': 'u', 'period': 50021, 'callchain': 2})
+echo @@@ end''', {'modes': 'u', 'period': 50021, 'callchain': 2})
     names = symbols('chain')
     got = {chain[1:] for chain in chains(profile)
            if names['good'] <= chain[0] < names['good_end']}
@@ -476,13 +475,13 @@ def modules(directory):
     return [(module, '/qemu_fw_cfg.ko')]
 
 
-@scenario_of(UP, POWER10, more=(GENOA, POWER8))
-def profile_of_kernel(start, directory, machine):
+@on(UP, POWER10, more=(GENOA, POWER8))
+def test_profile_of_kernel(start, tmp_path, machine):
     """Symbols of the guest's kernel, wherever that is; one pid a process."""
     extra = ['-device', 'vmcoreinfo'] if ARCH == 'x86_64' else []
     profile, lines = profiled(
-        start, directory, machine, SYSCALLS, ['syscalls'], kernel_properties,
-        extra, modules(directory))
+        start, tmp_path, machine, SYSCALLS, kernel_properties,
+        extra, modules(tmp_path))
     require_equal(perf('buildid-list', '-i', profile.path).split()[0],
                   build_id_of(lines), 'the build id')
     maps = profile.script('ip', '--show-mmap-events')
@@ -491,7 +490,7 @@ def profile_of_kernel(start, directory, machine):
 
     known = known_symbols(lines)
     inside = inside_shares(lines)
-    outside = max(outside_samples(profile, known, directory).values(),
+    outside = max(outside_samples(profile, known, tmp_path).values(),
                   key=lambda samples: samples.total())
     # The program's own instructions, of which there are few.
     require(outside.pop(USER, 0), 'the kernel is a process of its own')
@@ -544,13 +543,13 @@ def check_code_between_branches(stacks):
             f'{back} out of it')
 
 
-@scenario_of(UP, POWER10, more=(GENOA, POWER8, SINGLE, ICOUNT, ONE_INSN))
-def code_between_branches_outside(start, directory, machine):
+@on(UP, POWER10, more=(GENOA, POWER8, SINGLE, ICOUNT, ONE_INSN))
+def test_code_between_branches_outside(start, tmp_path, machine):
     properties = {'event': 'branches', 'period': 5003, 'branch-stack': True}
-    profile, _ = profiled(start, directory, machine, '''
+    profile, _ = profiled(start, tmp_path, machine, '''
 wait_for_test
 syscalls
-echo @@@ end''', ['syscalls'], properties)
+echo @@@ end''', properties)
     check_code_between_branches(branch_stacks(profile))
 
 
@@ -563,17 +562,16 @@ def stacks_when_full(guest, profile):
     guest.monitor.wait('some hundreds of samples',
                        lambda: profile.path.stat().st_size >= ENOUGH)
     profile.end()
-    leave(guest)
+    guest.leave()
     return branch_stacks(profile)
 
 
-@scenario_of(POWERNV9)
-def code_between_branches_of_a_host(start, directory, machine):
+@on(POWERNV9)
+def test_code_between_branches_of_a_host(start, tmp_path, machine):
     """Its kernel returns by hrfid, too, such as from illegal instructions."""
-    guest = start(machine, 'echo @@@ ready; while :; do traps; done',
-                  ['traps'], monitored=True, can_wait=False)
+    guest = start(machine, 'echo @@@ ready; while :; do traps; done')
     guest.lines_until('@@@ ready')
-    profile = Profile(guest.monitor, directory, event='branches', period=5003,
+    profile = Profile(guest.monitor, tmp_path, event='branches', period=5003,
                       **{'branch-stack': True, 'max-size': ENOUGH})
     stacks = stacks_when_full(guest, profile)
     check_code_between_branches(stacks)
@@ -593,15 +591,14 @@ OVERLAPPING = {'event': 'branches', 'period': 29, 'branch-stack': True}
 RESET_VECTOR = 0x100
 
 
-@scenario_of(POWER10, more=(POWER8,))
-def code_between_branches_to_a_reset(start, directory, machine):
+@on(POWER10, more=(POWER8,))
+def test_code_between_branches_to_a_reset(start, tmp_path, machine):
     """A system reset goes by its vector to what the kernel has registered."""
     # Of so few samples none is lost: a vCPU's ring holds twice as many.
-    guest = start(machine, 'echo @@@ ready; while :; do sleep 0.1; done',
-                  monitored=True)
+    guest = start(machine, 'echo @@@ ready; while :; do sleep 0.1; done')
     guest.lines_until('@@@ ready')
     guest.monitor.command('stop')
-    profile = Profile(guest.monitor, directory,
+    profile = Profile(guest.monitor, tmp_path,
                       **OVERLAPPING, **{'max-size': ENOUGH})
     guest.monitor.command('inject-nmi')
     guest.monitor.command('cont')
@@ -618,16 +615,16 @@ def code_between_branches_to_a_reset(start, directory, machine):
 START = {'x86_64': 1 << 20, 'ppc64': 1 << 25}[ARCH]
 
 
-@scenario_of(SMP)
-def code_between_branches_of_cpu_that_comes(start, directory, machine):
+@on(SMP)
+def test_code_between_branches_of_cpu_that_comes(start, tmp_path, machine):
     """A CPU goes on elsewhere than where it was stopped."""
     # Before it comes all is written: of what follows, the first is not lost.
-    profile, _ = profiled(start, directory, machine, '''
+    profile, _ = profiled(start, tmp_path, machine, '''
 wait_for_test
 echo 0 > /sys/devices/system/cpu/cpu1/online
 sleep 1
 echo 1 > /sys/devices/system/cpu/cpu1/online
-echo @@@ end''', [], {**OVERLAPPING, 'vcpus': [1]},
+echo @@@ end''', {**OVERLAPPING, 'vcpus': [1]},
                           end=Profile.end_with_losses)
     stacks = branch_stacks(profile)
     check_straight(stacks)

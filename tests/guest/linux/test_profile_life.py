@@ -4,10 +4,11 @@ machine goes back to its past or moves, and the guest notices nothing."""
 
 import re
 
-from harness import (ARCH, expectations, only, require,
-                     require_equal, scenario_of, symbols)
+import pytest
+
+from harness import ARCH, expectations, on, require, require_equal, symbols
 from machines import SMP, UP
-from test_lifecycle import adds, go_back, save_machine
+from test_lifecycle import go_back, save_machine
 from test_profile import (TELL, Profile, build_id_of, modules, text_of,
                           values_of)
 
@@ -56,13 +57,12 @@ def longest_run_by_cpu(profile, program):
     return max(runs, key=len)
 
 
-@scenario_of(SMP)
-def profile_of_unplugged_cpu(start, directory, machine):
+@on(SMP)
+def test_profile_of_unplugged_cpu(start, tmp_path, machine):
     """A CPU is unplugged while it executes a program: the profile has all that
     it has executed, and goes on with the other one."""
     machine = machine.variant(machine.name, smp='1,sockets=2,maxcpus=2')
-    guest = start(machine, UNPLUGGED, ['long'], adds(), monitored=True,
-                  extra=['-S'])
+    guest = start(machine, UNPLUGGED, extra=['-S'])
     monitor = guest.monitor
     # Linux on x86 has no CPU that was not there when it was booted.
     cpu, = absent_cpus(monitor)
@@ -70,7 +70,7 @@ def profile_of_unplugged_cpu(start, directory, machine):
                     **cpu['props'])
     monitor.command('cont')
     guest.lines_until('@@@ ready')
-    profile = Profile(monitor, directory, modes='u', period=PERIOD)
+    profile = Profile(monitor, tmp_path, modes='u', period=PERIOD)
     guest.go()
     guest.lines_until('@@@ begin')
     enough = samples_taken(monitor, 'p0') + 100
@@ -118,8 +118,7 @@ wait_for_test
 
 def start_kernel(start, directory, machine):
     extra = ['-device', 'vmcoreinfo'] if ARCH == 'x86_64' else []
-    return start(machine, KERNEL, ['syscalls'], [*adds(), *modules(directory)],
-                 monitored=True, extra=extra)
+    return start(machine, KERNEL, adds=modules(directory), extra=extra)
 
 
 def boot_again(guest):
@@ -150,28 +149,28 @@ def kernels_of(profile):
         profile.script('ip', '--show-mmap-events'))}
 
 
-@only('x86_64')
-@scenario_of(SMP)
-def profile_goes_back_to_other_kernel(start, directory, machine):
+@pytest.mark.arch('x86_64')
+@on(SMP)
+def test_profile_goes_back_to_other_kernel(start, tmp_path, machine):
     """A profile has one kernel: it ends when a snapshot is loaded that has it
     elsewhere, and goes on when one is loaded that has it there."""
-    guest = start_kernel(start, directory, machine)
+    guest = start_kernel(start, tmp_path, machine)
     monitor = guest.monitor
     past = text_of(guest.lines_until('@@@ ready'))
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
     # Linux chooses a place each time, among some hundreds.
     now = past
     while now == past:
         now = text_of(boot_again(guest))
 
-    other = Profile(monitor, directory, 'other', modes='k')
+    other = Profile(monitor, tmp_path, 'other', modes='k')
     execute_syscalls(guest)
     go_back(monitor)
     require_equal(why_stopped(monitor), {'other': 'snapshot-loaded'},
                   'what has ended')
     taken = samples_taken(monitor, 'other')
 
-    same = Profile(monitor, directory, 'same', modes='k')
+    same = Profile(monitor, tmp_path, 'same', modes='k')
     execute_syscalls(guest)
     go_back(monitor)
     execute_syscalls(guest)
@@ -184,17 +183,17 @@ def profile_goes_back_to_other_kernel(start, directory, machine):
     guest.rest()
 
 
-@scenario_of(UP)
-def profile_of_given_kernel_ends(start, directory, machine):
+@on(UP)
+def test_profile_of_given_kernel_ends(start, tmp_path, machine):
     """Where the user says which kernel runs, it may be another one after a
     reset, and in another snapshot."""
-    guest = start_kernel(start, directory, machine)
+    guest = start_kernel(start, tmp_path, machine)
     monitor = guest.monitor
     lines = guest.lines_until('@@@ ready')
     given = {'kernel-text': text_of(lines), 'build-id': build_id_of(lines)}
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
 
-    before = Profile(monitor, directory, 'before', **given)
+    before = Profile(monitor, tmp_path, 'before', **given)
     execute_syscalls(guest)
     monitor.command('stop')
     monitor.command('cont')
@@ -202,7 +201,7 @@ def profile_of_given_kernel_ends(start, directory, machine):
     go_back(monitor)
     require_equal(why_stopped(monitor), {'before': 'snapshot-loaded'},
                   'what has ended')
-    behind = Profile(monitor, directory, 'behind', **given)
+    behind = Profile(monitor, tmp_path, 'behind', **given)
     execute_syscalls(guest)
     boot_again(guest)
     require_equal(why_stopped(monitor), {'behind': 'guest-reset'},
@@ -235,19 +234,19 @@ def first_stack(profile):
     return len(re.findall('0x[0-9a-f]+/0x[0-9a-f]+/', first))
 
 
-@scenario_of(UP)
-def branches_of_past_are_forgotten(start, directory, machine):
+@on(UP)
+def test_branches_of_past_are_forgotten(start, tmp_path, machine):
     """What was taken before a snapshot is loaded leads nowhere behind that."""
-    guest = start(machine, BRANCHES, ['loop'], adds(), monitored=True)
+    guest = start(machine, BRANCHES)
     monitor = guest.monitor
     guest.lines_until('@@@ ready')
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
     properties = {'event': 'branches', 'modes': 'u', 'branch-stack': True}
     # Has them recorded all the time, and takes no sample.
-    always = Profile(monitor, directory, 'always', period=1 << 40, **properties)
+    always = Profile(monitor, tmp_path, 'always', period=1 << 40, **properties)
     guest.go()
     guest.lines_until('@@@ ready')
-    going_on = Profile(monitor, directory, 'going-on', period=5, **properties)
+    going_on = Profile(monitor, tmp_path, 'going-on', period=5, **properties)
     guest.go()
     guest.lines_until('@@@ ready')
     require_equal(first_stack(going_on), 32, 'branches of who goes on')
@@ -255,7 +254,7 @@ def branches_of_past_are_forgotten(start, directory, machine):
     # have been on its way to where it waits.
     monitor.command('stop')
     go_back(monitor)
-    back = Profile(monitor, directory, 'back', period=5, **properties)
+    back = Profile(monitor, tmp_path, 'back', period=5, **properties)
     monitor.command('cont')
     guest.go()
     guest.lines_until('@@@ ready')

@@ -2,13 +2,12 @@
 """Branch records and precise samples go on over migration, from a snapshot,
 and in a replay."""
 
-from harness import (expectations, in_time, require, require_equal,
-                     scenario_of, symbols)
+from harness import expectations, in_time, on, require, require_equal, symbols
 from machines import (LBR_GENOA, LBR_SAPPHIRE, LBR_SKYLAKE, PEBS_HASWELL,
                       PEBS_ICELAKE, PEBS_SAPPHIRE, PEBS_SKYLAKE)
 from test_branches import (DEPTHS, FILTERS, STACKS, check_depth, check_places,
                            is_last_taken, stacks)
-from test_lifecycle import adds, go_back, move_away, move_in, save_machine
+from test_lifecycle import go_back, move_away, move_in, save_machine
 from test_pebs import (check_late, check_with_registers, least_rest,
                        precise_with_registers)
 from test_sampling import INTERRUPTS, PINNED, most_interrupted
@@ -108,36 +107,29 @@ def check_recorded(machine, guest):
     require(not complaints, complaints)
 
 
-def started(start, machine, **more):
-    """A guest that records, with a monitor."""
-    return start(machine, RECORDED[machine][0], PROGRAMS, adds(),
-                 monitored=True, **more)
-
-
-@scenario_of(LBR_GENOA, LBR_SAPPHIRE, PEBS_SAPPHIRE,
-             more=(LBR_SKYLAKE, PEBS_SKYLAKE, PEBS_HASWELL))
-def records_migrate(start, directory, machine):
+@on(LBR_GENOA, LBR_SAPPHIRE, PEBS_SAPPHIRE,
+    more=(LBR_SKYLAKE, PEBS_SKYLAKE, PEBS_HASWELL))
+def test_records_migrate(start, tmp_path, machine):
     """What was recorded before the machine moved is in the samples behind."""
-    state = directory / 'state'
-    source = started(start, machine)
+    state = tmp_path / 'state'
+    source = start(machine, RECORDED[machine][0])
     source.lines_until('@@@ middle')
     move_away(source, state)
     in_time('@@@ samples' not in source.log, 'the program had ended too early')
-    target = started(start, machine, extra=['-incoming', f'file:{state}'],
-                     verbose=True)
+    target = start(machine, incoming=state)
     move_in(target)
     target.lines_until('@@@ samples')
     check_recorded(machine, target)
 
 
-@scenario_of(LBR_SKYLAKE, PEBS_SKYLAKE,
-             more=(LBR_GENOA, LBR_SAPPHIRE, PEBS_SAPPHIRE, PEBS_HASWELL))
-def records_of_snapshot(start, directory, machine):
+@on(LBR_SKYLAKE, PEBS_SKYLAKE,
+    more=(LBR_GENOA, LBR_SAPPHIRE, PEBS_SAPPHIRE, PEBS_HASWELL))
+def test_records_of_snapshot(start, tmp_path, machine):
     """A machine that goes back to its own past records the same again."""
-    guest = started(start, machine)
+    guest = start(machine, RECORDED[machine][0])
     guest.lines_until('@@@ middle')
     monitor = guest.monitor
-    save_machine(monitor, directory / 'image')
+    save_machine(monitor, tmp_path / 'image')
     guest.lines_until('@@@ later')
     go_back(monitor)
     in_time('@@@ samples' not in guest.lines_until('@@@ later'),
@@ -161,16 +153,16 @@ perf script -i /tmp/data -F ip
 def replayed(start, directory, machine, what):
     """What a guest prints that is recorded, or that is its replay."""
     script = REPLAYED_JOB + (PRECISELY_TOO if 'pebs=on' in machine.cpu else '')
-    guest = start(machine, script, ['calls', 'loop'], adds(), extra=[
+    guest = start(machine, script, boots=True, extra=[
         '-icount', f'shift=auto,rr={what},rrfile={directory}/log'])
     return guest.rest()
 
 
-@scenario_of(PEBS_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA, PEBS_ICELAKE))
-def records_are_replayed(start, directory, machine):
+@on(PEBS_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA, PEBS_ICELAKE))
+def test_records_are_replayed(start, tmp_path, machine):
     """Each branch, and how long it took, is that of the recording."""
-    recorded = replayed(start, directory, machine, 'record')
+    recorded = replayed(start, tmp_path, machine, 'record')
     require(len(recorded) > 50, f'only {len(recorded)} lines')
     require(any('/P/' in line for line in recorded), 'no branches')
-    require_equal(replayed(start, directory, machine, 'replay'), recorded,
+    require_equal(replayed(start, tmp_path, machine, 'replay'), recorded,
                   'the replay')

@@ -3,8 +3,10 @@
 
 import re
 
-from harness import (ARCH, KERNEL, expectations, only, require, require_equal,
-                     symbols, test)
+import pytest
+
+from harness import (ARCH, KERNEL, expectations, on, require, require_equal,
+                     symbols)
 from machines import (CLOCK, EPYC, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
                       ICOUNT, OBSERVED, OPTERON, POWER8, POWER10, POWER11,
                       POWERNV9, POWERNV10, SAMPLED_TOGETHER, SINGLE, SMP,
@@ -109,34 +111,34 @@ def check_loop(output, period):
                   expectations('loop')['instructions'], loop_address)
 
 
-@test(UP, POWER10, each=[1000003, 100003, 4999], more=(SMP, GENOA, POWER8))
-@test(UP, SMP, SINGLE, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC, OPTERON,
-      POWER8, POWER10, POWER11, POWERNV9, POWERNV10, each=[10007])
-def samples_of_loop(machine, period):
+@on(UP, POWER10, each=[1000003, 100003, 4999], more=(SMP, GENOA, POWER8))
+@on(UP, SMP, SINGLE, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC, OPTERON,
+    POWER8, POWER10, POWER11, POWERNV9, POWERNV10, each=[10007])
+def test_samples_of_loop(guest, machine, period):
     """Number and place of each sample of a loop of few instructions."""
-    check_loop((yield f'''
+    check_loop(guest.run(f'''
         {PINNED} -e instructions:u -c {period} loop
         {ADDRESSES}'''), period)
 
 
-@test(SMP, more=(UP,))
-def samples_with_noise(machine):
+@on(SMP, more=(UP,))
+def test_samples_with_noise(guest, machine):
     """The same, on a CPU that others want too."""
     period = 10007
-    check_loop((yield f'''
+    check_loop(guest.run(f'''
         noise
         {PINNED} -e instructions:u -c {period} loop
         hush
         {ADDRESSES}'''), period)
 
 
-@test(SMP, POWERNV10)
-def samples_of_cpus(machine):
+@on(SMP, POWERNV10)
+def test_samples_of_cpus(guest, machine):
     """What is sampled on all CPUs, whoever runs there."""
     period = 100003
-    output = yield f'''
+    output = guest.run(f'''
         {RECORD} -a -e instructions:u -c {period} fifo taskset 1 loop
-        perf script -i /tmp/data -F comm,cpu,ip'''
+        perf script -i /tmp/data -F comm,cpu,ip''')
     got = re.findall(r'loop +\[(\d+)\] +([0-9a-f]+)', output)
     total = expectations('loop')['instructions']
     # The counter was somewhere in its period when the program began.
@@ -151,23 +153,23 @@ def samples_of_cpus(machine):
     require(len(outside) <= 1, f'samples at {outside}')
 
 
-@test(SMP, SINGLE)
-def samples_of_thread(machine):
+@on(SMP, SINGLE)
+def test_samples_of_thread(guest, machine):
     """An event that goes with the task to any CPU."""
     period = 10007
-    check_loop((yield f'''
+    check_loop(guest.run(f'''
         {RECORD} --per-thread -e instructions:u -c {period} loop
         {ADDRESSES}'''), period)
 
 
-@test(UP, CLOCK, more=(GENOA,))
-def samples_by_frequency(machine):
+@on(UP, CLOCK, more=(GENOA,))
+def test_samples_by_frequency(guest, machine):
     """
     Linux adapts the period itself, which is perf's default.
 
     How many samples that makes depends on the time that the program takes.
     """
-    got = addresses((yield f'''
+    got = addresses(guest.run(f'''
         {PINNED} -e cycles:u -F 1000 long
         {ADDRESSES}'''))
     names = symbols('long')
@@ -177,10 +179,10 @@ def samples_by_frequency(machine):
                 or address == KERNEL, f'a sample is at {address:#x}')
 
 
-@test(UP, GENOA, more=(SMP, EPYC, OPTERON))
-def samples_of_kernel(machine):
+@on(UP, GENOA, more=(SMP, EPYC, OPTERON))
+def test_samples_of_kernel(guest, machine):
     """Samples where interrupts are off, too."""
-    got = addresses((yield f'''
+    got = addresses(guest.run(f'''
         {PINNED} -e instructions:k -c 5003 syscalls
         {ADDRESSES}'''))
     # Nobody knows how many instructions a system call is; it is 50 at least.
@@ -194,13 +196,13 @@ def samples_of_kernel(machine):
     require(len(users) <= len(got) // 20, f'{len(users)} are in user mode')
 
 
-@test(SMP, GENOA_SMP, POWER10)
-def records_of_processes(machine):
+@on(SMP, GENOA_SMP, POWER10)
+def test_records_of_processes(guest, machine):
     """Each process begins and ends once, on whatever CPU, with its counter."""
     children = 20
-    output = yield f'''
+    output = guest.run(f'''
         {RECORD} -e cycles:u -c 1009 sh -c '{"busybox true;" * children} :'
-        perf script -i /tmp/data --show-task-events'''
+        perf script -i /tmp/data --show-task-events''')
     for event, want in (('FORK', children), ('EXIT', children + 1)):
         got = output.count(f'PERF_RECORD_{event}')
         require_equal(got, want, f'records of {event}')
@@ -208,13 +210,13 @@ def records_of_processes(machine):
     require_equal(len(set(sampled)), children + 1, 'processes with samples')
 
 
-@test(UP, GENOA, POWER8, POWER10)
-def groups_stop_at_overflow(machine):
+@on(UP, GENOA, POWER8, POWER10)
+def test_groups_stop_at_overflow(guest, machine):
     """When one counter interrupts, all of its group stand still together."""
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} -e '{{instructions,instructions}}:S' -c 10007 syscalls
         perf script -i /tmp/data -F event,period | awk '{{ print $1 }}'
-        '''
+        ''')
     periods = list(map(int, output.split()))
     require(len(periods) >= 200, f'{len(periods)} counts')
     differ = [pair for pair in zip(periods[::2], periods[1::2])
@@ -267,36 +269,36 @@ def check_mixed(event, got, period):
                   lambda nth: mixed(where[nth - 1]))
 
 
-@test(UP, ICOUNT, each=[3, 7, 26, 101, 1009], more=(GENOA, EPYC))
-def samples_of_mixed(machine, period):
+@on(UP, ICOUNT, each=[3, 7, 26, 101, 1009], more=(GENOA, EPYC))
+def test_samples_of_mixed(guest, machine, period):
     """Short periods, and instructions that are special in some way."""
-    got = addresses((yield f'''
+    got = addresses(guest.run(f'''
         {PINNED} -e instructions:u -c {period} mixed
         {ADDRESSES}'''))
     check_mixed('instructions', got, period)
 
 
-@test(UP, ICOUNT, each=[event for event in STEPS if event[0] != 'i'])
-@test(GENOA, each=[event for event in STEPS
-                   if event in EVENTS_OF.get(GENOA, ()) or event == 'cycles'])
-def samples_of_event(machine, event):
+@on(UP, ICOUNT, each=[event for event in STEPS if event[0] != 'i'])
+@on(GENOA, each=[event for event in STEPS
+    if event in EVENTS_OF.get(GENOA, ()) or event == 'cycles'])
+def test_samples_of_event(guest, machine, event):
     """Counters of other events interrupt as exactly."""
     period = 11
-    got = addresses((yield f'''
+    got = addresses(guest.run(f'''
         {PINNED} -e {perf_event(machine, event)} -c {period} mixed
         {ADDRESSES}'''))
     check_mixed(event, got, period)
 
 
-@test(UP, SMP, GENOA, GENOA_SMP)
-def samples_of_many_events(machine):
+@on(UP, SMP, GENOA, GENOA_SMP)
+def test_samples_of_many_events(guest, machine):
     """Counters do not disturb each other, even if they overflow together."""
     period = 23
     names = {perf_event(machine, event): event for event in SAMPLED_TOGETHER}
     got = {name: Addresses() for name in names}
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} -e {','.join(got)} -c {period} mixed
-        {SCRIPT} -F event,ip'''
+        {SCRIPT} -F event,ip''')
     for switch, event, address in re.findall(
             rf'({SWITCH})|(\S+:u): +([0-9a-f]+)', output):
         for name in got if switch else [event]:
@@ -327,14 +329,14 @@ def affinity_traces():
     return traces
 
 
-@only('x86_64')
-@test(SMP)
-def samples_of_migrating_task(machine):
+@pytest.mark.arch('x86_64')
+@on(SMP)
+def test_samples_of_migrating_task(guest, machine):
     """perf has an event on each CPU, and both are exact."""
     period = 1009
-    output = yield f'''
+    output = guest.run(f'''
         {PINNED} --sample-cpu -e instructions:u -c {period} affinity
-        perf script -i /tmp/data -F cpu,ip'''
+        perf script -i /tmp/data -F cpu,ip''')
     for cpu, trace in enumerate(affinity_traces()):
         got = re.findall(rf'\[00{cpu}\]\s+([0-9a-f]+)', output)
         got = addresses(' '.join(got))

@@ -4,7 +4,9 @@ counters, the watchdog, and a machine without a PMU."""
 
 import re
 
-from harness import expectations, only, require, require_equal, test
+import pytest
+
+from harness import expectations, on, require, require_equal
 from machines import (ALL_COUNTERS, CLOCK, COUNTERS, CPI_2, EPYC, EVENTS,
                       FREQUENCY, GENOA, GENOA_SMP, ICELAKE, ICOUNT, IN_MODES,
                       IN_TURNS, MAX, OF_LOOP, OFF, OPTERON, PEBS_ICELAKE,
@@ -24,19 +26,19 @@ def one_each(output):
 # Modes
 #
 
-@test(UP, SMP, SINGLE, ICOUNT, CPI_2, CLOCK, GENOA, GENOA_SMP, POWER8,
-      POWER10, POWERNV9, POWERNV10, each=IN_MODES)
-def modes_add_up(machine, event):
+@on(UP, SMP, SINGLE, ICOUNT, CPI_2, CLOCK, GENOA, GENOA_SMP, POWER8,
+    POWER10, POWERNV9, POWERNV10, each=IN_MODES)
+def test_modes_add_up(guest, machine, event):
     """What is counted in user mode and in the kernel is all there is.
 
     Not where Linux starts one counter after the other, for want of global
     registers: the kernel's share then depends on the counter.
     """
-    output = yield f'''
+    output = guest.run(f'''
         {PERF}
         for program in syscalls faults 'sleep 0.1'; do
             count '{{{event}:u,{event}:k,{event}}}' $program
-        done'''
+        done''')
     counts = parse(output)
     require_equal(len(counts[event]), 3, 'programs')
     for user, kernel, both in zip(counts[f'{event}:u'], counts[f'{event}:k'],
@@ -51,14 +53,14 @@ def modes_add_up(machine, event):
 # Cycles
 #
 
-@test(UP, ICOUNT, CPI_2, GENOA, more=(SMP,))
-def cycles_per_instruction(machine):
+@on(UP, ICOUNT, CPI_2, GENOA, more=(SMP,))
+def test_cycles_per_instruction(guest, machine):
     """Cycles follow instructions, and neither passes in a halted CPU."""
-    output = yield f'''
+    output = guest.run(f'''
         {PERF}
         for program in loop faults 'sleep 1'; do
             count '{{instructions,cycles}},{{instructions:u,cycles:u}}' $program
-        done'''
+        done''')
     counts = parse(output)
     cpi = 2 if machine is CPI_2 else 1
     for mode in '', ':u':
@@ -68,19 +70,19 @@ def cycles_per_instruction(machine):
                       f'cycles{mode}')
 
 
-@only('x86_64')
-@test(UP, CPI_2, GENOA)
-def reference_cycles(machine):
+@pytest.mark.arch('x86_64')
+@on(UP, CPI_2, GENOA)
+def test_reference_cycles(guest, machine):
     """They pass at the rate of the others."""
-    counts = one_each((yield '''
+    counts = one_each(guest.run('''
         count '{cycles,ref-cycles}' loop'''))
     require_equal(counts['ref-cycles'], counts['cycles'], 'reference cycles')
 
 
-@test(CLOCK)
-def cycles_of_clock(machine):
+@on(CLOCK)
+def test_cycles_of_clock(guest, machine):
     """The guest has the same clock, and perf says how long it counted."""
-    output = yield 'count cycles loop'
+    output = guest.run('count cycles loop')
     fields = output.splitlines()[-1].split(',')
     cycles, nanoseconds = int(fields[0]), int(fields[3])
     want = nanoseconds * FREQUENCY // 10 ** 9
@@ -113,12 +115,13 @@ def by_cpu(output):
     return counts
 
 
-@test(UP, SMP, SINGLE, GENOA_SMP)
-def all_cpus(machine):
+@on(UP, SMP, SINGLE, GENOA_SMP)
+def test_all_cpus(guest, machine):
     """perf stat -a counts what runs on a CPU there, and all of it."""
     names = [perf_event(machine, 'instructions'),
              perf_event(machine, OF_LOOP)]
-    counts = by_cpu((yield count_all_cpus(','.join(names), 'taskset 1 loop')))
+    counts = by_cpu(guest.run(
+        count_all_cpus(','.join(names), 'taskset 1 loop')))
     stated = expectations('loop')
     for event, want in zip(names, (stated['instructions'], stated[OF_LOOP])):
         require_equal(len(counts[event]), machine.smp, 'CPUs')
@@ -129,28 +132,28 @@ def all_cpus(machine):
                     f'{count} {event} on CPU {cpu}')
 
 
-@test(UP, SMP, GENOA_SMP)
-def all_cpus_add_up(machine):
+@on(UP, SMP, GENOA_SMP)
+def test_all_cpus_add_up(guest, machine):
     """The modes of a group on each CPU."""
     event = IN_MODES[-1]
-    counts = by_cpu((yield count_all_cpus(f'{{{event}:u,{event}:k,{event}}}',
-                                          'syscalls')))
+    counts = by_cpu(guest.run(
+        count_all_cpus(f'{{{event}:u,{event}:k,{event}}}', 'syscalls')))
     require_equal(len(counts[event]), machine.smp, 'CPUs')
     require_equal(list(map(sum, zip(counts[f'{event}:u'],
                                     counts[f'{event}:k']))),
                   counts[event], 'the modes together')
 
 
-@test(SMP, GENOA_SMP)
-def cpu_goes_and_comes(machine):
+@on(SMP, GENOA_SMP)
+def test_cpu_goes_and_comes(guest, machine):
     """A CPU that was off counts again, and so does the watchdog on it."""
     other = perf_event(machine, OF_LOOP)
-    output = yield f'''
+    output = guest.run(f'''
         for state in 0 1; do
             echo $state > /sys/devices/system/cpu/cpu1/online
         done
         COUNT='taskset 2 perf stat'
-        count '{{cycles,instructions}},instructions:u,{other}' loop'''
+        count '{{cycles,instructions}},instructions:u,{other}' loop''')
     counts = one_each(output)
     want = expectations('loop')
     require_equal(counts['instructions:u'], want['instructions'],
@@ -178,18 +181,18 @@ def multiplexed(output):
     return found
 
 
-@test(UP, GENOA, POWER10, more=(SMP, ICELAKE, EPYC, OPTERON, POWER8))
-def multiplexed_counts(machine):
+@on(UP, GENOA, POWER10, more=(SMP, ICELAKE, EPYC, OPTERON, POWER8))
+def test_multiplexed_counts(guest, machine):
     """All counters are in use all the time, and none counts twice.
 
     The events are the same one, so that their sum is known whatever turns
     Linux gives them.
     """
     event = perf_event(machine, IN_TURNS)
-    output = yield f'''
+    output = guest.run(f'''
         perf stat --no-scale -x , -o /tmp/stat \\
             -e {','.join([event] * MANY)} long
-        grep , /tmp/stat'''
+        grep , /tmp/stat''')
     counts = multiplexed(output)
     shares = [share for _, _, share in counts]
     require(max(shares) < 100, 'nothing takes turns')
@@ -199,14 +202,14 @@ def multiplexed_counts(machine):
                   * expectations('long')[IN_TURNS], 'sum of all')
 
 
-@test(ICOUNT)
-def multiplexed_scaled(machine):
+@on(ICOUNT)
+def test_multiplexed_scaled(guest, machine):
     """Linux scales by time, which passes evenly here."""
     stated = expectations('long')
     events = [name for event, name in EVENTS.items() if stated.get(event)]
-    output = yield f'''
+    output = guest.run(f'''
         perf stat -x , -o /tmp/stat -e {','.join((events * MANY)[:MANY])} long
-        grep , /tmp/stat'''
+        grep , /tmp/stat''')
     names = {name: event for event, name in EVENTS.items()}
     for event, count, share in multiplexed(output):
         want = stated[names[event]]
@@ -220,12 +223,12 @@ def multiplexed_scaled(machine):
 # The watchdog
 #
 
-@only('x86_64')
-@test(UP, SMP, GENOA, PEBS_SKYLAKE,
-      more=(GENOA_SMP, EPYC, OPTERON, PEBS_ICELAKE))
-def watchdog(machine):
+@pytest.mark.arch('x86_64')
+@on(UP, SMP, GENOA, PEBS_SKYLAKE,
+    more=(GENOA_SMP, EPYC, OPTERON, PEBS_ICELAKE))
+def test_watchdog(guest, machine):
     """Its counter overflows, and perf's do, in each other's presence."""
-    output = yield '''
+    output = guest.run('''
         cd /proc/sys/kernel
         cat nmi_watchdog
         # It watches over as many cycles as pass in a second.  A busy host
@@ -239,7 +242,7 @@ def watchdog(machine):
         perf script -i /tmp/data -F ip | wc -l
         echo 10 > watchdog_thresh
         echo 1 > soft_watchdog
-        grep -E 'NMI:|PMI:' /proc/interrupts'''
+        grep -E 'NMI:|PMI:' /proc/interrupts''')
     on, samples, *interrupts = output.splitlines()
     require_equal(on, '1', 'nmi_watchdog')
     want = expectations('loop')['instructions'] // 100003
@@ -263,15 +266,15 @@ NO_DRIVER = {
 }
 
 
-@only('x86_64')
-@test(OFF, MAX, QEMU64)
-def no_pmu(machine):
+@pytest.mark.arch('x86_64')
+@on(OFF, MAX, QEMU64)
+def test_no_pmu(guest, machine):
     """Linux knows that there is none, and perf says so."""
-    output = yield '''
+    output = guest.run('''
         dmesg | grep 'Performance Events'
         perf stat -x , -o /tmp/stat \\
             -e instructions,cycles,branches,r01c4,task-clock loop
-        grep , /tmp/stat'''
+        grep , /tmp/stat''')
     first, *lines = output.strip().splitlines()
     require(NO_DRIVER[machine] in first, first)
     counts = {line.split(',')[2]: line.split(',')[0] for line in lines}

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The parts of the soak: each a scenario, see harness.py, and its length."""
+"""What takes long: the same again and again, until something rare happens.
 
-import functools
+Each test has a short length, which `make check` has, and one that takes hours,
+in `make soak`.
+"""
+
 import re
 import time
 
-from harness import HERE, expectations, require, require_equal, symbols
+import pytest
+
+from harness import expectations, require, require_equal, symbols
 from machines import PLUGGABLE, SMP, UP
 from test_counting import parse, perf_event
-from test_lifecycle import make_image, record_replay
+from test_lifecycle import make_image, record_and_replay
 from test_sampling import (ADDRESSES, PINNED, RECORD, addresses, check_loop,
                            check_samples)
 
@@ -19,27 +24,10 @@ SECONDS = 24 * 3600
 MOMENT = 0.03
 
 
-class Part:
-    """A scenario of some length, of which it has a default."""
-
-    def __init__(self, function, length, unit):
-        self.name = function.__name__
-        self.function = function
-        self.length = length
-        self.unit = unit
-
-    def bind(self, length):
-        return functools.partial(self.function, length=length)
-
-
-PARTS = {}
-
-
-def part(length, unit):
-    def register(function):
-        PARTS[function.__name__] = Part(function, length, unit)
-        return function
-    return register
+def lengths(short, long):
+    """A test has both of these."""
+    return pytest.mark.parametrize(
+        'length', [short, pytest.param(long, marks=pytest.mark.soak)])
 
 
 def counted(length):
@@ -50,15 +38,9 @@ def counted(length):
         yield number
 
 
-def adds():
-    """What the scripts need in the guest."""
-    return [(HERE / 'guest.sh', '/tests/guest.sh')]
-
-
-def start_soaking(start, machine, job, programs, **more):
+def start_soaking(start, machine, job, **more):
     return start(machine, f'. /tests/guest.sh\nguest_setup\n{job}\n'
-                 'echo @@@ complaints\ncomplaints\n', programs, adds(),
-                 monitored=True, seconds=SECONDS, **more)
+                 'echo @@@ complaints\ncomplaints\n', seconds=SECONDS, **more)
 
 
 def require_quiet(guest, but=None):
@@ -135,13 +117,13 @@ def check_rounds(lines):
     return sampled
 
 
-@part(1000, 'saved and loaded')
-def snapshots(start, directory, length):
-    guest = start_soaking(start, SMP, SNAPSHOTS, ['rounds'],
-                          extra=['-m', '512'])
+@lengths(2, 1000)
+def test_snapshots(start, tmp_path, length):
+    """So many are saved, and loaded."""
+    guest = start_soaking(start, SMP, SNAPSHOTS, extra=['-m', '512'])
     guest.lines_until('@@@ ready')
     guest.lines_until('@@@ begin')
-    make_image(guest.monitor, directory / 'image')
+    make_image(guest.monitor, tmp_path / 'image')
     for _ in counted(length):
         guest.monitor.human('savevm past')
         time.sleep(MOMENT)
@@ -184,12 +166,12 @@ for turn in $(seq {number} {RECORDERS} {length - 1}); do
 done &'''
 
 
-@part(1000, 'recordings')
-def recordings(start, directory, length):
+@lengths(RECORDERS, 1000)
+def test_recordings(start, length):
     """None of them is a sample short, or has one in a wrong place."""
     job = '\n'.join(recorder(number, length) for number in range(RECORDERS))
     guest = start_soaking(start, SMP.variant('four', smp=CPUS),
-                          f'{job}\nwait', ['loop'])
+                          f'{job}\nwait')
     wrong = []
     for _ in counted(length):
         lines = guest.lines_until('@@@ recorded')[:-1]
@@ -217,6 +199,7 @@ NOT_VACATED = 'sched_cpu_dying'
 STAY = 6
 MORE = 2
 MOST = 126
+TURN_SECONDS = 10
 
 # Who records all CPUs opens an event on each that was there a moment ago, and
 # ends without a recording if one has gone since.  The program that is recorded
@@ -341,20 +324,21 @@ def is_wrong(total, samples, *switches):
     return abs(samples - total / HOTPLUG_PERIOD) >= 1 + sum(switches)
 
 
-@part(600, 'seconds')
-def cpus(start, directory, length):
-    """Eight, of which only the first stays: what is counted there is exact."""
+@lengths(1, 60)
+def test_cpus(start, length):
+    """Eight, of which only the first stays: what is counted there is exact,
+    while others are plugged in and out so many times."""
     machine = PLUGGABLE.variant('eight',
                                 smp=f'{STAY},sockets={MOST},maxcpus={MOST}')
-    guest = start_soaking(start, machine, HOTPLUG, ['loop'])
+    guest = start_soaking(start, machine, HOTPLUG)
     guest.lines_until('@@@ ready')
     require(f'possible 0-{MOST - 1}' in guest.log, 'the guest expects no more '
             'CPUs: ' + '; '.join(guest.log[:1]))
-    turns = (MOST - STAY) // MORE
+    require(length * MORE <= MOST - STAY, 'QEMU has no room for so many')
     begin = time.monotonic()
-    for turn in range(turns):
+    for turn in range(length):
         plug(guest, turn)
-        while time.monotonic() < begin + length * (turn + 1) / turns:
+        while time.monotonic() < begin + TURN_SECONDS * turn:
             time.sleep(MOMENT)
     guest.go()
     guest.lines_until('@@@ complaints')
@@ -365,7 +349,7 @@ def cpus(start, directory, length):
         r'^samples (\d+) (\d+) (\d+)$', lines, re.M)]
     switched = lines.count('switched')
     require(counts and switched and samples, 'not all of it has happened')
-    print(f'# {turns * MORE} CPUs plugged in, used and plugged out, {switched} '
+    print(f'# {length * MORE} CPUs plugged in, used and plugged out, {switched} '
           f'times all switched off and on, {len(counts)} counts, '
           f'{len(samples)} recordings', flush=True)
     require_equal(set(counts), {total}, 'counts')
@@ -378,10 +362,10 @@ def cpus(start, directory, length):
 # Replays
 #
 
-@part(20, 'recordings replayed')
-def replays(start, directory, length):
+@lengths(1, 20)
+def test_replays(start, tmp_path, length):
     """Each prints what its recording did."""
     for number in counted(length):
-        path = directory / str(number)
+        path = tmp_path / str(number)
         path.mkdir()
-        record_replay(start, path, UP)
+        record_and_replay(start, path, UP)

@@ -340,6 +340,9 @@ def test_cpus(start, length):
         plug(guest, turn)
         while time.monotonic() < begin + TURN_SECONDS * turn:
             time.sleep(MOMENT)
+    # That of all CPUs is tried until none has gone meanwhile.
+    while not any(line.startswith('samples ') for line in guest.log):
+        guest.lines_until('^samples ')
     guest.go()
     guest.lines_until('@@@ complaints')
     lines = '\n'.join(guest.log)

@@ -325,119 +325,48 @@ static void test_svme_changes(void)
     stop(&m);
 }
 
-static const Event genoa_events[] = {
-    { 0, 0x40, T(LOADS) | T(STORES) },
-    { 0, 0x76, T(CYCLES) },
-    { 1, 0xc0, T(INSNS) },
-    { 2, 0xc2, BRANCHES },
-    { 3, 0xc3, 0 },
-    { 4, 0xc4, NEAR_TAKEN | T(FAR_BRANCHES) },
-    { 5, 0xc5, 0 },
-    { 0, 0xc6, T(FAR_BRANCHES) },
-    { 0, 0xc8, T(RETURNS) },
-    { 0, 0xca, 0 },
-    { 0, 0xcc, T(INDIRECT_JUMPS) | T(INDIRECT_CALLS) },
-    { 0, 0xcf, 0 },
-    { 0, 0xd1, COND },
-    { 0, 0x0129, T(LOADS) },
-    { 0, 0x0229, T(STORES) },
-    { 0, 0x0429, 0 },
-    { 0, 0x2c, T(INTERRUPTS) },
-    { 0, 0xff45, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
-    { 0, 0xf045, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
-    { 0, 0xff85, T(ITLB_MISSES) },
-    { 5, 0x100000120, T(REF_CYCLES) },
-    { 0, 0x0120, 0 },
-    { 0, 0x1000000c0, 0 },
-    { 0, 0xfff, 0 },
-};
-
-static const Event milan_events[] = {
-    { 0, 0xd1, COND },
-    { 0, 0xcc, T(INDIRECT_JUMPS) | T(INDIRECT_CALLS) },
-    { 0, 0x100000120, 0 },
-};
-
-static const Event rome_events[] = {
-    { 0, 0xd1, COND },
-    { 0, 0x2c, T(INTERRUPTS) },
-    { 0, 0xcc, 0 },
-};
-
-static const Event epyc_events[] = {
-    { 3, 0xc0, T(INSNS) },
-    { 0, 0xd1, COND },
-    { 0, 0x0129, T(LOADS) },
-    { 0, 0x0085, T(ITLB_MISSES) },
-    { 0, 0x2c, 0 },
-};
-
-static const Event opteron_events[] = {
-    { 2, 0x40, T(LOADS) | T(STORES) },
-    { 3, 0xc0, T(INSNS) },
-    { 0, 0x76, T(CYCLES) },
-    { 0, 0xc2, BRANCHES },
-    { 0, 0xc8, T(RETURNS) },
-    { 0, 0xcf, T(INTERRUPTS) },
-    { 0, 0xd1, 0 },
-    { 0, 0x0746, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
-    { 0, 0x0385, T(ITLB_MISSES) },
-};
-
-static const Event k8_events[] = {
-    { 0, 0xc8, T(RETURNS) },
-    { 0, 0x46, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
-    { 0, 0x85, T(ITLB_MISSES) },
-    { 0, 0x1000000c0, T(INSNS) }, /* the upper bits do not exist */
-};
-
-static const Event k7_events[] = {
-    { 0, 0xc0, T(INSNS) },
-    { 0, 0xc8, 0 },
-};
-
 static const EventTable event_tables[] = {
-    EVENT_TABLE(AMD, genoa_events),
+    EVENT_TABLE(AMD, ZEN4),
 };
 
 /* Of CPUs without global registers. */
 static const EventTable older_event_tables[] = {
-    EVENT_TABLE("EPYC-Milan-v1,pmu=on", milan_events),
-    EVENT_TABLE("EPYC-Rome-v1,pmu=on", rome_events),
-    EVENT_TABLE("EPYC-v1,pmu=on", epyc_events),
-    EVENT_TABLE("Dhyana-v1,pmu=on", epyc_events),
-    EVENT_TABLE("Opteron_G4-v1,pmu=on", opteron_events),
-    EVENT_TABLE("Opteron_G3-v1,pmu=on", opteron_events),
-    EVENT_TABLE("qemu64,pmu=on", k8_events),
-    EVENT_TABLE("athlon-v1,pmu=on", k7_events),
+    EVENT_TABLE("EPYC-Milan-v1,pmu=on", ZEN3),
+    EVENT_TABLE("EPYC-Rome-v1,pmu=on", ZEN2),
+    EVENT_TABLE("EPYC-v1,pmu=on", ZEN),
+    EVENT_TABLE("Dhyana-v1,pmu=on", ZEN),
+    EVENT_TABLE("Opteron_G4-v1,pmu=on", K10),
+    EVENT_TABLE("Opteron_G3-v1,pmu=on", K10),
+    EVENT_TABLE("qemu64,pmu=on", K8),
+    EVENT_TABLE("athlon-v1,pmu=on", K7),
 };
 
 /* Each tally grows by its own power of two. */
-static void check_event(Machine *m, const Event *e)
+static void check_event(Machine *m, const Event *e, unsigned counter)
 {
     PmuTally t;
 
     g_test_message("event 0x%" PRIx64, e->code);
-    wrmsr(m, MSR_LEGACY_CTR0 + e->counter, 0);
-    wrmsr(m, MSR_LEGACY_EVTSEL0 + e->counter, e->code | EVTSEL_ALL);
+    wrmsr(m, MSR_LEGACY_CTR0 + counter, 0);
+    wrmsr(m, MSR_LEGACY_EVTSEL0 + counter, e->code | EVTSEL_ALL);
     for (t = 0; t < PMU_TALLY__MAX; t++) {
         count(m, t, t % NR_MODES, BIT64(t));
     }
-    wrmsr(m, MSR_LEGACY_EVTSEL0 + e->counter, 0);
-    assert_msr(m, MSR_LEGACY_CTR0 + e->counter, e->tallies);
+    wrmsr(m, MSR_LEGACY_EVTSEL0 + counter, 0);
+    assert_msr(m, MSR_LEGACY_CTR0 + counter, e->tallies);
 }
 
 static void test_older_events(void)
 {
-    unsigned i, j;
+    unsigned i, n;
 
     for (i = 0; i < G_N_ELEMENTS(older_event_tables); i++) {
         const EventTable *table = &older_event_tables[i];
         Machine m = x86_start(table->cpu);
 
         g_test_message("%s", table->cpu);
-        for (j = 0; j < table->nr_events; j++) {
-            check_event(&m, &table->events[j]);
+        for (n = 0; table->events[n].code; n++) {
+            check_event(&m, &table->events[n], n % NR_LEGACY);
         }
         stop(&m);
     }
@@ -865,6 +794,7 @@ const X86Face amd_face = {
             "",
         },
         .shown_pending = "nmi",
+        .nr_selectors = NR_CORE,
         .event_tables = event_tables,
         .nr_event_tables = G_N_ELEMENTS(event_tables),
         .states = states,

@@ -495,58 +495,17 @@ static void test_fixed_events(void)
     stop(&m);
 }
 
-static const Event skylake_events[] = {
-    { 0, 0x003c, T(CYCLES) },
-    { 0, 0x013c, T(REF_CYCLES) },
-    { 0, 0x00c0, T(INSNS) },
-    { 0, 0x00c4, BRANCHES },
-    { 0, 0x4f2e, 0 },
-    { 0, 0x412e, 0 },
-    { 0, 0x00c5, 0 },
-    { 0, 0xffff, 0 },
-    { 0, 0x01c4, COND },
-    { 0, 0x02c4, T(CALLS) | T(INDIRECT_CALLS) },
-    { 0, 0x08c4, T(RETURNS) },
-    { 0, 0x10c4, T(COND_NOT_TAKEN) },
-    { 0, 0x20c4, NEAR_TAKEN },
-    { 0, 0x40c4, T(FAR_BRANCHES) },
-    { 0, 0x11c4, 0 },
-    { 0, 0x81d0, T(LOADS) },
-    { 0, 0x82d0, T(STORES) },
-};
-
-static const Event icelake_events[] = {
-    { 0, 0x11c4, COND },
-    { 0, 0x01c4, T(COND_TAKEN) },
-    { 0, 0x20c4, NEAR_TAKEN },
-    { 0, 0x81d0, T(LOADS) },
-};
-
-static const Event sandybridge_events[] = {
-    { 0, 0x01c4, COND },
-    { 0, 0x81d0, T(LOADS) },
-};
-
-static const Event haswell_events[] = {
-    { 0, 0x82d0, T(STORES) },
-};
-
-static const Event sapphire_rapids_events[] = {
-    { 0, 0x11c4, COND },
-};
-
-static const Event architectural_events[] = {
-    { 0, 0x00c4, BRANCHES },
-    { 0, 0x01c4, 0 },
-};
-
 static const EventTable event_tables[] = {
-    EVENT_TABLE(INTEL, skylake_events),
-    EVENT_TABLE("Icelake-Server-v1,pmu=on", icelake_events),
-    EVENT_TABLE("SandyBridge-v1,pmu=on", sandybridge_events),
-    EVENT_TABLE("Haswell-v1,pmu=on", haswell_events),
-    EVENT_TABLE("SapphireRapids-v1,pmu=on", sapphire_rapids_events),
-    EVENT_TABLE("max,vendor=GenuineIntel,pmu=on", architectural_events),
+    EVENT_TABLE(INTEL, SKYLAKE),
+    EVENT_TABLE("Nehalem-v1,pmu=on", NEHALEM),
+    EVENT_TABLE("SandyBridge-v1,pmu=on", SANDY_BRIDGE),
+    EVENT_TABLE("Haswell-v1,pmu=on", HASWELL),
+    EVENT_TABLE("Icelake-Server-v1,pmu=on", ICE_LAKE),
+    EVENT_TABLE("SapphireRapids-v1,pmu=on", GOLDEN_COVE),
+    EVENT_TABLE("KnightsMill-v1,pmu=on", KNIGHTS),
+    EVENT_TABLE("Denverton-v1,pmu=on", GOLDMONT),
+    EVENT_TABLE("Snowridge-v1,pmu=on", TREMONT),
+    EVENT_TABLE("max,vendor=GenuineIntel,pmu=on", ANY_INTEL),
 };
 
 /* A counter counts if its own enable and the global one are set. */
@@ -2493,6 +2452,7 @@ const X86Face intel_face = {
             "",
         },
         .shown_pending = "nmi",
+        .nr_selectors = NR_GP,
         .event_tables = event_tables,
         .nr_event_tables = G_N_ELEMENTS(event_tables),
         .states = states,

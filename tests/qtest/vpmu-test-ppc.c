@@ -457,109 +457,18 @@ static void test_no_pmu_power7(void)
  * Events
  */
 
-/* The codes that Linux and the manuals use; the first digit is the PMC. */
-#define EVENT(code, tallies) { ((code) >> 16) - 1, code, tallies }
-
-/* Since POWER7. */
-static const Event common_events[] = {
-    EVENT(0x10002, T(INSNS)),
-    EVENT(0x20002, T(INSNS)),
-    EVENT(0x30002, T(INSNS)),
-    EVENT(0x40002, T(INSNS)),
-    EVENT(0x1001e, T(CYCLES)),
-    EVENT(0x2001e, T(CYCLES)),
-    EVENT(0x3001e, T(CYCLES)),
-    EVENT(0x4001e, T(CYCLES)),
-    EVENT(0x100f2, T(INSNS)),
-    EVENT(0x100fa, T(CYCLES)),
-    EVENT(0x2000c, T(CYCLES)),
-    EVENT(0x200f0, T(STORES)),
-    EVENT(0x200f2, T(INSNS)),
-    EVENT(0x200f4, T(CYCLES)),
-    EVENT(0x200f8, T(INTERRUPTS)),
-    EVENT(0x300f2, T(INSNS)),
-    EVENT(0x300f4, T(INSNS)),
-    EVENT(0x300fc, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES)),
-    EVENT(0x400f2, T(INSNS)),
-    EVENT(0x400fa, T(INSNS)),
-    EVENT(0x400fc, T(ITLB_MISSES)),
-    EVENT(0x10068, BRANCHES),
-    /* Of another counter or unit, or not counted. */
-    EVENT(0x10000, 0),
-    EVENT(0x200fe, 0),
-    EVENT(0x300f0, 0),
-    EVENT(0x300f8, 0),
-    EVENT(0x400f0, 0),
-    EVENT(0x400f4, 0),
-    EVENT(0x400f6, 0),
-    EVENT(0x20068, 0),
-    EVENT(0x1e002, 0),
-    EVENT(0x4d01e, 0),
-    EVENT(0x10058, 0),
-};
-
-static const Event power7_events[] = {
-    EVENT(0x20004, NEAR_TAKEN | T(FAR_BRANCHES)),
-    EVENT(0x1c080, T(LOADS)),
-    EVENT(0x4c080, T(LOADS)),
-    EVENT(0x100f0, 0),
-    EVENT(0x100fe, 0),
-    EVENT(0x200fa, 0),
-    EVENT(0x1e058, 0),
-};
-
-/* Since POWER8. */
-static const Event isa207_events[] = {
-    EVENT(0x100f0, T(CYCLES)),
-    EVENT(0x100fe, T(INSNS)),
-    EVENT(0x200fa, NEAR_TAKEN | T(FAR_BRANCHES)),
-    EVENT(0x1e058, T(FAILED_STORES)),
-    EVENT(0x20004, 0),
-    EVENT(0x1c080, 0),
-};
-
-static const Event power8_events[] = {
-    EVENT(0x100ee, T(LOADS)),
-    EVENT(0x1002e, T(LOADS)),
-    EVENT(0x20016, T(STORES)),
-    EVENT(0x40060, BRANCHES),
-    EVENT(0x100fc, 0),
-    EVENT(0x4d05e, 0),
-};
-
-static const Event power9_events[] = {
-    EVENT(0x10012, BRANCHES),
-    EVENT(0x100fc, T(LOADS)),
-    EVENT(0x20016, T(STORES)),
-    EVENT(0x4003e, T(LOADS)),
-    EVENT(0x4d05e, BRANCHES),
-    EVENT(0x100ee, 0),
-    EVENT(0x2f04a, 0),
-};
-
-static const Event power10_events[] = {
-    EVENT(0x100fc, T(LOADS)),
-    EVENT(0x2f04a, BRANCHES),
-    EVENT(0x40030, T(INSNS)),
-    EVENT(0x4003e, T(LOADS)),
-    EVENT(0x4d05e, BRANCHES),
-    EVENT(0x100ee, 0),
-    EVENT(0x40060, 0),
-};
-
 static const EventTable event_tables[] = {
-    EVENT_TABLE("POWER7", common_events),
-    EVENT_TABLE("POWER7", power7_events),
-    EVENT_TABLE("POWER8", common_events),
-    EVENT_TABLE("POWER8", isa207_events),
-    EVENT_TABLE("POWER8", power8_events),
-    EVENT_TABLE("POWER9", common_events),
-    EVENT_TABLE("POWER9", isa207_events),
-    EVENT_TABLE("POWER9", power9_events),
-    EVENT_TABLE("POWER10", common_events),
-    EVENT_TABLE("POWER10", isa207_events),
-    EVENT_TABLE("POWER10", power10_events),
+    EVENT_TABLE("POWER7", POWER7),
+    EVENT_TABLE("POWER8", POWER8),
+    EVENT_TABLE("POWER9", POWER9),
+    EVENT_TABLE("POWER10", POWER10),
 };
+
+/* The first digit is the PMC. */
+static unsigned face_counter_of(uint64_t code)
+{
+    return (code >> 16) - 1;
+}
 
 /* 100 with the run latch, 10 without. */
 static const struct RunLatch {
@@ -1907,6 +1816,7 @@ const Face ppc_face = {
     .nr_refusals = G_N_ELEMENTS(refusals),
 
     .add_cases = add_cases,
+    .counter_of = face_counter_of,
     .args = ppc_args,
     .hotplug = face_hotplug,
     .read_register = face_read_register,

@@ -23,16 +23,10 @@
 #include "libqtest.h"
 #include "qobject/qdict.h"
 #include "hw/pmu/pmu-engine.h"
+#include "vpmu-codes.h"
 
 #define BIT64(n) (1ull << (n))
 #define LOW_BITS(n) (UINT64_MAX >> (64 - (n)))
-
-/* Sets of tallies. */
-#define T(name) BIT64(PMU_TALLY_##name)
-#define COND (T(COND_TAKEN) | T(COND_NOT_TAKEN))
-#define NEAR_TAKEN (T(COND_TAKEN) | T(JUMPS) | T(INDIRECT_JUMPS) | T(CALLS) \
-                    | T(INDIRECT_CALLS) | T(RETURNS))
-#define BRANCHES (COND | NEAR_TAKEN | T(FAR_BRANCHES))
 
 /**
  * struct Machine - a QEMU and the CPU that the functions below access
@@ -58,12 +52,10 @@ enum {
 
 /**
  * struct Event - an event and what it counts
- * @counter: a counter that can count it
  * @code: its code
  * @tallies: a set of PmuTally; 0 if it is not counted
  */
 typedef struct Event {
-    unsigned counter;
     uint64_t code;
     uint64_t tallies;
 } Event;
@@ -71,16 +63,16 @@ typedef struct Event {
 /**
  * struct EventTable - events of a CPU
  * @cpu: the CPU, for -cpu
- * @events: its events
- * @nr_events: how many
+ * @events: its events, ended by one without a code
  */
 typedef struct EventTable {
     const char *cpu;
     const Event *events;
-    unsigned nr_events;
 } EventTable;
 
-#define EVENT_TABLE(cpu, events) { cpu, events, G_N_ELEMENTS(events) }
+#define EVENT(code, counted, ...) { code, COUNTS_##counted },
+#define EVENT_TABLE(cpu, list) \
+    { cpu, (const Event[]) { CODES_##list(EVENT) { } } }
 
 /**
  * struct Kept - a register that the PMU keeps
@@ -143,6 +135,7 @@ typedef struct Refusal {
  * @shown_modes: what it says of the modes of a counter of programs, of the
  *               kernel, of both, and of neither
  * @shown_pending: what it calls the interrupt
+ * @nr_selectors: how many counters count a selected event
  * @event_tables: events of all models
  * @nr_event_tables: how many
  * @states: all registers that the PMU keeps
@@ -153,6 +146,7 @@ typedef struct Refusal {
  * @nr_refusals: how many
  *
  * @add_cases: add the cases of its own
+ * @counter_of: the counter that counts a code; NULL if any does
  * @args: the arguments for a machine with such a CPU; the caller frees them
  * @hotplug: add a second CPU to a machine with -smp 1,maxcpus=2
  * @read_register: read a register of @states
@@ -190,6 +184,7 @@ typedef struct Face {
     uint64_t shown_insns;
     const char *shown_modes[4];
     const char *shown_pending;
+    unsigned nr_selectors;
     const EventTable *event_tables;
     unsigned nr_event_tables;
     const Kept *states;
@@ -200,6 +195,7 @@ typedef struct Face {
     unsigned nr_refusals;
 
     void (*add_cases)(void);
+    unsigned (*counter_of)(uint64_t code);
     char *(*args)(const char *cpu);
     void (*hotplug)(Machine *m);
     uint64_t (*read_register)(Machine *m, uint32_t reg);

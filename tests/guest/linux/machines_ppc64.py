@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The machines of Power on which tests run."""
 
+from codes import of_programs
 from harness import Machine, filtered, observed, symbols
 
 # Perf is Debian's on the first of these; on those that only compare models or
@@ -82,22 +83,24 @@ GENOA = GENOA_SMP = EPYC = OPTERON = PEBS_SKYLAKE = PEBS_ICELAKE = None
 # Events
 #
 
-# What the programs call an event, and perf.
-EVENTS = {
-    'instructions': 'instructions:u',
-    'branches': 'r4d05e:u',
-    'taken': 'r200fa:u',
-    'loads': 'r4003e:u',
-    'stores': 'r200f0:u',
-    'failed': 'r1e058:u',
-    # Where programs do not state how many.
-    'finished': 'r10068:u',
-}
-EVENTS_OF = {
-    POWER8: {**EVENTS, 'branches': 'r40060:u', 'loads': 'r1002e:u',
-             'stores': 'r20016:u'},
-}
-SINCE_POWER10 = {**EVENTS, 'branches': 'r2f04a:u'}
+
+def events(model, branches, loads):
+    """What the programs call an event, and perf; by PMCs, where some differ."""
+    return {
+        'instructions': 'instructions:u',
+        'branches': of_programs(model, 'branches', branches),
+        'taken': of_programs(model, 'all_taken'),
+        'loads': of_programs(model, 'loads', loads),
+        'stores': of_programs(model, 'stores'),
+        'failed': of_programs(model, 'failed_stores'),
+        # Where programs do not state how many.
+        'finished': of_programs('common', 'branches'),
+    }
+
+
+EVENTS = events('power9', branches=4, loads=4)
+EVENTS_OF = {POWER8: events('power8', branches=4, loads=1)}
+SINCE_POWER10 = events('power10', branches=2, loads=4)
 EVENTS_OF.update(dict.fromkeys([POWER10, POWER11, POWERNV10], SINCE_POWER10))
 EVENTS_OF.update(zip(DENIES_OTHERS, (EVENTS_OF[POWER8], SINCE_POWER10)))
 
@@ -127,8 +130,9 @@ ALL_COUNTERS = 1
 
 # What takes all the counters, one each; and what `loop` states of it.
 ALL_AT_ONCE = {
-    UP: {'r10068:u': 'branches', 'r200fa:u': 'taken',
-         'r300f2:u': 'instructions', 'r4d05e:u': 'branches',
+    UP: {EVENTS['finished']: 'branches', EVENTS['taken']: 'taken',
+         of_programs('power9', 'insns', 3): 'instructions',
+         EVENTS['branches']: 'branches',
          'r500fa:u': 'instructions', 'r600f4:u': 'instructions'},
 }
 

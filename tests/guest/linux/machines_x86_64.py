@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The machines of x86-64 on which tests run."""
 
+from codes import of_programs
 from harness import (LEFT_OUT, SKYLAKE, Machine, filtered, observed,
                      symbols)
 
@@ -160,28 +161,20 @@ POWER8 = POWER10 = POWER10_BOTH = POWER11 = POWERNV9 = POWERNV10 = None
 # Events
 #
 
-# What the programs call an event, and perf.
-EVENTS = {
-    'instructions': 'instructions:u',
-    'branches': 'branches:u',
-    'conditional': 'r01c4:u',
-    'not_taken': 'r10c4:u',
-    'taken': 'r20c4:u',
-    'calls': 'r02c4:u',
-    'returns': 'r08c4:u',
-    'far': 'r40c4:u',
-    'loads': 'r81d0:u',
-    'stores': 'r82d0:u',
-}
-K10 = {
-    'instructions': 'instructions:u',
-    'branches': 'branches:u',
-    'returns': 'rc8:u',
-    'far': 'rc6:u',
-}
-ZEN = {**K10, 'conditional': 'rd1:u', 'loads': 'r129:u', 'stores': 'r229:u'}
-EVENTS_OF = {ICELAKE: {**EVENTS, 'conditional': 'r11c4:u'},
-             GENOA: ZEN, GENOA_SMP: ZEN, ALLOWS: ZEN, EPYC: ZEN, OPTERON: K10}
+
+def events(model, *names):
+    """What the programs call an event, and perf."""
+    return {'instructions': 'instructions:u', 'branches': 'branches:u',
+            **{name: of_programs(model, name) for name in names}}
+
+
+OF_INTEL = ['conditional', 'not_taken', 'taken', 'calls', 'returns', 'far',
+            'loads', 'stores']
+EVENTS = events('skylake', *OF_INTEL)
+ZEN = events('zen', 'returns', 'far', 'conditional', 'loads', 'stores')
+EVENTS_OF = {ICELAKE: events('ice_lake', *OF_INTEL),
+             GENOA: ZEN, GENOA_SMP: ZEN, ALLOWS: ZEN, EPYC: ZEN,
+             OPTERON: events('k10', 'returns', 'far')}
 
 # Events that perf offers and that read 0.  What Intel's CPUID says not to be
 # there is refused.
@@ -215,10 +208,11 @@ ALL_COUNTERS = 4
 # What takes all the counters, beside the watchdog; what `loop` states of it.
 ALL_AT_ONCE = {
     UP: {'instructions:u': 'instructions', 'ref-cycles:u': 'instructions',
-         'branches:u': 'branches', 'r01c4:u': 'conditional',
-         'r20c4:u': 'taken', 'r10c4:u': 'not_taken'},
-    GENOA: {'instructions:u': 'instructions', 'branches:u': 'branches',
-            'rd1:u': 'conditional', 'rc6:u': 'far', 'rc8:u': 'returns'},
+         'branches:u': 'branches',
+         **{EVENTS[name]: name
+            for name in ['conditional', 'taken', 'not_taken']}},
+    GENOA: {ZEN[name]: name for name in ['instructions', 'branches',
+                                         'conditional', 'far', 'returns']},
 }
 
 # Something else that `loop` does.

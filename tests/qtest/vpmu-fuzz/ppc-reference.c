@@ -6,11 +6,11 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
+#include "tests/qtest/vpmu-codes.h"
 #include "ppc-reference.h"
 
 #define NR_PMCS 6
 #define NEGATIVE BIT_ULL(31)
-#define T(name) BIT(PMU_TALLY_##name)
 
 static const RefPpc *pmu;
 RefPpcState ref_state;
@@ -68,19 +68,17 @@ static unsigned pmcc(void)
  * What is counted
  */
 
-static unsigned selector(unsigned pmc)
+static uint32_t code_of(unsigned pmc)
 {
-    return regs.spr[REF_MMCR1] >> 8 * (4 - pmc) & 0xff;
-}
+    unsigned selector = regs.spr[REF_MMCR1] >> 8 * (4 - pmc) & 0xff;
+    unsigned unit = regs.spr[REF_MMCR1] >> (64 - 4 * pmc) & 0xf;
 
-static unsigned unit(unsigned pmc)
-{
-    return regs.spr[REF_MMCR1] >> (64 - 4 * pmc) & 0xf;
+    return pmc << 16 | unit << 12 | selector;
 }
 
 /* PMC5 and PMC6 have one event each. */
 static const RefEvent fixed[] = {
-    { 5, 0, 0xfa, T(INSNS) }, { 6, 0, 0xf4, T(CYCLES) },
+    { 0x500fa, T(INSNS) }, { 0x600f4, T(CYCLES) },
 };
 
 static const RefEvent *find_event(unsigned pmc)
@@ -88,23 +86,18 @@ static const RefEvent *find_event(unsigned pmc)
     if (pmc >= 5) {
         return &fixed[pmc - 5];
     }
-    for (const RefEvent *const *list = pmu->events; *list; list++) {
-        for (const RefEvent *e = *list; e->tallies || e->marked; e++) {
-            if (e->sel == selector(pmc) && e->unit == unit(pmc)
-                && (!e->pmc || e->pmc == pmc)) {
-                return e;
-            }
+    for (const RefEvent *e = pmu->events; e->code; e++) {
+        if (e->code == code_of(pmc)) {
+            return e;
         }
     }
     return NULL;
 }
 
-static bool is_denied(unsigned pmc, const RefEvent *e)
+static bool is_denied(const RefEvent *e)
 {
-    uint32_t code = pmc << 16 | e->unit << 12 | e->sel;
-
     for (const uint32_t *d = pmu->denied; d && *d; d++) {
-        if (*d == code || *d == (code & 0xffff)) {
+        if (*d == e->code || *d == (e->code & 0xffff)) {
             return true;
         }
     }
@@ -130,7 +123,7 @@ static PmuTallies tallies_of(unsigned pmc)
 {
     const RefEvent *e = find_event(pmc);
 
-    return !e ? 0 : e->marked ? marked() : e->tallies;
+    return !e ? 0 : e->when == REF_MARKED ? marked() : e->tallies;
 }
 
 /*
@@ -156,9 +149,9 @@ static bool frozen_by_latch(unsigned pmc, const RefEvent *e)
     if (ref_state.run) {
         return false;
     }
-    return e->needs_run || mmcr2(pmc, FCNWAIT)
+    return e->when == REF_RUN || mmcr2(pmc, FCNWAIT)
            || (pmc >= 5 ? !mmcr0(CC56RUN)
-                        : mmcr0(FC14WAIT) && !e->runs_always);
+                        : mmcr0(FC14WAIT) && e->when != REF_WAIT);
 }
 
 static bool is_outside(unsigned pmc)
@@ -170,7 +163,7 @@ static bool counts(unsigned pmc, unsigned mode)
 {
     const RefEvent *e = find_event(pmc);
 
-    if (!e || is_denied(pmc, e)) {
+    if (!e || is_denied(e)) {
         return false;
     }
     if (is_outside(pmc)) {

@@ -29,19 +29,28 @@ enum {
 };
 
 /**
- * struct RefEvent - what a selector counts
- * @pmc: on this counter; 0 is any
- * @unit: the unit
- * @sel: the selector
+ * enum RefWhen - when an event is counted, beside what freezes all
+ * @REF_RUN: only with CTRL[RUN]
+ * @REF_WAIT: whatever MMCR0[FC1-4WAIT] says
+ * @REF_MARKED: if MMCRA marks it, which says what is counted, too
+ */
+typedef enum RefWhen {
+    REF_,
+    REF_RUN,
+    REF_WAIT,
+    REF_MARKED,
+} RefWhen;
+
+/**
+ * struct RefEvent - what a code counts
+ * @code: 0xPUxSS, the counter, unit and selector
  * @tallies: a set of PmuTally
- * @needs_run: only with CTRL[RUN]
- * @runs_always: whatever MMCR0[FC1-4WAIT] says
- * @marked: what MMCRA says, not @tallies
+ * @when: when it does
  */
 typedef struct RefEvent {
-    uint8_t pmc, unit, sel;
+    uint32_t code;
     PmuTallies tallies;
-    bool needs_run, runs_always, marked;
+    RefWhen when;
 } RefEvent;
 
 /**
@@ -49,14 +58,15 @@ typedef struct RefEvent {
  * @isa: 206, 207, 300 or 310: the architecture
  * @hv: it has hypervisor mode
  * @cpi: cycles of 1000 instructions
- * @events: lists of events, ended by NULL; each ends with no tallies
- * @denied: event codes as 0xPUxSS that are not counted, ended by 0; or NULL
+ * @events: what codes count, ended by a code that is 0
+ * @denied: codes, with or without the counter, that are not counted, likewise;
+ *          or NULL
  */
 typedef struct RefPpc {
     unsigned isa;
     bool hv;
     unsigned cpi;
-    const RefEvent *const *events;
+    const RefEvent *events;
     const uint32_t *denied;
 } RefPpc;
 

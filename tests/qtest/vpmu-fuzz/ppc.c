@@ -10,6 +10,7 @@
 #include "helper_regs.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/ppc/ppc.h"
+#include "tests/qtest/vpmu-codes.h"
 #include "vpmu/internal.h"
 #include "fuzz.h"
 #include "ppc-reference.h"
@@ -19,77 +20,13 @@
 /* Where a CPU is that executes nothing. */
 #define NIP 0x1000
 
-#define T(name) BIT(PMU_TALLY_##name)
-
-#define TAKEN (T(COND_TAKEN) | T(JUMPS) | T(INDIRECT_JUMPS) | T(CALLS)    \
-               | T(INDIRECT_CALLS) | T(RETURNS) | T(FAR_BRANCHES))
-#define BRANCHES (TAKEN | T(COND_NOT_TAKEN))
-
 /*
  * Faces
  */
 
-#define NEEDS_RUN   .needs_run = true
-#define RUNS_ALWAYS .runs_always = true
-#define MARKED      .marked = true
-
-static const RefEvent common_events[] = {
-    { 0, 0, 0x02, T(INSNS) },
-    { 0, 0, 0x1e, T(CYCLES) },
-    { 1, 0, 0x68, BRANCHES },
-    { 0, 0, 0xf2, T(INSNS) },
-    { 1, 0, 0xfa, T(CYCLES), NEEDS_RUN },
-    { 2, 0, 0x0c, T(CYCLES), NEEDS_RUN },
-    { 2, 0, 0xf0, T(STORES) },
-    { 2, 0, 0xf4, T(CYCLES), NEEDS_RUN },
-    { 2, 0, 0xf8, T(INTERRUPTS) },
-    { 3, 0, 0xf4, T(INSNS), NEEDS_RUN },
-    { 3, 0, 0xfc, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
-    { 4, 0, 0xfa, T(INSNS), NEEDS_RUN },
-    { 4, 0, 0xfc, T(ITLB_MISSES) },
-    { }
-};
-
-static const RefEvent isa207_events[] = {
-    { 1, 0, 0xf0, T(CYCLES), RUNS_ALWAYS },
-    { 2, 0, 0xfa, TAKEN },
-    { 1, 0xe, 0x58, T(FAILED_STORES) },
-    { 1, 0, 0xe0, MARKED },
-    { 2, 0, 0x30, MARKED },
-    { 3, 0, 0x30, MARKED },
-    { 4, 0, 0xe0, MARKED },
-    { }
-};
-
-static const RefEvent power7_events[] = {
-    { 2, 0, 0x04, TAKEN },
-    { 0, 0xc, 0x80, T(LOADS) },
-    { }
-};
-
-static const RefEvent power8_events[] = {
-    { 1, 0, 0xee, T(LOADS) },
-    { 4, 0, 0x60, BRANCHES },
-    { }
-};
-
-static const RefEvent power9_events[] = {
-    { 1, 0, 0x12, BRANCHES },
-    { 1, 0, 0xfc, T(LOADS) },
-    { 4, 0, 0x3e, T(LOADS) },
-    { }
-};
-
-static const RefEvent power10_events[] = {
-    { 1, 0, 0xfc, T(LOADS) },
-    { 4, 0, 0x30, T(INSNS) },
-    { 4, 0, 0x3e, T(LOADS) },
-    { }
-};
-
-#define EVENTS(...) ((const RefEvent *const[]) { __VA_ARGS__, NULL })
-#define LISTS206 EVENTS(power7_events, common_events)
-#define LISTS207(own) EVENTS(own, isa207_events, common_events)
+#define EVENT(code, counted, ...) \
+    { code, COUNTS_##counted, REF_##__VA_ARGS__ },
+#define EVENTS(list) ((const RefEvent[]) { CODES_##list(EVENT) { } })
 
 static const uint32_t denied[] = { 0x02, 0x200f4, 0x600f4, 0 };
 
@@ -101,25 +38,26 @@ static const uint32_t denied[] = { 0x02, 0x200f4, 0x600f4, 0 };
 
 #define PSERIES "-accel tcg -machine pseries -cpu "
 #define POWERNV "-m 2G -accel tcg -machine powernv"
-#define PMU(level, lists, ...) \
-    &(const RefPpc) { .isa = level, .cpi = 1000, .events = lists, __VA_ARGS__ }
+#define PMU(level, list, ...) \
+    &(const RefPpc) { .isa = level, .cpi = 1000, .events = EVENTS(list), \
+                      __VA_ARGS__ }
 
 static const FuzzFace faces[] = {
-    { "power7", PSERIES "POWER7", PMU(206, LISTS206) },
-    { "power8", PSERIES "POWER8", PMU(207, LISTS207(power8_events)) },
-    { "power9", PSERIES "POWER9", PMU(300, LISTS207(power9_events)) },
-    { "power10", PSERIES "POWER10", PMU(310, LISTS207(power10_events)) },
-    { "power11", PSERIES "POWER11", PMU(310, LISTS207(power10_events)) },
+    { "power7", PSERIES "POWER7", PMU(206, POWER7) },
+    { "power8", PSERIES "POWER8", PMU(207, POWER8) },
+    { "power9", PSERIES "POWER9", PMU(300, POWER9) },
+    { "power10", PSERIES "POWER10", PMU(310, POWER10) },
+    { "power11", PSERIES "POWER11", PMU(310, POWER10) },
     { "power9-cpi", PSERIES "POWER9,pmu-cpi=1500",
-      PMU(300, LISTS207(power9_events), .cpi = 1500) },
+      PMU(300, POWER9, .cpi = 1500) },
     { "power9-deny", DENY "-accel tcg,pmu-filter=f -machine pseries "
-      "-cpu POWER9", PMU(300, LISTS207(power9_events), .denied = denied) },
+      "-cpu POWER9", PMU(300, POWER9, .denied = denied) },
     { "powernv8", POWERNV "8",
-      PMU(207, LISTS207(power8_events), .hv = true) },
+      PMU(207, POWER8, .hv = true) },
     { "powernv9", POWERNV "9",
-      PMU(300, LISTS207(power9_events), .hv = true) },
+      PMU(300, POWER9, .hv = true) },
     { "powernv10", POWERNV "10",
-      PMU(310, LISTS207(power10_events), .hv = true) },
+      PMU(310, POWER10, .hv = true) },
     { "power9-off", PSERIES "POWER9,pmu=off", NULL },
 };
 
@@ -247,27 +185,29 @@ static void run_mfspr(const uint64_t *arg)
     }
 }
 
+static bool is_counted_by(const RefEvent *e, unsigned pmc)
+{
+    return e->code >> 16 == pmc && (e->tallies || e->when == REF_MARKED);
+}
+
 /* An event that the reference knows, for each counter. */
 static uint64_t any_mmcr1(FuzzRandom *r)
 {
     uint64_t val = fuzz_chance(r, 20) ? fuzz_random(r) & 0x0000ffff00000000
                                       : 0;
+    unsigned nr = 0;
 
+    while (pmu->events[nr].code) {
+        nr++;
+    }
     for (unsigned pmc = 1; pmc <= 4; pmc++) {
         const RefEvent *e;
-        unsigned n = 0;
 
         do {
-            const RefEvent *const *list = pmu->events;
-
-            list += fuzz_below(r, list[2] ? 3 : 2);
-            for (n = 0; (*list)[n].tallies || (*list)[n].marked;) {
-                n++;
-            }
-            e = *list + fuzz_below(r, n);
-        } while (e->pmc && e->pmc != pmc && !fuzz_chance(r, 10));
-        val |= (uint64_t)e->sel << 8 * (4 - pmc);
-        val |= (uint64_t)e->unit << (64 - 4 * pmc);
+            e = &pmu->events[fuzz_below(r, nr)];
+        } while (!is_counted_by(e, pmc) && !fuzz_chance(r, 40));
+        val |= (uint64_t)(e->code & 0xff) << 8 * (4 - pmc);
+        val |= (uint64_t)(e->code >> 12 & 0xf) << (64 - 4 * pmc);
     }
     return val;
 }

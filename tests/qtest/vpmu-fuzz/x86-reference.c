@@ -135,18 +135,18 @@ static PmuTallies tallies_of(unsigned i)
     static const PmuTally fixed[] = {
         PMU_TALLY_INSNS, PMU_TALLY_CYCLES, PMU_TALLY_REF_CYCLES,
     };
-    uint16_t code = regs.evtsel[is_gp(i) ? i : 0];
-    unsigned ext = pmu->amd ? regs.evtsel[is_gp(i) ? i : 0] >> 32 & 0xf : 0;
+    uint64_t selector = regs.evtsel[is_gp(i) ? i : 0];
+    uint64_t code = selector & (pmu->amd ? 0xf0000ffff : 0xffff);
 
     if (!is_gp(i)) {
         return pmu->fixed_denied >> (i - pmu->nr_gp) & 1
                ? 0 : BIT(fixed[i - pmu->nr_gp]);
     }
-    for (const RefEvent *e = pmu->events; e->tallies; e++) {
+    for (const RefEvent *e = pmu->events; e->code; e++) {
         if (e->code == CODE_LOAD_LATENCY && regs.ld_lat >= LATENCY) {
             continue;
         }
-        if (e->code == code && e->ext == ext && !is_denied(code)) {
+        if (e->code == code && !is_denied(code)) {
             return e->tallies;
         }
     }

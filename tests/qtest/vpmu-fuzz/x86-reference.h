@@ -16,13 +16,12 @@
 
 /**
  * struct RefEvent - what a code counts
- * @code: unit mask and event select, as in bits 15 to 0 of a selector
- * @ext: bits 35 to 32
+ * @code: unit mask and event select, as in bits 35 to 32 and 15 to 0 of a
+ *        selector
  * @tallies: a set of PmuTally; 0 if it is not counted
  */
 typedef struct RefEvent {
-    uint16_t code;
-    uint8_t ext;
+    uint64_t code;
     PmuTallies tallies;
 } RefEvent;
 
@@ -34,7 +33,7 @@ typedef struct RefEvent {
  * @nr_fixed: fixed-function counters
  * @select_ext: AMD's selectors have more than 32 bits
  * @cpi: cycles of 1000 instructions
- * @events: what codes count, ended by one that is 0
+ * @events: what codes count, ended by a code that is 0
  * @denied: what is not counted, likewise; NULL if everything is
  * @fixed_denied: fixed counters that do not count
  * @lbrs: branch records, the most of them; 0 if there are none

@@ -14,6 +14,7 @@
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/compat.h"
 #include "tcg/helper-tcg.h"
+#include "tests/qtest/vpmu-codes.h"
 #include "vpmu/internal.h"
 #include "fuzz.h"
 #include "x86-memory.h"
@@ -25,172 +26,12 @@
 #define X2APIC_LVTPC 0x34
 #define SVR_ENABLE   0x100
 
-#define T(name) BIT(PMU_TALLY_##name)
-
-#define NEAR_TAKEN (T(COND_TAKEN) | T(JUMPS) | T(INDIRECT_JUMPS) | T(CALLS) \
-                    | T(INDIRECT_CALLS) | T(RETURNS))
-#define TAKEN (NEAR_TAKEN | T(FAR_BRANCHES))
-#define BRANCHES (TAKEN | T(COND_NOT_TAKEN))
-#define COND (T(COND_TAKEN) | T(COND_NOT_TAKEN))
-
 /*
  * Faces
  */
 
-/* What is not in here by intent: 0xfefe and codes without their unit mask. */
-static const RefEvent skylake_events[] = {
-    { 0x003c, 0, T(CYCLES) },
-    { 0x013c, 0, T(REF_CYCLES) },
-    { 0x00c0, 0, T(INSNS) },
-    { 0x00c4, 0, BRANCHES },
-    { 0x01c4, 0, COND },
-    { 0x02c4, 0, T(CALLS) | T(INDIRECT_CALLS) },
-    { 0x08c4, 0, T(RETURNS) },
-    { 0x10c4, 0, T(COND_NOT_TAKEN) },
-    { 0x20c4, 0, NEAR_TAKEN },
-    { 0x81d0, 0, T(LOADS) },
-    { 0x82d0, 0, T(STORES) },
-    { 0x0108, 0, T(DTLB_LOAD_MISSES) },
-    { 0x0185, 0, T(ITLB_MISSES) },
-    { 0x01cb, 0, T(INTERRUPTS) },
-    { }
-};
-
-/* What all models of Intel's have. */
-static const RefEvent intel_events[] = {
-    { 0x003c, 0, T(CYCLES) },
-    { 0x013c, 0, T(REF_CYCLES) },
-    { 0x00c0, 0, T(INSNS) },
-    { 0x00c4, 0, BRANCHES },
-    { }
-};
-
-static const RefEvent knights_events[] = {
-    { 0x003c, 0, T(CYCLES) },
-    { 0x00c0, 0, T(INSNS) },
-    { 0x00c4, 0, BRANCHES },
-    { 0x7ec4, 0, COND },
-    { 0xf7c4, 0, T(RETURNS) },
-    { }
-};
-
-static const RefEvent goldmont_events[] = {
-    { 0x00c0, 0, T(INSNS) },
-    { 0x00c4, 0, BRANCHES },
-    { 0x81d0, 0, T(LOADS) },
-    { 0x82d0, 0, T(STORES) },
-    { 0x01cb, 0, T(INTERRUPTS) },
-    { }
-};
-
-static const RefEvent icelake_events[] = {
-    { 0x003c, 0, T(CYCLES) },
-    { 0x013c, 0, T(REF_CYCLES) },
-    { 0x00c0, 0, T(INSNS) },
-    { 0x00c4, 0, BRANCHES },
-    { 0x01c4, 0, T(COND_TAKEN) },
-    { 0x11c4, 0, COND },
-    { 0x81d0, 0, T(LOADS) },
-    { 0x82d0, 0, T(STORES) },
-    { 0x01cd, 0, T(LOADS) },
-    { }
-};
-
-static const RefEvent golden_cove_events[] = {
-    { 0x003c, 0, T(CYCLES) },
-    { 0x00c0, 0, T(INSNS) },
-    { 0x00c4, 0, BRANCHES },
-    { 0x01c4, 0, T(COND_TAKEN) },
-    { 0x11c4, 0, COND },
-    { 0x81d0, 0, T(LOADS) },
-    { 0x82d0, 0, T(STORES) },
-    { }
-};
-
-/* These two come with PEBS. */
-static const RefEvent golden_cove_pebs_events[] = {
-    { 0x003c, 0, T(CYCLES) },
-    { 0x00c0, 0, T(INSNS) },
-    { 0x11c4, 0, COND },
-    { 0x01cd, 0, T(LOADS) },
-    { 0x02cd, 0, T(STORES) },
-    { }
-};
-
-static const RefEvent snowridge_events[] = {
-    { 0x003c, 0, T(CYCLES) },
-    { 0x00c0, 0, T(INSNS) },
-    { 0x7ec4, 0, COND },
-    { 0x10c4, 0, T(COND_NOT_TAKEN) },
-    { 0x81d0, 0, T(LOADS) },
-    { 0x01cd, 0, T(LOADS) },
-    { 0x01cb, 0, T(INTERRUPTS) },
-    { }
-};
-
-static const RefEvent sandy_bridge_pebs_events[] = {
-    { 0x003c, 0, T(CYCLES) },
-    { 0x01c0, 0, T(INSNS) },
-    { 0x01c2, 0, T(INSNS) },
-    { 0x08c4, 0, T(RETURNS) },
-    { 0xf1d0, 0, T(LOADS) },
-    { 0x01cd, 0, T(LOADS) },
-    { 0x02cd, 0, T(STORES) },
-    { 0x0149, 0, T(DTLB_STORE_MISSES) },
-    { }
-};
-
-static const RefEvent haswell_pebs_events[] = {
-    { 0x00c0, 0, T(INSNS) },
-    { 0x01c2, 0, T(INSNS) },
-    { 0x20c4, 0, NEAR_TAKEN },
-    { 0x82d0, 0, T(STORES) },
-    { 0x01cd, 0, T(LOADS) },
-    { 0x0e85, 0, T(ITLB_MISSES) },
-    { }
-};
-
-static const RefEvent pebs_events[] = {
-    { 0x00c0, 0, T(INSNS) },
-    { 0x01c4, 0, COND },
-    { 0x82d0, 0, T(STORES) },
-    { 0x01cd, 0, T(LOADS) },
-    { 0x01cb, 0, T(INTERRUPTS) },
-    { }
-};
-
-#define K7_EVENTS                             \
-    { 0x0040, 0, T(LOADS) | T(STORES) },      \
-    { 0x0076, 0, T(CYCLES) },                 \
-    { 0x00c0, 0, T(INSNS) },                  \
-    { 0x00c2, 0, BRANCHES },                  \
-    { 0x00c4, 0, TAKEN },                     \
-    { 0x00c6, 0, T(FAR_BRANCHES) }
-
-static const RefEvent k7_events[] = {
-    K7_EVENTS,
-    { 0x0046, 0, T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES) },
-    { 0x00cf, 0, T(INTERRUPTS) },
-    { }
-};
-
-static const RefEvent zen_events[] = {
-    K7_EVENTS,
-    { 0x00c8, 0, T(RETURNS) },
-    { 0x0129, 0, T(LOADS) },
-    { 0x00d1, 0, COND },
-    { 0x0785, 0, T(ITLB_MISSES) },
-    { }
-};
-
-static const RefEvent zen4_events[] = {
-    K7_EVENTS,
-    { 0x0229, 0, T(STORES) },
-    { 0x002c, 0, T(INTERRUPTS) },
-    { 0x00cc, 0, T(INDIRECT_JUMPS) | T(INDIRECT_CALLS) },
-    { 0x0120, 1, T(REF_CYCLES) },
-    { }
-};
+#define EVENT(code, counted) { code, COUNTS_##counted },
+#define EVENTS(list) ((const RefEvent[]) { CODES_##list(EVENT) { } })
 
 static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
 
@@ -214,7 +55,8 @@ static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
     "{\"format\":\"x86-masked-entry\",\"select\":196,\"match\":2,"          \
     "\"mask\":255,\"exclude\":true},"                                       \
     "{\"format\":\"x86-select-umask\",\"select\":208,\"umask\":129},"       \
-    RAW(33488) "," RAW(264) "," RAW(389) "]}' "
+    RAW(33488) "," RAW(264) "," RAW(329) "," RAW(389) "," RAW(448) ","     \
+    RAW(3717) "]}' "
 
 #define MACHINE "-machine q35 -global apic-common.vapic=off " \
                 "-global x86_64-cpu.x2apic=on "
@@ -223,12 +65,12 @@ static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
 
 #define INTEL_PMU_OF(list, v, gp, ...)                                    \
     &(const RefX86) { .version = v, .nr_gp = gp, .nr_fixed = v > 1 ? 3 : 0, \
-                      .cpi = 1000, .events = list, __VA_ARGS__ }
-#define INTEL_PMU(...) INTEL_PMU_OF(skylake_events, __VA_ARGS__)
+                      .cpi = 1000, .events = EVENTS(list), __VA_ARGS__ }
+#define INTEL_PMU(...) INTEL_PMU_OF(SKYLAKE, __VA_ARGS__)
 #define AMD_PMU(v, gp, ext, list, ...)                                    \
     &(const RefX86) { .amd = true, .version = v, .nr_gp = gp,               \
-                      .select_ext = ext, .cpi = 1000, .events = list,       \
-                      __VA_ARGS__ }
+                      .select_ext = ext, .cpi = 1000,                       \
+                      .events = EVENTS(list), __VA_ARGS__ }
 
 static const FuzzFace faces[] = {
     { "intel-1", INTEL(1), INTEL_PMU(1, 4) },
@@ -246,47 +88,47 @@ static const FuzzFace faces[] = {
     { "intel-no-capabilities", INTEL(4) ",pdcm=off",
       INTEL_PMU(4, 4, .no_capabilities = true) },
     { "intel-pebs-1", TCG "SandyBridge,pmu=on,lbr=off,pebs=on",
-      INTEL_PMU_OF(sandy_bridge_pebs_events, 2, 4, .pebs = 1,
+      INTEL_PMU_OF(SANDY_BRIDGE_PEBS, 2, 4, .pebs = 1,
                    .precise_store = true) },
     { "intel-pebs-2", TCG "Haswell,pmu=on,pmu-version=3,lbr=off,pebs=on",
-      INTEL_PMU_OF(haswell_pebs_events, 3, 4, .pebs = 2) },
+      INTEL_PMU_OF(HASWELL_PEBS, 3, 4, .pebs = 2) },
     { "intel-pebs-3", INTEL(4) ",pebs=on",
-      INTEL_PMU_OF(pebs_events, 4, 4, .pebs = 3) },
+      INTEL_PMU_OF(SKYLAKE_PEBS, 4, 4, .pebs = 3) },
     { "intel-pebs-4", TCG "Icelake-Server-v6,pmu=on,lbr=off,pebs=on",
-      INTEL_PMU_OF(icelake_events, 5, 8, .pebs = 4, .la57 = true) },
+      INTEL_PMU_OF(ICE_LAKE_PEBS, 5, 8, .pebs = 4, .la57 = true) },
     { "intel-kvm", TCG "Icelake-Server-v6,pmu=on,lbr=off,pebs=on",
-      INTEL_PMU_OF(icelake_events, 5, 8, .pebs = 4, .la57 = true,
+      INTEL_PMU_OF(ICE_LAKE_PEBS, 5, 8, .pebs = 4, .la57 = true,
                    .kvm = true) },
-    { "amd-k7", TCG "athlon,pmu=on", AMD_PMU(1, 4, false, k7_events) },
-    { "amd-zen", TCG "EPYC,pmu=on", AMD_PMU(1, 6, true, zen_events) },
+    { "amd-k7", TCG "athlon,pmu=on", AMD_PMU(1, 4, false, K7) },
+    { "amd-zen", TCG "EPYC,pmu=on", AMD_PMU(1, 6, true, ZEN) },
     { "amd-zen4", TCG "EPYC-Genoa,pmu=on,lbr=off",
-      AMD_PMU(2, 6, true, zen4_events) },
-    { "hygon", TCG "Dhyana,pmu=on", AMD_PMU(1, 6, true, zen_events) },
+      AMD_PMU(2, 6, true, ZEN4) },
+    { "hygon", TCG "Dhyana,pmu=on", AMD_PMU(1, 6, true, ZEN) },
     { "zhaoxin", TCG "YongFeng,pmu=on", NULL },
     { "intel-lbr-1", TCG "Nehalem,pmu=on,pmu-version=1,lbr=on",
-      INTEL_PMU_OF(intel_events, 1, 4, .lbrs = 16, .lbr_format = 3) },
+      INTEL_PMU_OF(NEHALEM, 1, 4, .lbrs = 16, .lbr_format = 3) },
     { "intel-lbr-3", TCG "Haswell,pmu=on,pmu-version=3,lbr=on",
-      INTEL_PMU_OF(intel_events, 3, 4, .lbrs = 16, .lbr_format = 4) },
+      INTEL_PMU_OF(HASWELL, 3, 4, .lbrs = 16, .lbr_format = 4) },
     { "intel-lbr-4", INTEL(4) ",lbr=on",
       INTEL_PMU(4, 4, .lbrs = 32, .lbr_format = 5) },
     { "intel-lbr-core", TCG "Penryn,pmu=on,lbr=on",
-      INTEL_PMU_OF(intel_events, 2, 4, .lbrs = 4, .lbr_format = 2,
+      INTEL_PMU_OF(ARCHITECTURAL, 2, 4, .lbrs = 4, .lbr_format = 2,
                    .unfiltered = true) },
     { "intel-lbr-knights", TCG "KnightsMill,pmu=on,pmu-version=3,lbr=on",
-      INTEL_PMU_OF(knights_events, 3, 4, .lbrs = 8, .lbr_format = 1) },
+      INTEL_PMU_OF(KNIGHTS, 3, 4, .lbrs = 8, .lbr_format = 1) },
     { "intel-lbr-time", TCG "Denverton,pmu=on,pmu-version=4,lbr=on",
-      INTEL_PMU_OF(goldmont_events, 4, 4, .lbrs = 32, .lbr_format = 6) },
+      INTEL_PMU_OF(GOLDMONT, 4, 4, .lbrs = 32, .lbr_format = 6) },
     { "intel-lbr-arch", TCG "SapphireRapids,pmu=on,lbr=on",
-      INTEL_PMU_OF(golden_cove_events, 5, 8, .lbrs = 32, .lbr_format = 0x3f) },
+      INTEL_PMU_OF(GOLDEN_COVE, 5, 8, .lbrs = 32, .lbr_format = 0x3f) },
     { "intel-lbr-arch-pebs", TCG "SapphireRapids,pmu=on,lbr=on,pebs=on",
-      INTEL_PMU_OF(golden_cove_pebs_events, 5, 8, .lbrs = 32,
+      INTEL_PMU_OF(GOLDEN_COVE_PEBS, 5, 8, .lbrs = 32,
                    .lbr_format = 0x3f, .pebs = 4, .both_latencies = true,
                    .la57 = true) },
     { "intel-lbr-pebs", TCG "Snowridge,pmu=on,lbr=on,pebs=on",
-      INTEL_PMU_OF(snowridge_events, 5, 8, .lbrs = 32, .lbr_format = 7,
+      INTEL_PMU_OF(TREMONT_PEBS, 5, 8, .lbrs = 32, .lbr_format = 7,
                    .pebs = 4) },
     { "amd-lbr", TCG "EPYC-Genoa,pmu=on,lbr=on",
-      AMD_PMU(2, 6, true, zen4_events, .lbrs = 16) },
+      AMD_PMU(2, 6, true, ZEN4, .lbrs = 16) },
     { "intel-off", TCG "Skylake-Server,pmu=off", NULL },
 };
 
@@ -435,7 +277,7 @@ static uint64_t any_selector(FuzzRandom *r)
     uint64_t flags = fuzz_random(r) & 0x70000 /* USR, OS, EDGE */;
     unsigned n = 0;
 
-    while (e[n].tallies) {
+    while (e[n].code) {
         n++;
     }
     e += fuzz_below(r, n);
@@ -447,8 +289,7 @@ static uint64_t any_selector(FuzzRandom *r)
     flags |= fuzz_chance(r, 4) ? fuzz_below(r, 4) << 40 : 0;
     flags |= fuzz_chance(r, 20) ? fuzz_number(r) & ~0xf0000ffffull : 0;
     flags |= has_adaptive_pebs() ? fuzz_random(r) & BIT_ULL(34) : 0;
-    return flags | (fuzz_chance(r, 12) ? 0xfefe
-                                       : (uint64_t)e->ext << 32 | e->code);
+    return flags | (fuzz_chance(r, 12) ? 0xfefe : e->code);
 }
 
 static uint64_t any_count(FuzzRandom *r)

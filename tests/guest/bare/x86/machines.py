@@ -6,6 +6,7 @@ import re
 from functools import cache, partial
 
 import debugger
+from codes import code
 from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
                   Stepped, StraightCode, agreeing)
 from machine import (COMMON, KERNEL, MODES, NOT_OBSERVED, PROGRAMS, QEMU,
@@ -92,9 +93,10 @@ def debugged(machine):
               {**machine.options, 'debugger': 1}, machine.cpus)
 
 
-def model(name, conditional, loads=0x81d0, stores=0x82d0):
-    return Pc(name, f'{name},pmu=on', {'conditional': conditional,
-                                       'loads': loads, 'stores': stores})
+def model(name, codes_of):
+    return Pc(name, f'{name},pmu=on',
+              {event: code(codes_of, event)
+               for event in ['conditional', 'loads', 'stores']})
 
 
 DEFAULT = Pc('')
@@ -123,11 +125,11 @@ MACHINES = {
     'memory': [Pc('', DEFAULT_CPU + ',+mpx')],
     'models': [
         DEFAULT,
-        model('Nehalem', 0x01c4, 0x010b, 0x020b),
-        model('Haswell', 0x01c4),
-        model('Icelake-Server-v5', 0x11c4),
-        model('SapphireRapids', 0x11c4),
-        model('Snowridge', 0x7ec4),
+        model('Nehalem', 'nehalem'),
+        model('Haswell', 'haswell'),
+        model('Icelake-Server-v5', 'ice_lake'),
+        model('SapphireRapids', 'golden_cove'),
+        model('Snowridge', 'tremont'),
     ],
     'mode': [DEFAULT, Pc('max', 'max,vendor=GenuineIntel')],
     'nopmu': [
@@ -138,7 +140,9 @@ MACHINES = {
     ],
     'overflow': [DEFAULT, version(3), version(5, 8)],
     'random': [DEFAULT, version(5, 8)],
-    'pebs': [pebs('Nehalem', loads=0x010b, stores=0x020b, latency=0x100b),
+    'pebs': [pebs('Nehalem', loads=code('nehalem', 'loads'),
+                  stores=code('nehalem', 'stores'),
+                  latency=code('nehalem_pebs', 'loads')),
              pebs('Skylake-Client-v1'), pebs('IvyBridge', store_sample=1),
              pebs('Haswell-noTSX'), pebs('Icelake-Server-v5'),
              pebs('SapphireRapids', store_sample=1, both_latencies=1),

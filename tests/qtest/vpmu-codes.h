@@ -1,0 +1,214 @@
+/*
+ * Codes of the PMUs' events, as all tests expect them
+ *
+ * They are written down from the manuals, and from nothing else: the PMU under
+ * test has tables of its own.  Macros generate the tables of the qtest and of
+ * the fuzzer from here: CODES_*(E) has an E(code, what) for each code that
+ * counts what COUNTS_* says, and other lists that belong to it.  For tests of
+ * guests, tests/guest/codes.py reads the same lists.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef VPMU_CODES_H
+#define VPMU_CODES_H
+
+#define T(name) (1ull << PMU_TALLY_##name)
+
+#define COUNTS_NOTHING           0
+#define COUNTS_CYCLES            T(CYCLES)
+#define COUNTS_REF_CYCLES        T(REF_CYCLES)
+#define COUNTS_INSNS             T(INSNS)
+#define COUNTS_COND_TAKEN        T(COND_TAKEN)
+#define COUNTS_NOT_TAKEN         T(COND_NOT_TAKEN)
+#define COUNTS_CONDITIONAL       (T(COND_TAKEN) | T(COND_NOT_TAKEN))
+#define COUNTS_CALLS             (T(CALLS) | T(INDIRECT_CALLS))
+#define COUNTS_INDIRECT          (T(INDIRECT_JUMPS) | T(INDIRECT_CALLS))
+#define COUNTS_RETURNS           T(RETURNS)
+#define COUNTS_FAR               T(FAR_BRANCHES)
+/* Near branches that are taken, far ones as well, and all */
+#define COUNTS_TAKEN             (T(COND_TAKEN) | T(JUMPS) | COUNTS_INDIRECT \
+                                  | T(CALLS) | T(RETURNS))
+#define COUNTS_ALL_TAKEN         (COUNTS_TAKEN | T(FAR_BRANCHES))
+#define COUNTS_BRANCHES          (COUNTS_ALL_TAKEN | T(COND_NOT_TAKEN))
+#define COUNTS_LOADS             T(LOADS)
+#define COUNTS_STORES            T(STORES)
+#define COUNTS_ACCESSES          (T(LOADS) | T(STORES))
+#define COUNTS_FAILED_STORES     T(FAILED_STORES)
+#define COUNTS_INTERRUPTS        T(INTERRUPTS)
+#define COUNTS_DTLB_LOAD_MISSES  T(DTLB_LOAD_MISSES)
+#define COUNTS_DTLB_STORE_MISSES T(DTLB_STORE_MISSES)
+#define COUNTS_DTLB_MISSES       (T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES))
+#define COUNTS_ITLB_MISSES       T(ITLB_MISSES)
+
+/*
+ * Intel: the unit mask and the event select, bits 15 to 0 of IA32_PERFEVTSELx.
+ * SDM, volume 3B, "Pre-Defined Architectural Performance Events" has the first
+ * list, and refers to lists of events for all others, by the model.
+ */
+
+/* What is not counted: the last level cache, mispredictions; not defined */
+#define CODES_ARCHITECTURAL(E) \
+    E(0x003c, CYCLES) E(0x013c, REF_CYCLES) E(0x00c0, INSNS) \
+    E(0x00c4, BRANCHES) E(0x4f2e, NOTHING) E(0x412e, NOTHING) \
+    E(0x00c5, NOTHING) E(0xffff, NOTHING)
+
+/*
+ * Sandy Bridge to Skylake: BR_INST_RETIRED; instructions whose precise samples
+ * are distributed; TLB misses that cause a walk
+ */
+#define CODES_SNB(E) \
+    E(0x01c4, CONDITIONAL) E(0x02c4, CALLS) E(0x08c4, RETURNS) \
+    E(0x10c4, NOT_TAKEN) E(0x20c4, TAKEN) E(0x40c4, FAR) \
+    E(0x01c0, INSNS) E(0x0108, DTLB_LOAD_MISSES) \
+    E(0x0149, DTLB_STORE_MISSES) E(0x0185, ITLB_MISSES)
+
+/* Ice Lake to Golden Cove: BR_INST_RETIRED */
+#define CODES_ICL(E) \
+    E(0x01c4, COND_TAKEN) E(0x02c4, CALLS) E(0x08c4, RETURNS) \
+    E(0x10c4, NOT_TAKEN) E(0x11c4, CONDITIONAL) E(0x20c4, TAKEN) \
+    E(0x40c4, FAR)
+
+/* Knights Landing, Goldmont and Tremont: BR_INST_RETIRED */
+#define CODES_SLM(E)        E(0x7ec4, CONDITIONAL) E(0xf7c4, RETURNS)
+/* MEM_UOPS_RETIRED or MEM_INST_RETIRED, ALL_LOADS and ALL_STORES */
+#define CODES_ACCESSES(E)   E(0x81d0, LOADS) E(0x82d0, STORES)
+/* ITLB_MISSES.WALK_COMPLETED, HW_INTERRUPTS.RECEIVED */
+#define CODES_WALKS(E)      E(0x0e85, ITLB_MISSES)
+#define CODES_INTERRUPTS(E) E(0x01cb, INTERRUPTS)
+
+/* What says that it is Intel's, and is no model of it */
+#define CODES_ANY_INTEL(E) CODES_ARCHITECTURAL(E) E(0x01c4, NOTHING)
+#define CODES_NEHALEM(E) \
+    CODES_ARCHITECTURAL(E) E(0x01c4, CONDITIONAL) E(0x02c4, CALLS) \
+    E(0x010b, LOADS) E(0x020b, STORES)
+/* Linux asks for loads by another unit mask. */
+#define CODES_SANDY_BRIDGE(E) \
+    CODES_ARCHITECTURAL(E) CODES_SNB(E) CODES_ACCESSES(E) E(0xf1d0, LOADS)
+#define CODES_HASWELL(E) \
+    CODES_ARCHITECTURAL(E) CODES_SNB(E) CODES_ACCESSES(E) CODES_WALKS(E)
+#define CODES_SKYLAKE(E) \
+    CODES_HASWELL(E) CODES_INTERRUPTS(E) E(0x11c4, NOTHING)
+#define CODES_GOLDEN_COVE(E) \
+    CODES_ARCHITECTURAL(E) CODES_ICL(E) CODES_ACCESSES(E)
+#define CODES_ICE_LAKE(E) CODES_GOLDEN_COVE(E) CODES_WALKS(E)
+#define CODES_KNIGHTS(E) CODES_ARCHITECTURAL(E) CODES_SLM(E)
+#define CODES_GOLDMONT(E) \
+    CODES_KNIGHTS(E) CODES_ACCESSES(E) CODES_INTERRUPTS(E)
+/* QEMU's Icelake-Server has Tremont's number, too, up to its version 3. */
+#define CODES_TREMONT(E) CODES_ICE_LAKE(E) CODES_SLM(E) CODES_INTERRUPTS(E)
+
+/*
+ * With PEBS, SDM, volume 3B, "Processor Event Based Sampling": also the latency
+ * of loads, stores, and UOPS_RETIRED.ALL
+ */
+#define CODES_NEHALEM_PEBS(E) CODES_NEHALEM(E) E(0x100b, LOADS)
+#define CODES_SANDY_BRIDGE_PEBS(E) \
+    CODES_SANDY_BRIDGE(E) E(0x01cd, LOADS) E(0x02cd, STORES) E(0x01c2, INSNS)
+#define CODES_HASWELL_PEBS(E) CODES_HASWELL(E) E(0x01cd, LOADS) E(0x01c2, INSNS)
+#define CODES_SKYLAKE_PEBS(E) CODES_SKYLAKE(E) E(0x01cd, LOADS)
+#define CODES_ICE_LAKE_PEBS(E) CODES_ICE_LAKE(E) E(0x01cd, LOADS)
+#define CODES_GOLDEN_COVE_PEBS(E) \
+    CODES_GOLDEN_COVE(E) E(0x01cd, LOADS) E(0x02cd, STORES)
+#define CODES_TREMONT_PEBS(E) CODES_TREMONT(E) E(0x01cd, LOADS)
+
+/*
+ * AMD: bits 35 to 32 and 7 to 0 of PERF_CTLx are the event select, bits 15 to 8
+ * the unit mask.  PPR of families 17h and 19h, "Core Performance Monitor
+ * Counters", and "Performance Counter Events" in the guides of older families.
+ */
+
+/* Mispredictions are not counted; the last code is not defined. */
+#define CODES_AMD(E) \
+    E(0x0040, ACCESSES) E(0x0076, CYCLES) E(0x00c0, INSNS) \
+    E(0x00c2, BRANCHES) E(0x00c4, ALL_TAKEN) E(0x00c6, FAR) \
+    E(0x00c3, NOTHING) E(0x00c5, NOTHING) E(0x0fff, NOTHING)
+
+/* Until Zen; since family 10h, TLB misses have a unit mask of page sizes. */
+#define CODES_BEFORE_ZEN(E) CODES_AMD(E) E(0x00cf, INTERRUPTS)
+#define CODES_BEFORE_K10(E) \
+    CODES_BEFORE_ZEN(E) E(0x0046, DTLB_MISSES) E(0x0085, ITLB_MISSES)
+#define CODES_K7(E) CODES_BEFORE_K10(E) E(0x00c8, NOTHING)
+/* It has no bits above 32. */
+#define CODES_K8(E) \
+    CODES_BEFORE_K10(E) E(0x00c8, RETURNS) E(0x1000000c0, INSNS)
+#define CODES_K10(E) \
+    CODES_BEFORE_ZEN(E) E(0x00c8, RETURNS) E(0x0746, DTLB_MISSES) \
+    E(0x0385, ITLB_MISSES) E(0x00d1, NOTHING)
+
+/* Not counted: loads that are stores; mispredicted indirect branches */
+#define CODES_SINCE_ZEN(E) \
+    CODES_AMD(E) E(0x00c8, RETURNS) E(0x00d1, CONDITIONAL) \
+    E(0x0129, LOADS) E(0x0229, STORES) E(0x0429, NOTHING) \
+    E(0xf045, DTLB_MISSES) E(0xff45, DTLB_MISSES) \
+    E(0x0785, ITLB_MISSES) E(0xff85, ITLB_MISSES) E(0x00ca, NOTHING)
+#define CODES_SINCE_ZEN_2(E) CODES_SINCE_ZEN(E) E(0x002c, INTERRUPTS)
+#define CODES_SINCE_ZEN_3(E) CODES_SINCE_ZEN_2(E) E(0x00cc, INDIRECT)
+#define CODES_ZEN(E) \
+    CODES_SINCE_ZEN(E) E(0x0085, ITLB_MISSES) E(0x002c, NOTHING)
+#define CODES_ZEN2(E) CODES_SINCE_ZEN_2(E) E(0x00cc, NOTHING)
+#define CODES_ZEN3(E) CODES_SINCE_ZEN_3(E) E(0x100000120, NOTHING)
+#define CODES_ZEN4(E) \
+    CODES_SINCE_ZEN_3(E) E(0x100000120, REF_CYCLES) E(0x00cf, NOTHING) \
+    E(0x0120, NOTHING) E(0x1000000c0, NOTHING)
+
+/*
+ * Power: the PMC, the unit and the selector, as 0xPUxSS.  PMU user's guides of
+ * the processors.  A third word says that a code counts with CTRL[RUN] alone
+ * (RUN), that MMCR0[FC1-4WAIT] does not freeze it (WAIT), or that it counts
+ * what MMCRA has marked (MARKED).
+ */
+
+/*
+ * PM_INST_CMPL and PM_CYC; PM_1PLUS_PPC_CMPL, PM_INST_DISP, PM_1PLUS_PPC_DISP;
+ * PM_ANY_THRD_RUN_CYC, PM_THRD_ALL_RUN_CYC, PM_RUN_CYC, PM_THRD_CONC_RUN_INST,
+ * PM_RUN_INST_CMPL; PM_BRU_FIN, PM_EXT_INT, PM_DTLB_MISS, PM_ITLB_MISS.  Those
+ * that count nothing are of another counter or unit, or of caches.
+ */
+#define CODES_COMMON(E) \
+    E(0x10002, INSNS) E(0x20002, INSNS) E(0x30002, INSNS) E(0x40002, INSNS) \
+    E(0x1001e, CYCLES) E(0x2001e, CYCLES) E(0x3001e, CYCLES) \
+    E(0x4001e, CYCLES) \
+    E(0x100f2, INSNS) E(0x200f2, INSNS) E(0x300f2, INSNS) E(0x400f2, INSNS) \
+    E(0x100fa, CYCLES, RUN) E(0x2000c, CYCLES, RUN) E(0x200f4, CYCLES, RUN) \
+    E(0x300f4, INSNS, RUN) E(0x400fa, INSNS, RUN) E(0x10068, BRANCHES) \
+    E(0x200f8, INTERRUPTS) E(0x300fc, DTLB_MISSES) E(0x400fc, ITLB_MISSES) \
+    E(0x300f8, NOTHING) E(0x400f4, NOTHING) E(0x20068, NOTHING) \
+    E(0x1e002, NOTHING) E(0x4d01e, NOTHING) E(0x10058, NOTHING) \
+    E(0x10000, NOTHING) E(0x200fe, NOTHING) E(0x300f0, NOTHING) \
+    E(0x400f0, NOTHING) E(0x400f6, NOTHING)
+
+/* PM_CYC, PM_INST_CMPL, PM_BR_TAKEN_CMPL, PM_STCX_FAIL; PM_MRK_INST_* */
+#define CODES_SINCE_POWER8(E) \
+    CODES_COMMON(E) E(0x100f0, CYCLES, WAIT) E(0x100fe, INSNS) \
+    E(0x200fa, ALL_TAKEN) E(0x1e058, FAILED_STORES) \
+    E(0x100e0, NOTHING, MARKED) E(0x20030, NOTHING, MARKED) \
+    E(0x30030, NOTHING, MARKED) E(0x400e0, NOTHING, MARKED) \
+    E(0x20004, NOTHING) E(0x1c080, NOTHING)
+
+/* PM_BR_TAKEN, PM_ST_FIN, PM_LD_REF_L1 */
+#define CODES_POWER7(E) \
+    CODES_COMMON(E) E(0x20004, ALL_TAKEN) E(0x200f0, STORES) \
+    E(0x1c080, LOADS) E(0x2c080, LOADS) E(0x3c080, LOADS) E(0x4c080, LOADS) \
+    E(0x100f0, NOTHING) E(0x100fe, NOTHING) E(0x200fa, NOTHING) \
+    E(0x1e058, NOTHING)
+
+/* PM_LD_REF_L1, PM_LD_CMPL; PM_ST_FIN, PM_ST_CMPL; PM_BR_CMPL */
+#define CODES_POWER8(E) \
+    CODES_SINCE_POWER8(E) E(0x100ee, LOADS) E(0x1002e, LOADS) \
+    E(0x200f0, STORES) E(0x20016, STORES) E(0x40060, BRANCHES) \
+    E(0x100fc, NOTHING) E(0x4d05e, NOTHING)
+
+/* PM_LD_REF_L1, PM_LD_CMPL; PM_ST_FIN, PM_ST_CMPL; PM_BR_CMPL, by two codes */
+#define CODES_POWER9(E) \
+    CODES_SINCE_POWER8(E) E(0x100fc, LOADS) E(0x4003e, LOADS) \
+    E(0x20016, STORES) E(0x200f0, STORES) E(0x10012, BRANCHES) \
+    E(0x4d05e, BRANCHES) E(0x100ee, NOTHING) E(0x2f04a, NOTHING)
+
+/* PM_LD_REF_L1, PM_LD_CMPL; PM_ST_CMPL; PM_BR_CMPL, PM_BR_FIN; PM_INST_FIN */
+#define CODES_POWER10(E) \
+    CODES_SINCE_POWER8(E) E(0x100fc, LOADS) E(0x4003e, LOADS) \
+    E(0x200f0, STORES) E(0x4d05e, BRANCHES) E(0x2f04a, BRANCHES) \
+    E(0x40030, INSNS) E(0x100ee, NOTHING) E(0x40060, NOTHING)
+
+#endif /* VPMU_CODES_H */

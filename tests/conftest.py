@@ -7,12 +7,32 @@ if it is not the one in BUILD.  `pytest -m 'not more'` selects what
 """
 
 import os
+import signal
 import sys
+
+import pytest
 
 # Several checks may run from one source tree, which may be read-only.
 sys.dont_write_bytecode = True
 
 ARCH = os.environ.get('ARCH', 'x86_64')
+
+
+def pytest_sessionstart():
+    """A signal ends the tests as Ctrl-C does, with what they have started."""
+    def end(number, _):
+        for other in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            signal.signal(other, signal.SIG_IGN)
+        pytest.exit(f'ended by signal {number}', 128 + number)
+
+    # A shell that runs pytest in the background has these ignored, and so
+    # would be all that tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    # nohup has a hangup ignored.
+    for number in signal.SIGTERM, signal.SIGHUP:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, end)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Counts and samples that are known, or the same again."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from installed import ARCH, KNOWN, KNOWN_COUNT, on_x86
+
+# Of programs in which locks are taken: on a busy host, one count of six has
+# tried a lock again.
+TRIES = {'x86_64': 1, 'ppc64': 10}[ARCH]
+
+PROGRAM = r'''
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *work(void *arg)
+{
+    char *text = malloc(100000);
+    long i;
+
+    for (i = 0; i < 100; i++) {
+        memset(text, (int)i, 100000);
+        *(long *)arg += text[i * 1000];
+    }
+    free(text);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[4];
+    long sums[4] = { 0 };
+    int i, n = argc > 1 ? atoi(argv[1]) : 0;
+
+    work(&sums[0]);
+    for (i = 0; i < n; i++) {
+        pthread_create(&threads[i], NULL, work, &sums[i]);
+    }
+    for (i = 0; i < n; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    printf("%ld\n", sums[0] + sums[1] + sums[2] + sums[3]);
+    return 3;
+}
+'''
+
+# Each call of `step` executes three instructions between two branches.
+BRANCHES = '''
+        .globl _start
+        .type _start, @function
+_start: mov $100000, %ecx
+1:      call step
+        dec %ecx
+        jnz 1b
+        mov $60, %eax
+        xor %edi, %edi
+        syscall
+        .size _start, . - _start
+        .type step, @function
+step:   nop
+        nop
+        ret
+        .size step, . - step
+'''
+
+
+def test_count_is_known(place):
+    counted = place.count(place.assemble('known', KNOWN), status=7,
+                          options=('--arch', ARCH))
+    assert counted == KNOWN_COUNT
+
+
+@contextlib.contextmanager
+def busy_host():
+    """Others want the CPUs, too."""
+    busy = [subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+            for _ in range(os.cpu_count() + 1)]
+    try:
+        yield
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+
+
+def check_counts_the_same(place, program):
+    """On an idle host and a busy one.
+
+    An interrupt between lwarx and stwcx. has the C library try its lock again,
+    which adds some instructions: on Power the least of several is compared.
+    """
+    def count():
+        return place.count(program, status=3, options=('--arch', ARCH))
+
+    idle, busy = [], []
+    for _ in range(TRIES):
+        idle.append(count())
+        with busy_host():
+            busy.append(count())
+        if min(idle) == min(busy):
+            return
+    pytest.fail(f'{idle}, and on a busy host {busy}')
+
+
+def test_static_program_is_the_same(place):
+    check_counts_the_same(place, place.compile('static', PROGRAM, '-static',
+                                               '-pthread'))
+
+
+def test_dynamic_program_is_the_same(place):
+    check_counts_the_same(place, place.compile('dynamic', PROGRAM, '-pthread'))
+
+
+@on_x86
+def test_script_of_processes_is_the_same(place):
+    # No directory into which packages may be installed meanwhile.
+    script = ['sh', '-c', 'for i in 1 2 3; do ls / > /dev/null; done']
+    first = place.count(*script, status=0)
+    second = place.count(*script, status=0)
+    assert first == second
+
+
+@on_x86
+def test_threads_run_on_several_cpus(place):
+    status, out, err = place.run('--cpus', 2, 'stat', '-e', 'instructions:u',
+                                 place.compile('threads', PROGRAM, '-pthread'),
+                                 4)
+    assert status == 3, err
+    status, out, _ = place.run('--cpus', 2, 'stat', 'nproc')
+    assert out == b'2\n'
+
+
+@on_x86
+def test_several_at_a_time_count_the_same(place):
+    words = ('stat', '-x,', '-e', 'instructions:u',
+             place.assemble('several', KNOWN))
+    with contextlib.ExitStack() as stack:
+        all_of_them = [stack.enter_context(place.started(*words))
+                       for _ in range(3)]
+        counts = {process.communicate()[1].split(b',')[0]
+                  for process in all_of_them}
+    assert counts == {b'%d' % KNOWN_COUNT}
+
+
+@on_x86
+def test_samples_are_known(place):
+    program = place.assemble('sampled', KNOWN)
+    (place.work / 'perf.data').unlink(missing_ok=True)
+    status, _, err = place.run('record', '-e', 'instructions:u', '-c', 1009,
+                               program, stdout=subprocess.DEVNULL)
+    assert status == 7, err
+    assert f'({KNOWN_COUNT // 1009} samples)' in err
+    assert (place.work / 'perf.data').stat().st_size > 10000
+    status, out, err = place.run('report', '--stdio')
+    assert b'_start' in out, err
+    # perf keeps the one before.
+    place.run('record', '-e', 'instructions:u', '-c', 100003, program,
+              stdout=subprocess.DEVNULL)
+    assert (place.work / 'perf.data.old').exists()
+
+
+@on_x86
+def test_branches_tell_cycles_of_blocks(place):
+    """Instructions per cycle and cycles, from branch records."""
+    status, _, err = place.run('record', '-b', '-e', 'branches:u', '-c', 1009,
+                               '-o', 'branches.data',
+                               place.assemble('branches', BRANCHES))
+    assert status == 0, err
+    for function, line in (('step', rb'^ +1\.00 +3 .*\bret'),
+                           ('_start', rb'\b1\.00 +2 .*\bjne')):
+        status, out, err = place.run('annotate', '--stdio2',
+                                     '-i', 'branches.data', function)
+        assert status == 0, err
+        assert re.search(line, out, re.M), err

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Errors of programs, of the cache, of files and of options."""
+
+import os
+import resource
+import subprocess
+
+from installed import ARCH, KNOWN, on_x86
+
+EATER = r'''
+#include <stdlib.h>
+#include <string.h>
+
+int main(void)
+{
+    for (;;) {
+        char *part = malloc(1 << 24);
+
+        if (!part) {
+            return 9;
+        }
+        memset(part, 1, 1 << 24);
+    }
+}
+'''
+
+
+@on_x86
+def test_missing_program(place):
+    status, _, err = place.run('stat', './missing')
+    assert status == 255 and 'No such file' in err, err
+
+
+@on_x86
+def test_program_without_permission(place):
+    (place.work / 'plain').write_text('text')
+    status, _, err = place.run('stat', './plain')
+    assert status == 255 and 'Permission denied' in err, err
+
+
+@on_x86
+def test_program_that_is_killed(place):
+    _, _, err = place.run('stat', 'sh', '-c', 'kill -9 $$')
+    assert 'sh: Killed' in err
+
+
+def test_program_of_another_architecture(place):
+    other, number = {'x86_64': ('ppc64', 21), 'ppc64': ('x86_64', 62)}[ARCH]
+    path = place.assemble('other', KNOWN)
+    image = bytearray(path.read_bytes())
+    image[18] = number
+    path.write_bytes(image)
+    status, _, err = place.run('--arch', ARCH, 'stat', path)
+    # perf tries a shell, as natively; where that is not of this
+    # architecture, either, it gives up.
+    assert status != 0, err
+    assert err.endswith(f'{path} is a program for {other}: '
+                        f'use --arch {other}\n')
+
+
+@on_x86
+def test_program_without_memory(place):
+    _, _, err = place.run('--memory', '512M', 'stat',
+                          place.compile('eater', EATER))
+    assert 'vpmu-perf: the guest ran out of memory (512M)' in err
+
+
+@on_x86
+def test_cache_without_room(place):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    status, _, err = place.run('--memory', '768M', 'stat', 'true',
+                               preexec_fn=limit)
+    assert status == 125, err
+    assert err.splitlines()[-1].startswith('vpmu-perf: ')
+
+
+@on_x86
+def test_cache_that_cannot_be_written(place):
+    status, _, err = place.run('stat', 'true', env={
+        **place.environment, 'XDG_CACHE_HOME': '/proc/none'})
+    assert status == 125 and err.count('\n') == 1, err
+
+
+@on_x86
+def test_cache_of_others(place):
+    """What they have put there is not run."""
+    cache = place.top / 'home' / 'shared' / 'vpmu-perf'
+    cache.mkdir(parents=True)
+    environment = {**place.environment, 'XDG_CACHE_HOME': str(cache.parent)}
+    for mode in 0o777, 0o770:
+        place.give(cache)
+        cache.chmod(mode)
+        status, _, err = place.run('stat', 'true', env=environment)
+        assert status == 125 and 'not yours alone' in err, \
+            f'{mode:o}: {err}'
+        assert not list(cache.iterdir())
+    cache.chmod(0o700)
+    status, _, err = place.run('stat', 'true', env=environment)
+    assert status == 0, err
+
+
+@on_x86
+def test_places_that_are_the_guests(place):
+    for words in (['--write-to', '/', 'stat'], ['--write-to', '/proc', 'stat'],
+                  ['stat', '-o', '/dev/shm/vpmu-perf-test']):
+        status, _, err = place.run(*words, 'true')
+        assert status == 125 and 'guest' in err, f'{words}: {err}'
+    assert not os.path.exists('/dev/shm/vpmu-perf-test'), 'is on the host'
+    # A device is the same there.
+    status, _, err = place.run('stat', '-o', '/dev/null', 'true')
+    assert status == 0, err
+
+
+@on_x86
+def test_output_that_cannot_be_kept(place):
+    """The file may be written, and the directory may not."""
+    directory = place.top / 'programs' / 'closed'
+    directory.mkdir()
+    (directory / 'perf.data').write_text('text')
+    place.give(directory / 'perf.data')
+    if os.getuid() != 0:
+        directory.chmod(0o555)
+    status, _, err = place.run('record', 'true', cwd=directory,
+                               stdout=subprocess.DEVNULL)
+    assert status == 125 and err.count('\n') == 1, err
+    assert (directory / 'perf.data').read_text() == 'text'
+
+
+@on_x86
+def test_surroundings_that_are_missing(place):
+    gone = place.work / 'gone'
+    gone.mkdir()
+    status, _, err = place.run('stat', 'true', cwd=gone,
+                               preexec_fn=gone.rmdir)
+    assert status == 125 and 'is gone' in err, err
+    environment = {name: value for name, value in place.environment.items()
+                   if name not in ('HOME', 'XDG_CACHE_HOME')}
+    status, _, err = place.run('stat', 'true', env={
+        **environment, 'HOME': 'relative'})
+    assert status == 125 and 'no place for a cache' in err, err
+
+
+@on_x86
+def test_python_of_the_programs(place):
+    """What a program's Python is told is not for ours."""
+    (place.work / 'socket.py').write_text('raise SystemExit(1)')
+    status, out, err = place.run(
+        'stat', 'sh', '-c', 'echo $PYTHONPATH', env={
+            **place.environment, 'PYTHONPATH': '.', 'PYTHONHOME': '/none'})
+    assert (status, out) == (0, b'.\n'), err
+
+
+@on_x86
+def test_saved_guest_that_is_damaged(place):
+    environment = {**place.environment,
+                   'XDG_CACHE_HOME': str(place.top / 'home' / 'damaged')}
+    status, _, err = place.run('--prepare', env=environment)
+    assert status == 0, err
+    state, = (place.top / 'home' / 'damaged' / 'vpmu-perf').glob('*/state')
+    os.truncate(state, 1000)
+    status, _, err = place.run('stat', 'true', env=environment)
+    assert status == 125 and err.endswith('was removed: call again\n'), \
+        err
+    status, _, err = place.run('stat', 'true', env=environment)
+    assert status == 0, err
+
+
+@on_x86
+def test_bad_options(place):
+    for words in (['--memory', '1'], ['--cpus', '0'], ['--arch', 'none'], []):
+        status, _, err = place.run(*words)
+        assert status == 2, f'{words}: {err}'
+    status, _, err = place.run('--cpu', 'none', 'stat', 'true')
+    assert status == 125 and "'none'" in err, err

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Signals to vpmu-perf, and terminals."""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import pty
+import select
+import signal
+import termios
+import time
+
+import pytest
+
+from installed import ARCH, PATIENCE, on_x86
+
+pytestmark = on_x86
+
+# What is preloaded so that signals come right before their process waits.
+LATE = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/select.h>
+#include <time.h>
+
+int select(int n, fd_set *readable, fd_set *writable, fd_set *others,
+           struct timeval *limit)
+{
+    const struct timespec delay = { .tv_sec = 1 };
+    int (*wait)(int, fd_set *, fd_set *, fd_set *, struct timeval *) =
+        dlsym(RTLD_NEXT, "select");
+
+    nanosleep(&delay, NULL);
+    return wait(n, readable, writable, others, limit);
+}
+'''
+
+
+def signalled(place, number, **options):
+    """The status of vpmu-perf that gets a signal when its program has begun,
+    and what it printed.
+    """
+    with place.started('stat', '-e', 'instructions:u', 'sh', '-c',
+                       'echo begun; exec sleep 1000', **options) as process:
+        assert process.stdout.readline() == b'begun\n'
+        process.send_signal(number)
+        _, err = process.communicate()
+    return process.returncode, err.decode(errors='replace')
+
+
+def test_interrupt_ends_the_program(place):
+    status, err = signalled(place, signal.SIGINT)
+    assert 'instructions:u' in err, status
+
+
+def is_running(program):
+    for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'):
+        with contextlib.suppress(OSError):
+            if path.read_bytes().startswith(os.fsencode(program) + b'\0'):
+                return True
+    return False
+
+
+def test_signal_before_perf_begins(place):
+    place.run('stat', 'true')
+    for seconds in 0.2, 0.4, 0.6:
+        with place.started('stat', 'sleep', '1000') as process:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGTERM)
+            process.communicate()
+        assert process.returncode == -signal.SIGTERM
+    end = time.monotonic() + PATIENCE
+    while is_running(place.prefix / 'bin' / f'qemu-system-{ARCH}'):
+        assert time.monotonic() < end, 'QEMU is left'
+        time.sleep(0.1)
+
+
+def test_signal_while_the_guest_is_made(place):
+    """Nothing is left of it, and what was recorded before is still there."""
+    data, cache = place.work / 'perf.data', place.top / 'home' / 'other'
+    data.write_text('text')
+    place.give(data)
+    environment = {**place.environment, 'XDG_CACHE_HOME': str(cache)}
+    with place.started('record', 'true', env=environment) as process:
+        assert b'preparing' in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert process.returncode == -signal.SIGTERM
+    left = sorted(path.name for path in (cache / 'vpmu-perf').iterdir())
+    assert left == ['lock']
+    assert data.read_text() == 'text'
+    data.unlink()
+
+
+def test_signal_that_ends_perf_ends_us(place):
+    status, err = signalled(place, signal.SIGTERM)
+    assert status == -signal.SIGTERM, err
+
+
+def test_signal_right_before_waiting(place):
+    """Python has noted it, and nothing else would end what it waits for."""
+    late = place.compile('late.so', LATE, '-shared', '-fPIC')
+    status, err = signalled(place, signal.SIGTERM, env={
+        **place.environment, 'LD_PRELOAD': str(late)})
+    assert status == -signal.SIGTERM, err
+    assert 'cannot be preloaded' not in err
+
+
+def test_terminal_is_one(place):
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(ours)
+    process = place.start('stat', 'sh', '-c',
+                          'tty && echo begun; read x; echo "<$x>"; read y',
+                          stdin=theirs, stdout=theirs, stderr=theirs,
+                          preexec_fn=lambda: fcntl.ioctl(
+                              0, termios.TIOCSCTTY, 0))
+    os.close(theirs)
+    text = b''
+
+    def read_until(what):
+        nonlocal text
+        while what not in text:
+            assert select.select([ours], [], [], PATIENCE)[0], 'hangs'
+            try:
+                text += os.read(ours, 4096)
+            except OSError:
+                pytest.fail(f'no {what} in {text}')
+
+    try:
+        read_until(b'begun')
+        os.write(ours, b'some words\r')
+        read_until(b'<some words>')
+        os.write(ours, b'\x03')
+        read_until(b'seconds time elapsed')
+        process.wait(PATIENCE)
+        assert termios.tcgetattr(ours) == before, 'the terminal is left raw'
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)

@@ -1,14 +1,12 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Optimizing compilers and profiles of guests: AutoFDO with GCC, and BOLT.
 
-A program of which is known how often it does what (steps.c) is sampled with its
-last branches: by a guest's own perf, with the branch records of several CPUs,
-and from outside of a guest that has no PMU.  The tools have to read of that
-what is known, and what they make of the program has to take fewer branches,
-which are counted exactly.
+The program steps.c states how often it does what.  It is sampled with its last
+branches: by a guest's own perf, with the branch records of several CPUs, and
+from outside of a guest that has no PMU.  The tools have to read the stated
+numbers in these profiles, and the programs that they make have to take fewer
+branches, which are counted exactly.
 
-Prints `ok NAME` or `not ok NAME # why` for each; `run NAME...` runs these.
 scripts/build-consumers and scripts/build-vpmu-perf make what is needed.
 """
 
@@ -21,40 +19,38 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 
-sys.dont_write_bytecode = True
+import pytest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / 'guest' / 'linux'))
+from harness import Guest
+from linux_guest import BUILD, ROOT
+from machines import OFF
+from test_active import SETUP, port
 
-import harness                                              # noqa: E402
-from harness import BUILD, Failure, require, require_equal  # noqa: E402
-from machines import OFF                                    # noqa: E402
-from test_active import SETUP, port                         # noqa: E402
-from test_lifecycle import adds                             # noqa: E402
+pytestmark = pytest.mark.arch('x86_64')
 
 TREE = BUILD / 'consumers'
-VPMU_PERF = harness.ROOT / 'contrib' / 'vpmu-perf' / 'vpmu-perf'
-SOURCE = HERE / 'steps.c'
+VPMU_PERF = ROOT / 'contrib' / 'vpmu-perf' / 'vpmu-perf'
+SOURCE = pathlib.Path(__file__).resolve().parent / 'steps.c'
 
-# What the loop repeats itself after, and the branches that it takes then: calls
-# and returns, of `choose` a jump, of `leaf` 24 and of the loop itself one.
+# The loop repeats itself after so many rounds.  The branches that it takes in
+# them: calls and returns, of `choose` a jump, of `leaf` 24, of the loop one.
 CYCLE = 16
 TAKEN = 16 * 2 + 32 * 2 + 16 + 24 + 16
 PERIOD = 10007
-# So many samples are behind each taken branch of a cycle twice, as the period
-# has no factor in common with these: all of them are in as many stacks.
+# So many rounds have two samples of each taken branch of a cycle, as PERIOD
+# and TAKEN have no factor in common: all branches are in as many stacks.
 ROUNDS = 2 * CYCLE * PERIOD + CYCLE
 # But a guest's interrupts cut stacks, and other tasks make them short.
 TOLERANCE = 0.2
 
 TOOLS = {'create_gcov': 'usr/bin', 'dump_gcov': 'usr/bin',
-         'perf2bolt': 'usr/lib/llvm-16/bin', 'llvm-bolt': 'usr/lib/llvm-16/bin'}
+         'perf2bolt': 'usr/lib/llvm-16/bin',
+         'llvm-bolt': 'usr/lib/llvm-16/bin'}
 
-# No start files, so that all branches are the program's own; BOLT wants to know
-# what to relocate, and these tools do not read DWARF 5.
+# No start files, so that all branches are the program's own; BOLT wants to
+# know what to relocate, and these tools do not read DWARF 5.
 FLAGS = ['-O2', '-gdwarf-4', '-static', '-nostdlib', '-no-pie', '-fno-pie',
          '-fcf-protection=none', '-Wl,--emit-relocs', f'-DROUNDS={ROUNDS}']
 
@@ -64,7 +60,6 @@ INSIDE = {
     'SapphireRapids': 'r20c4:u',
     'EPYC-Genoa': 'rc4:u',
 }
-PROFILES = [*INSIDE, 'outside']
 
 
 class Workplace:
@@ -98,9 +93,8 @@ class Workplace:
                 # With what it has started, as perf2bolt does perf.
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-        require(process.returncode == status,
-                f'{" ".join(map(str, words))} ended with status '
-                f'{process.returncode}: {said[-300:]}')
+        assert process.returncode == status, \
+            f'{" ".join(map(str, words))}: {said[-300:]}'
         return said
 
     def tool(self, name, *words):
@@ -129,6 +123,12 @@ class Workplace:
                              re.M).group(1))
 
 
+@pytest.fixture(scope='module')
+def place():
+    with tempfile.TemporaryDirectory(prefix='consumers-') as directory:
+        yield Workplace(pathlib.Path(directory))
+
+
 def sample_inside(place, name):
     """With perf and branch records of a guest's."""
     place.vpmu_perf('--cpu', f'{name},lbr=on', 'record', '-q', '-j', 'any,u',
@@ -141,12 +141,11 @@ def sample_outside(place):
     machine = OFF.variant('outside', extra=port(**{
         'event': 'taken-branches', 'modes': 'u', 'period': PERIOD,
         'branch-stack': 'on'}))
-    guest = harness.Guest(
-        place.directory, machine, SETUP + '''
+    guest = Guest(place.directory, machine, SETUP + '''
 vpmu-agent "$port" steps > /tmp/data
 echo @@@ data
 gzip -c /tmp/data | base64
-''', ['vpmu-agent'], [*adds(), (place.directory / 'steps', '/usr/bin/steps')])
+''', adds=[(place.directory / 'steps', '/usr/bin/steps')])
     try:
         lines = guest.rest()
     finally:
@@ -157,9 +156,47 @@ gzip -c /tmp/data | base64
     place.vpmu_perf('inject', '-i', 'stream', '-o', 'outside.data')
 
 
-def require_near(got, want, what):
-    require(abs(got - want) <= TOLERANCE * want, f'{what}: {got:.2f} in a '
-            f'cycle of the loop, not {want}')
+@pytest.fixture(scope='module', params=[*INSIDE, 'outside'])
+def profile(request, place):
+    """A profile's name, and that of its file without .data."""
+    if request.param in INSIDE:
+        sample_inside(place, request.param)
+    else:
+        sample_outside(place)
+    return request.param
+
+
+@pytest.fixture(scope='module')
+def gcov(place, profile):
+    """The file that AutoFDO makes of a profile."""
+    place.tool('create_gcov', '--binary=steps', f'--profile={profile}.data',
+               f'--gcov={profile}.gcov', '--gcov_version=1')
+    return f'{profile}.gcov'
+
+
+@pytest.fixture(scope='module')
+def fdata(place, profile):
+    """The file that BOLT makes of a profile, and what it says of that."""
+    said = place.tool('perf2bolt', '-p', f'{profile}.data', '-o',
+                      f'{profile}.fdata', 'steps')
+    return f'{profile}.fdata', said
+
+
+def check_near(got, want, what):
+    assert abs(got - want) <= TOLERANCE * want, \
+        f'{what}: {got:.2f} in a cycle of the loop, not {want}'
+
+
+def check_optimized(place, program):
+    before = place.taken('steps')
+    assert before == ROUNDS // CYCLE * TAKEN - 1
+    after = place.taken(program)
+    print(f'{program}: {after} of {before} taken branches are left')
+    assert after < before
+
+
+def test_record(place, profile):
+    assert (place.directory / f'{profile}.data').stat().st_size > 0
 
 
 #
@@ -193,22 +230,19 @@ def dumped_lines(output):
     return found
 
 
-def check_create_gcov(place, name):
+def test_create_gcov(place, gcov):
     """A profile has each line as often as it is executed."""
-    place.tool('create_gcov', '--binary=steps', f'--profile={name}.data',
-               f'--gcov={name}.gcov', '--gcov_version=1')
-    found = dumped_lines(place.tool('dump_gcov', '--gcov_version=1',
-                                    f'{name}.gcov'))
+    found = dumped_lines(place.tool('dump_gcov', '--gcov_version=1', gcov))
     stated = stated_lines()
-    require(stated.keys() <= found.keys(), f'only lines {[*found]}')
+    assert stated.keys() <= found.keys()
     cycles = sum(found[line] for line in stated) / sum(stated.values())
     for line, count in stated.items():
-        require_near(found[line] / cycles, count, f'{line[0]}, line {line[1]}')
+        check_near(found[line] / cycles, count, f'{line[0]}, line {line[1]}')
 
 
-def check_gcc(place, name):
-    program = f'steps-gcc-{name}'
-    place.compile(program, f'-fauto-profile={name}.gcov')
+def test_gcc(place, profile, gcov):
+    program = f'steps-gcc-{profile}'
+    place.compile(program, f'-fauto-profile={gcov}')
     check_optimized(place, program)
 
 
@@ -224,7 +258,7 @@ def functions(place):
             for start, size, name in found]
 
 
-def recorded_edges(place, name):
+def recorded_edges(place, profile):
     """How often each branch of the program's is in the records, as perf shows
     them: its ends by function and distance."""
     known = functions(place)
@@ -236,7 +270,8 @@ def recorded_edges(place, name):
         return None
 
     edges = collections.Counter()
-    output = place.vpmu_perf('script', '-i', f'{name}.data', '-F', 'brstack')
+    output = place.vpmu_perf('script', '-i', f'{profile}.data', '-F',
+                             'brstack')
     for ends in re.findall(r'0x([0-9a-f]+)/0x([0-9a-f]+)/', output):
         source, target = (named(int(end, 16)) for end in ends)
         if source and target:
@@ -244,12 +279,12 @@ def recorded_edges(place, name):
     return edges
 
 
-def aggregated_edges(place, name):
+def aggregated_edges(path):
     """The same, and those of branches that were not taken, for BOLT."""
     edges = {}
-    for line in (place.directory / f'{name}.fdata').read_text().splitlines():
+    for line in path.read_text().splitlines():
         _, source, at, _, target, to, missed, count = line.split()
-        require_equal(missed, '0', f'mispredictions in {line}')
+        assert missed == '0', f'mispredictions in {line}'
         edges[(source, int(at, 16)), (target, int(to, 16))] = int(count)
     return edges
 
@@ -267,105 +302,38 @@ def check_known_edges(edges):
     found = {call: sum(counts_between(edges, *call)) for call in calls}
     cycles = sum(found.values()) / sum(calls.values())
     for call, count in calls.items():
-        require_near(found[call] / cycles, count, ' to '.join(call))
-    # A condition that is mostly so; the comparison before a table of jumps, and
-    # the entries of that.
+        check_near(found[call] / cycles, count, ' to '.join(call))
+    # A condition that is mostly so; the comparison before a table of jumps,
+    # and the entries of that.
     ways = {'leaf': [8, 24], 'choose': [1, 1, 1, 1, 1, 5, 11]}
     for function, wanted in ways.items():
         # What another program did at the same address is rare.
         counts = [count for count in counts_between(edges, function, function)
                   if count > cycles / 4]
-        require_equal(len(counts), len(wanted), f'branches in {function}')
+        assert len(counts) == len(wanted), f'branches in {function}'
         for count, want in zip(counts, wanted):
-            require_near(count / cycles, want, f'a branch in {function}')
+            check_near(count / cycles, want, f'a branch in {function}')
 
 
-def check_perf2bolt(place, name):
+def test_perf2bolt(place, profile, fdata):
     """A profile has each branch as often as it was recorded, and between any
     two of them there is code.
 
     Outside, what other programs did before a switch is in the stacks, too.
     """
-    said = place.tool('perf2bolt', '-p', f'{name}.data', '-o',
-                      f'{name}.fdata', 'steps')
-    edges = aggregated_edges(place, name)
-    if name in INSIDE:
+    name, said = fdata
+    edges = aggregated_edges(place.directory / name)
+    if profile in INSIDE:
         for wrong in ('traces mismatching disassembled function contents',
                       'out of range traces involving unknown regions'):
-            require(f'{wrong}: 0 (0.0%)' in said, f'{wrong}: {said[-400:]}')
-        for edge, count in recorded_edges(place, name).items():
-            require_equal(edges.get(edge), count, f'branch {edge}')
+            assert f'{wrong}: 0 (0.0%)' in said
+        for edge, count in recorded_edges(place, profile).items():
+            assert edges.get(edge) == count, f'branch {edge}'
     check_known_edges(edges)
 
 
-def check_llvm_bolt(place, name):
-    program = f'steps-bolt-{name}'
-    place.tool('llvm-bolt', 'steps', '-o', program,
-               f'-data={name}.fdata', '-reorder-blocks=ext-tsp',
-               '-reorder-functions=hfsort')
+def test_llvm_bolt(place, profile, fdata):
+    program = f'steps-bolt-{profile}'
+    place.tool('llvm-bolt', 'steps', '-o', program, f'-data={fdata[0]}',
+               '-reorder-blocks=ext-tsp', '-reorder-functions=hfsort')
     check_optimized(place, program)
-
-
-def check_optimized(place, program):
-    before = place.taken('steps')
-    require_equal(before, ROUNDS // CYCLE * TAKEN - 1,
-                  'branches that were taken before')
-    after = place.taken(program)
-    require(after < before, f'{after} branches are taken, not less than '
-            f'{before}')
-    print(f'{program}: {after} of {before} taken branches are left',
-          flush=True)
-
-
-#
-# All of them
-#
-
-CHECKS = [check_create_gcov, check_gcc, check_perf2bolt, check_llvm_bolt]
-
-
-def check(results, label, function, *arguments):
-    """Returns: whether it was as it has to be."""
-    try:
-        function(*arguments)
-    except (AssertionError, Failure, LookupError, ValueError, OSError) as wrong:
-        results.report(label, str(wrong) or repr(wrong))
-        return False
-    results.report(label)
-    return True
-
-
-def check_profile(results, place, name):
-    """What is made of a profile depends on what was read of it."""
-    labels = {function: f'{function.__name__.removeprefix("check_")}/{name}'
-              for function in CHECKS}
-    sample = [sample_outside, place]
-    if name in INSIDE:
-        sample = [sample_inside, place, name]
-    good = {check_gcc: check_create_gcov, check_llvm_bolt: check_perf2bolt}
-    done = {}
-    if not check(results, f'record/{name}', *sample):
-        return
-    for function, label in labels.items():
-        if done.get(good.get(function), True):
-            done[function] = check(results, label, function, place, name)
-
-
-def main():
-    names = sys.argv[1:] or PROFILES
-    unknown = set(names) - set(PROFILES)
-    if unknown:
-        sys.exit(f'run: no profile is {", ".join(unknown)}; there are '
-                 f'{", ".join(PROFILES)}')
-    harness.end_by_signals()
-    harness.build_programs()
-    results = harness.Results()
-    print(f'1..{len(names) * (len(CHECKS) + 1)}', flush=True)
-    with tempfile.TemporaryDirectory(prefix='consumers-') as directory:
-        place = Workplace(pathlib.Path(directory))
-        for name in names:
-            check_profile(results, place, name)
-    return 1 if results.failed else 0
-
-
-sys.exit(main())

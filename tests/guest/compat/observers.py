@@ -7,8 +7,7 @@ import pathlib
 import struct
 import tempfile
 
-from qemu import OURS
-from results import differs, require
+from qemus import OURS
 
 # The guest runs freely while QEMU, which writes the samples, may be held up by
 # the disk: it has room for those of several seconds.
@@ -23,14 +22,14 @@ SAMPLE = 9
 
 def count_samples(stream):
     """In a stream that ends with a whole record."""
-    require(differs(stream[:len(HEADER)], HEADER))
+    assert stream[:len(HEADER)] == HEADER
     at = len(HEADER)
     samples = 0
     while at < len(stream):
         kind, _, size = RECORD.unpack_from(stream, at)
         samples += kind == SAMPLE
         at += size
-    require(differs(at, len(stream)))
+    assert at == len(stream)
     return samples
 
 
@@ -55,15 +54,15 @@ class Observers:
         lost, samples = (qemu.command('qom-get', path='/objects/p0',
                                       property=name)
                          for name in ('lost', 'samples'))
-        require(differs(lost, 0))
-        require(differs(samples, self.instructions(qemu) // PERIOD))
+        assert lost == 0
+        assert samples == self.instructions(qemu) // PERIOD
         return samples
 
     def end(self, qemu):
         """The profile is whole."""
         samples = self.check(qemu)
         qemu.command('object-del', id='p0')
-        require(differs(count_samples(self.path.read_bytes()), samples))
+        assert count_samples(self.path.read_bytes()) == samples
 
 
 def leave_observed(bare, machine, go_on):
@@ -73,13 +72,12 @@ def leave_observed(bare, machine, go_on):
     """
     observers = Observers()
     with bare.start(OURS, machine, *observers.options) as qemu:
-        require(differs(observers.instructions(qemu), 0))
+        assert observers.instructions(qemu) == 0
         go_on(qemu, 1000)
         qemu.leave(bare.state.name)
         before = observers.check(qemu)
         # Of two instructions or more, so that there is a sample among them.
         go_on(qemu, PERIOD)
         qemu.command('stop')
-        require(None if observers.check(qemu) > before
-                else 'the profile has ended')
+        assert observers.check(qemu) > before, 'the profile has ended'
         observers.end(qemu)

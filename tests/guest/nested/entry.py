@@ -12,8 +12,7 @@ from harness import BUILD
 from l1 import HERE, differs
 
 sys.path.insert(0, str(HERE.parent / 'compat'))
-from qemu import OURS, Qemu                                 # noqa: E402
-from results import until                                   # noqa: E402
+from qemus import OURS, Qemu, until                        # noqa: E402
 sys.path.insert(0, str(HERE.parent / 'bare' / 'common'))
 from straight import BRANCHES, Listing, passages            # noqa: E402
 

@@ -6,14 +6,19 @@ Debian's QEMU.
 import pathlib
 import tempfile
 
+import pytest
+
 import devicetree
 import program_ppc64 as program
 import stream
 from observers import leave_observed
-from qemu import INCOMING, IS_LATER, NEWEST, OURS, STOCK, Bare, Qemu
-from results import NOT_KNOWN, differs, refused, require, test, until
+from qemus import (INCOMING, IS_LATER, NEWEST, NOT_KNOWN, OURS, STOCK, Bare,
+                   Qemu, refused, until)
+
+pytestmark = pytest.mark.arch('ppc64')
 
 CPUS = ['POWER8', 'POWER9', 'POWER10']
+each_cpu = pytest.mark.parametrize('cpu', CPUS)
 
 #
 # Device trees
@@ -46,25 +51,25 @@ def differences(machine, cpu):
             for path in {*stock, *ours} if stock.get(path) != ours.get(path)}
 
 
-@test(each=[('pseries-9.2', cpu) for cpu in CPUS]
-      + [('pseries-9.2', 'POWER7'), ('pseries-8.2', 'POWER9'),
-         ('pseries-6.2', 'POWER9'),
-         ('powernv8', None), ('powernv9', None), ('powernv10', None)])
-def same_device_tree(machine, cpu):
-    require(differs(differences(machine, cpu), {}))
+@pytest.mark.parametrize('machine, cpu', [
+    *(('pseries-9.2', cpu) for cpu in [*CPUS, 'POWER7']),
+    ('pseries-8.2', 'POWER9'), ('pseries-6.2', 'POWER9'),
+    ('powernv8', None), ('powernv9', None), ('powernv10', None)])
+def test_same_device_tree(machine, cpu):
+    assert differences(machine, cpu) == {}
 
 
-@test(each=[('pseries', cpu) for cpu in CPUS])
-def device_tree_tells_of_pmu(machine, cpu):
+@each_cpu
+def test_device_tree_tells_of_pmu(cpu):
     """And of nothing else that stock's does not."""
-    found = differences(machine, cpu)
+    found = differences('pseries', cpu)
     names = sorted(path.rpartition('/')[2] for path in found)
-    require(differs(names, ['ibm,hypertas-functions', MONITOR]))
+    assert names == ['ibm,hypertas-functions', MONITOR]
     for path, (stock, ours) in found.items():
         if path.endswith(MONITOR):
-            require(differs((stock, ours), (None, b'\0\0\0\0\0\0\0\1')))
+            assert (stock, ours) == (None, b'\0\0\0\0\0\0\0\1')
         else:
-            require(differs(ours.replace(CALL, b''), stock))
+            assert ours.replace(CALL, b'') == stock
 
 
 #
@@ -124,7 +129,7 @@ def check_exact(qemu):
     excess = qemu.number(program.EXCESS)
     go_on(qemu)
     qemu.command('stop')
-    require(differs(qemu.number(program.EXCESS), excess))
+    assert qemu.number(program.EXCESS) == excess
 
 
 def move(bare, source, target, machine, there=None):
@@ -139,49 +144,55 @@ def move(bare, source, target, machine, there=None):
         if source is STOCK:
             for name in PMCS:
                 left[name] &= PMC_BITS
-        require(differs(arrived, left))
+        assert arrived == left
         if target is OURS and not arrived['mmcr0'] & program.MMCR0_FC:
             check_exact(qemu)
         go_on(qemu)
 
 
 TYPES = ['pseries', 'pseries-9.2']
-# From, to, machine, CPU
+each_type = pytest.mark.parametrize('machine', TYPES)
 MOVES = [(source, target, machine, cpu)
          for source, target in ((OURS, STOCK), (STOCK, OURS), (OURS, OURS))
          for machine in TYPES for cpu in CPUS
          if target is not STOCK or cpu != 'POWER8']
 
 
-@test(each=MOVES)
-def unused_pmu_moves(source, target, machine, cpu):
+def each_move(moves):
+    return pytest.mark.parametrize('source, target, machine, cpu', moves,
+                                   ids=str)
+
+
+@each_move(MOVES)
+def test_unused_pmu_moves(source, target, machine, cpu):
     move(bare_with(UNUSED), source, target, machine_of(machine, cpu))
 
 
-@test(each=MOVES)
-def counting_pmu_moves(source, target, machine, cpu):
+@each_move(MOVES)
+def test_counting_pmu_moves(source, target, machine, cpu):
     """In the midst of counting, H_PERFMON called."""
     move(bare_with(USED), source, target, machine_of(machine, cpu))
 
 
-@test(each=[moved for moved in MOVES if moved[2] == 'pseries'])
-def recorded_branches_move(source, target, machine, cpu):
+@each_move([move for move in MOVES if move[2] == 'pseries'])
+def test_recorded_branches_move(source, target, machine, cpu):
     move(bare_with(BRANCHES), source, target, machine_of(machine, cpu))
 
 
-# In a stream the BHRB's offset, of 8 bytes, is behind its subsection's name and
-# version.
-OFFSET_BEHIND = b'cpu/bhrb\0\0\0\1'
+# In a stream the BHRB's offset, of 8 bytes, comes after its subsection's name
+# and version.
+BEFORE_OFFSET = b'cpu/bhrb\0\0\0\1'
 BRANCHES_SIZE = 32 * 8
 
 
 def offset_in(data):
-    at = data.index(OFFSET_BEHIND) + len(OFFSET_BEHIND)
+    at = data.index(BEFORE_OFFSET) + len(BEFORE_OFFSET)
     return slice(at, at + 8)
 
 
-@test(each=[('POWER8', BRANCHES_SIZE), ('POWER9', 1 << 40), ('POWER10', 12)])
-def offset_of_branches_is_cut(cpu, offset):
+@pytest.mark.parametrize('cpu, offset', [
+    ('POWER8', BRANCHES_SIZE), ('POWER9', 1 << 40), ('POWER10', 12)])
+def test_offset_of_branches_is_cut(cpu, offset):
     """It is an index: a stream may say anything."""
     bare = bare_with(BRANCHES)
     machine = machine_of('pseries', cpu)
@@ -197,7 +208,7 @@ def offset_of_branches_is_cut(cpu, offset):
         qemu.leave(state)
     data = state.read_bytes()
     loaded = int.from_bytes(data[offset_in(data)], 'big')
-    require(differs(loaded, offset % BRANCHES_SIZE // 8 * 8))
+    assert loaded == offset % BRANCHES_SIZE // 8 * 8
 
 
 def parts(which, machine, program_parts):
@@ -209,24 +220,26 @@ def parts(which, machine, program_parts):
     return stream.parts(bare.state.name, ('cpu', 'spapr_cpu'))
 
 
-@test(each=[(machine, cpu) for machine in TYPES for cpu in CPUS])
-def stream_is_as_that_of_stock(machine, cpu):
+@each_cpu
+@each_type
+def test_stream_is_as_that_of_stock(machine, cpu):
     """But that unused buffers of branches are left out."""
     machine = machine_of(machine, cpu)
     stock = parts(STOCK, machine, UNUSED) - {'cpu/bhrb'}
-    require(differs(parts(OURS, machine, UNUSED), stock))
-    require(differs(parts(OURS, machine, USED), stock))
+    assert parts(OURS, machine, UNUSED) == stock
+    assert parts(OURS, machine, USED) == stock
 
 
-@test(each=[(target, machine, cpu) for target in (OURS, STOCK)
-            for machine in TYPES for cpu in CPUS[1:]])
-def observed_guest_counts_on(target, machine, cpu):
-    """In the midst of counting; nothing in the stream tells of who observes."""
+@pytest.mark.parametrize('cpu', CPUS[1:])
+@each_type
+@pytest.mark.parametrize('target', [OURS, STOCK], ids=str)
+def test_observed_guest_counts_on(target, machine, cpu):
+    """In the midst of counting; nothing in the stream tells of observers."""
     bare = bare_with(USED)
     machine = machine_of(machine, cpu)
     sent = parts(OURS, machine, USED)
     leave_observed(bare, machine, go_on)
-    require(differs(stream.parts(bare.state.name, ('cpu', 'spapr_cpu')), sent))
+    assert stream.parts(bare.state.name, ('cpu', 'spapr_cpu')) == sent
     with bare.start(target, machine, *INCOMING) as qemu:
         qemu.arrive(bare.state.name)
         if target is OURS:
@@ -234,16 +247,17 @@ def observed_guest_counts_on(target, machine, cpu):
         go_on(qemu)
 
 
-@test(each=[('unused', UNUSED), ('used', USED)])
-def power8_stops_at_its_interrupt_controller(_, program_parts):
+@pytest.mark.parametrize('program_parts', [UNUSED, USED],
+                         ids=['unused', 'used'])
+def test_power8_stops_at_its_interrupt_controller(program_parts):
     """That of the CPU has been loaded then."""
-    require(refused(XICS, lambda: move(
-        bare_with(program_parts), OURS, STOCK,
-        machine_of('pseries', 'POWER8'))))
+    with refused(XICS):
+        move(bare_with(program_parts), OURS, STOCK,
+             machine_of('pseries', 'POWER8'))
 
 
-@test(each=CPUS[1:])
-def there_and_back(cpu):
+@pytest.mark.parametrize('cpu', CPUS[1:])
+def test_there_and_back(cpu):
     """The state of ours, loaded and saved by stock, is loaded."""
     bare = bare_with(USED)
     machine = machine_of('pseries', cpu)
@@ -257,43 +271,42 @@ def there_and_back(cpu):
         check_exact(qemu)
 
 
-@test(each=[(OURS, 'pseries'), (OURS, 'pseries-9.2'), (STOCK, 'pseries')])
-def perfmon_answers(which, machine):
+@pytest.mark.parametrize('which, machine', [
+    (OURS, 'pseries'), (OURS, 'pseries-9.2'), (STOCK, 'pseries')], ids=str)
+def test_perfmon_answers(which, machine):
     """Stock refuses H_PERFMON, which leaves its arguments alone."""
     shown = which is OURS and machine == 'pseries'
     bare = bare_with(USED)
     with bare.start(which, machine_of(machine, 'POWER9')) as qemu:
         go_on(qemu)
-        require(differs((qemu.number(program.RESULT),
-                         qemu.number(program.MODES)),
-                        (0 if shown else program.H_FUNCTION, program.ENABLE)))
+        assert qemu.number(program.RESULT) == (
+            0 if shown else program.H_FUNCTION)
+        assert qemu.number(program.MODES) == program.ENABLE
 
 
 #
 # What is refused
 #
 
-@test(each=[('time', 'pmu-cycles=time'), ('cpi', 'pmu-cpi=1500')])
-def other_cycles_are_refused(_, option):
+@pytest.mark.parametrize('option', ['pmu-cycles=time', 'pmu-cpi=1500'])
+def test_other_cycles_are_refused(option):
     """Stock cannot hold a part of a cycle; of a PMU that was used."""
     machine = machine_of('pseries', f'POWER9,{option}')
     stock = machine_of('pseries', 'POWER9')
     move(bare_with(UNUSED), OURS, STOCK, machine, stock)
-    require(refused(NOT_KNOWN, lambda: move(
-        bare_with(USED), OURS, STOCK, machine, stock)))
+    with refused(NOT_KNOWN):
+        move(bare_with(USED), OURS, STOCK, machine, stock)
 
 
-@test(each=[OURS, STOCK])
-def used_pmu_without_one_is_refused(source):
+@pytest.mark.parametrize('source', [OURS, STOCK], ids=str)
+def test_used_pmu_without_one_is_refused(source):
     machine = machine_of('pseries', 'POWER9')
     none = machine_of('pseries', 'POWER9,pmu=off')
-    require(refused("The source's CPU has a PMU and this one has none",
-                    lambda: move(bare_with(USED), source, OURS, machine,
-                                 none)))
+    with refused("The source's CPU has a PMU and this one has none"):
+        move(bare_with(USED), source, OURS, machine, none)
 
 
-@test()
-def unused_pmu_goes_where_there_is_none():
+def test_unused_pmu_goes_where_there_is_none():
     bare = bare_with(UNUSED)
     machine = machine_of('pseries', 'POWER9')
     with bare.start(OURS, machine) as qemu:
@@ -315,8 +328,8 @@ LINES = [('pseries', cpu) for cpu in [*CPUS, 'POWER7', 'POWER5+', '970mp']] \
        ('powernv10', 'POWER10'), ('mac99', '970fx')]
 
 
-@test(each=LINES)
-def line_starts(machine, cpu):
+@pytest.mark.parametrize('machine, cpu', LINES)
+def test_line_starts(machine, cpu):
     for which in STOCK, OURS:
         with Qemu(which, '-machine', machine, '-cpu', cpu):
             pass

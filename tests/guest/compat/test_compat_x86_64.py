@@ -4,13 +4,18 @@ go to and come from Debian's QEMU, and command lines; all under TCG.  With
 KVM, tests/guest/nested does so.
 """
 
+import itertools
 import struct
+
+import pytest
 
 import program_x86_64 as program
 import stream
 from observers import Observers, leave_observed
-from qemu import INCOMING, IS_LATER, NEWEST, OURS, STOCK, Bare, Qemu
-from results import NOT_KNOWN, differs, refused, require, test, until
+from qemus import (INCOMING, IS_LATER, NEWEST, NOT_KNOWN, OURS, STOCK, Bare,
+                   Qemu, refused, until)
+
+pytestmark = pytest.mark.arch('x86_64')
 
 
 def machine_of(name, cpu):
@@ -61,15 +66,15 @@ def differences(machine, cpu):
             if stock[leaf] != ours[leaf] and leaf[0] not in OF_LATER}
 
 
-@test(each=[(machine, cpu) for machine in OLD_TYPES
-            for cpu in [*INTEL, *OTHERS, 'Skylake-Client,pmu=on',
-                        'EPYC-Genoa,pmu=on', 'EPYC,pmu=off']]
-      + [(machine, cpu) for machine in TYPES
-         for cpu in [*INTEL[:-1], *OTHERS, 'Skylake-Client,pmu=off',
-                     'EPYC-Genoa,pmu=off', 'max,pmu=off',
-                     'max,vendor=GenuineIntel,pmu=off']])
-def same_cpuid(machine, cpu):
-    require(differs(differences(machine, cpu), {}))
+@pytest.mark.parametrize('machine, cpu', [
+    *itertools.product(OLD_TYPES, [
+        *INTEL, *OTHERS, 'Skylake-Client,pmu=on', 'EPYC-Genoa,pmu=on',
+        'EPYC,pmu=off']),
+    *itertools.product(TYPES, [
+        *INTEL[:-1], *OTHERS, 'Skylake-Client,pmu=off', 'EPYC-Genoa,pmu=off',
+        'max,pmu=off', 'max,vendor=GenuineIntel,pmu=off'])])
+def test_same_cpuid(machine, cpu):
+    assert differences(machine, cpu) == {}
 
 
 #
@@ -114,6 +119,9 @@ PMUS = [
         [program.write(program.AMD_GLOBAL_CTRL, 1)]),
     Pmu('k7', 'athlon,pmu=on', program.K7_EVTSEL0, program.K7_PMC0),
 ]
+each_pmu = pytest.mark.parametrize('pmu', PMUS, ids=str)
+# Those of older machine types never have a PMU.
+each_machine = pytest.mark.parametrize('machine', ['pc', 'pc-i440fx-9.2'])
 
 
 def leave(bare, which, machine):
@@ -138,22 +146,22 @@ def check_exact(bare, machine, options=()):
         excess = qemu.number(program.EXCESS)
         go_on(qemu)
         qemu.command('stop')
-        require(differs(qemu.number(program.EXCESS), excess))
+        assert qemu.number(program.EXCESS) == excess
 
 
-# Those of older machine types never have a PMU.
-@test(each=[(source, target, machine, pmu)
-            for source, target in ((OURS, STOCK), (STOCK, OURS), (OURS, OURS))
-            for machine in ('pc', 'pc-i440fx-9.2') for pmu in PMUS])
-def unused_pmu_moves(source, target, machine, pmu):
+@each_pmu
+@each_machine
+@pytest.mark.parametrize('source, target', [
+    (OURS, STOCK), (STOCK, OURS), (OURS, OURS)], ids=str)
+def test_unused_pmu_moves(source, target, machine, pmu):
     bare = pmu.unused()
     machine = machine_of(machine, pmu.cpu)
     leave(bare, source, machine)
     pass_through(bare, target, machine)
 
 
-@test(each=PMUS)
-def value_that_was_left_moves(pmu):
+@each_pmu
+def test_value_that_was_left_moves(pmu):
     """To stock, which makes nothing of it, and back."""
     bare = pmu.left()
     machine = machine_of('pc', pmu.cpu)
@@ -162,27 +170,29 @@ def value_that_was_left_moves(pmu):
     with bare.start(OURS, machine, *INCOMING) as qemu:
         qemu.arrive(bare.state.name)
         go_on(qemu)
-        require(differs(qemu.number(program.VALUE), LEFT))
+        assert qemu.number(program.VALUE) == LEFT
 
 
-@test(each=PMUS)
-def counting_pmu_is_refused_by_stock(pmu):
+@each_pmu
+def test_counting_pmu_is_refused_by_stock(pmu):
     bare = pmu.used()
     machine = machine_of('pc', pmu.cpu)
     leave(bare, OURS, machine)
-    require(refused(NOT_KNOWN, lambda: pass_through(bare, STOCK, machine)))
+    with refused(NOT_KNOWN):
+        pass_through(bare, STOCK, machine)
 
 
-@test(each=PMUS)
-def counting_pmu_moves(pmu):
+@each_pmu
+def test_counting_pmu_moves(pmu):
     bare = pmu.used()
     machine = machine_of('pc', pmu.cpu)
     leave(bare, OURS, machine)
     check_exact(bare, machine)
 
 
-@test(each=[(which, pmu) for which in (OURS, STOCK) for pmu in PMUS])
-def old_type_has_no_pmu(which, pmu):
+@each_pmu
+@pytest.mark.parametrize('which', [OURS, STOCK], ids=str)
+def test_old_type_has_no_pmu(which, pmu):
     """A guest that has tried goes to where it finds the same."""
     bare = pmu.used()
     machine = machine_of('pc-i440fx-9.2', pmu.cpu)
@@ -203,10 +213,13 @@ class Recording:
         self.plain = machine_of('pc', f'{cpu}{without}')
         self.machine = machine_of('pc', f'{cpu},{extra}')
         self.extra = extra
-        self.used = Bare(program.image([program.write(msr, value)]))
+        self.use = program.write(msr, value)
 
     def __str__(self):
         return self.name
+
+    def used(self):
+        return Bare(program.image([self.use]))
 
 
 RECORDINGS = [
@@ -216,10 +229,11 @@ RECORDINGS = [
     Recording('amd-lbr', 'EPYC-Genoa-v1,pmu=on', 'lbr=on', 0xc000010e, 0x101),
     Recording('pebs', 'Skylake-Client-v1,pmu=on', 'pebs=on', 0x600, 0x123450),
 ]
+each_recording = pytest.mark.parametrize('recording', RECORDINGS, ids=str)
 
 
-@test(each=RECORDINGS)
-def unused_records_move(recording):
+@each_recording
+def test_unused_records_move(recording):
     """To stock and back."""
     bare = Bare(program.image())
     leave(bare, OURS, recording.machine)
@@ -227,68 +241,57 @@ def unused_records_move(recording):
     pass_through(bare, OURS, recording.machine)
 
 
-@test(each=RECORDINGS)
-def used_records_are_refused(recording):
-    """By stock, and by who is told which property is missing."""
-    bare = recording.used
+@each_recording
+def test_used_records_are_refused(recording):
+    """By stock, and by ours, which says which property is missing."""
+    bare = recording.used()
     leave(bare, OURS, recording.machine)
-    require(refused(NOT_KNOWN,
-                    lambda: pass_through(bare, STOCK, recording.stock)))
-    require(refused(f'add {recording.extra}',
-                    lambda: pass_through(bare, OURS, recording.plain)))
+    with refused(NOT_KNOWN):
+        pass_through(bare, STOCK, recording.stock)
+    with refused(f'add {recording.extra}'):
+        pass_through(bare, OURS, recording.plain)
     pass_through(bare, OURS, recording.machine)
 
 
-@test(each=RECORDINGS)
-def stock_has_no_records(recording):
+@each_recording
+def test_stock_has_no_records(recording):
     """Its user finds no such property."""
     name = recording.extra.removesuffix('=on')
-    require(refused(f".{name}' not found",
-                    Qemu(STOCK, *recording.machine).__enter__))
-
-
-class Timed:
-    """Records that tell how long a branch took: what is written to record,
-    where it is told of the first, and how long that one takes."""
-
-    def __init__(self, name, cpu, start, info, cycles):
-        self.name = name
-        self.cycles = cycles
-        self.machine = machine_of('pc', cpu)
-        self.bare = Bare(program.image([
-            program.use_keyboard(), *(program.write(*pair) for pair in start),
-            7 * program.NOP, program.sleep_until_key(), program.JUMP,
-            program.read(info, program.VALUE)]))
-
-    def __str__(self):
-        return self.name
+    with refused(f".{name}' not found"), Qemu(STOCK, *recording.machine):
+        pass
 
 
 # The interrupt, or the near jump behind it.
 AT_KEY, AT_JUMP = 7 + 3, 7 + 4 + 1
 
 
-# In one, nothing else of the records is not as after a reset.
-@test(each=[
-    Timed('lbr', 'Skylake-Client-v1,pmu=on', [(0x1c8, 0x100), (0x1d9, 1)],
-          0xdc1, AT_JUMP),
-    Timed('lbr-all', 'Skylake-Client-v1,pmu=on', [(0x1d9, 1)], 0xdc1, AT_KEY),
-    Timed('arch-lbr', 'SapphireRapids-v1,pmu=on', [(0x14ce, 0x20007)], 0x1200,
-          AT_JUMP),
+# In lbr-all, nothing else of the records is not as after a reset.  The guest
+# writes the pairs to begin to record; info has the time of the first record.
+@pytest.mark.parametrize('cpu, pairs, info, cycles', [
+    pytest.param('Skylake-Client-v1,pmu=on', [(0x1c8, 0x100), (0x1d9, 1)],
+                 0xdc1, AT_JUMP, id='lbr'),
+    pytest.param('Skylake-Client-v1,pmu=on', [(0x1d9, 1)], 0xdc1, AT_KEY,
+                 id='lbr-all'),
+    pytest.param('SapphireRapids-v1,pmu=on', [(0x14ce, 0x20007)], 0x1200,
+                 AT_JUMP, id='arch-lbr'),
 ])
-def time_of_a_branch_moves(timed):
+def test_time_of_a_branch_moves(cpu, pairs, info, cycles):
     """Of which a part has gone by."""
-    bare = timed.bare
-    with bare.start(OURS, timed.machine) as qemu:
+    bare = Bare(program.image([
+        program.use_keyboard(), *(program.write(*pair) for pair in pairs),
+        7 * program.NOP, program.sleep_until_key(), program.JUMP,
+        program.read(info, program.VALUE)]))
+    machine = machine_of('pc', cpu)
+    with bare.start(OURS, machine) as qemu:
         qemu.command('cont')
         until(lambda: qemu.number(program.EXCESS))
         qemu.leave(bare.state.name)
-    with bare.start(OURS, timed.machine, *INCOMING) as qemu:
+    with bare.start(OURS, machine, *INCOMING) as qemu:
         qemu.arrive(bare.state.name)
         qemu.command('cont')
         qemu.command('send-key', keys=[{'type': 'qcode', 'data': 'a'}])
         go_on(qemu)
-        require(differs(qemu.number(program.VALUE) & 0xffff, timed.cycles))
+        assert qemu.number(program.VALUE) & 0xffff == cycles
 
 
 #
@@ -300,21 +303,21 @@ def parts_sent(bare):
 
 
 # Those that are not used go anywhere.
-@test(each=[(machine, pmu) for machine in ('pc', 'pc-i440fx-9.2')
-            for pmu in PMUS])
-def observed_guest_goes_to_stock(machine, pmu):
+@each_pmu
+@each_machine
+def test_observed_guest_goes_to_stock(machine, pmu):
     """Nothing in the stream tells of it."""
     bare = pmu.unused()
     machine = machine_of(machine, pmu.cpu)
     leave(bare, OURS, machine)
     sent = parts_sent(bare)
     leave_observed(bare, machine, go_on)
-    require(differs(parts_sent(bare), sent))
+    assert parts_sent(bare) == sent
     pass_through(bare, STOCK, machine)
 
 
-@test(each=PMUS)
-def observed_guest_counts_on(pmu):
+@each_pmu
+def test_observed_guest_counts_on(pmu):
     """Where nobody looks, and where somebody else does."""
     bare = pmu.used()
     machine = machine_of('pc', pmu.cpu)
@@ -344,27 +347,33 @@ LINES = [
 ]
 
 
-@test(each=[(cpu, machine) for cpu in LINES for machine in ('pc', 'q35')]
-      + [('Skylake-Client,pmu=on', machine) for machine in OLD_TYPES]
-      + [('EPYC-Genoa,pmu=on', machine) for machine in OLD_TYPES])
-def line_starts(cpu, machine):
+@pytest.mark.parametrize('cpu, machine', [
+    *itertools.product(LINES, TYPES),
+    *itertools.product(['Skylake-Client,pmu=on', 'EPYC-Genoa,pmu=on'],
+                       OLD_TYPES)])
+def test_line_starts(cpu, machine):
     for which in STOCK, OURS:
         with Qemu(which, *machine_of(machine, cpu)):
             pass
 
 
-@test(each=[('', 'the guest reads'), (',chardev=c', 'goes to a chardev')])
-def recorded_profile_needs_a_file(goes, message):
+@pytest.mark.parametrize('goes, message', [
+    ('', 'the guest reads'), (',chardev=c', 'goes to a chardev')],
+    ids=['guest', 'chardev'])
+def test_recorded_profile_needs_a_file(goes, message):
     options = ['-chardev', 'null,id=c', '-object', f'pmu-profile,id=p{goes}',
                '-icount', 'shift=auto,rr=record,rrfile=/dev/null']
-    require(refused(message, Qemu(OURS, *options).__enter__))
+    with refused(message), Qemu(OURS, *options):
+        pass
 
 
-@test(each=[('pc', 'CPUs of this vendor'),
-            ('pc-i440fx-9.2', 'this machine type has no PMU')])
-def enforce_needs_pmu(machine, message):
+@pytest.mark.parametrize('machine, message', [
+    ('pc', 'CPUs of this vendor'),
+    ('pc-i440fx-9.2', 'this machine type has no PMU')], ids=['new', 'old'])
+def test_enforce_needs_pmu(machine, message):
     """The one thing that stock does not refuse."""
     machine = machine_of(machine, 'qemu64,pmu=on,enforce,vendor=UnheardOfCPU')
     with Qemu(STOCK, *machine):
         pass
-    require(refused(message, Qemu(OURS, *machine).__enter__))
+    with refused(message), Qemu(OURS, *machine):
+        pass

@@ -5,17 +5,16 @@
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
-import sys
 import tempfile
+import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent))
+import pytest
 
-from qmp import Closed, Failure, Monitor                    # noqa: E402
+from linux_guest import BUILD, qemu_of
+from qmp import Closed, Failure, Monitor
 
-ROOT = HERE.parent.parent.parent
-BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build'))
 ARCH = os.environ.get('ARCH', 'x86_64')
 FIRMWARE = BUILD / 'firmware' / 'usr' / 'share'
 
@@ -28,9 +27,25 @@ NEWEST = {'pc': 'pc-i440fx-10.0', 'q35': 'pc-q35-10.0',
 # A guest that makes no progress fails its test; not one on a busy host.
 SECONDS = 600
 
+# What QEMU says of a subsection of a CPU's state that it does not know.
+NOT_KNOWN = "error while loading state for instance 0x0 of device 'cpu'"
+
 
 class Refused(Exception):
     """QEMU has ended; what it said."""
+
+
+def refused(message):
+    """Return a context in which QEMU has to end with this message."""
+    return pytest.raises(Refused, match=re.escape(message))
+
+
+def until(done):
+    """Look at a guest until done() is true."""
+    end = time.monotonic() + SECONDS
+    while not done():
+        if time.monotonic() > end:
+            raise Failure(f'the guest does not come so far in {SECONDS} s')
 
 
 class Which:
@@ -44,8 +59,7 @@ class Which:
         return self.name
 
 
-OURS = Which('ours', os.environ.get('QEMU',
-                                    BUILD / 'qemu' / f'qemu-system-{ARCH}'))
+OURS = Which('ours', os.environ.get('QEMU') or qemu_of(ARCH))
 STOCK = Which('stock', BUILD / f'stock-{ARCH}' / 'qemu')
 
 

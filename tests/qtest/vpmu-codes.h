@@ -1,5 +1,6 @@
 /*
- * Codes of the PMUs' events, as all tests expect them
+ * Codes of the PMUs' events and numbers of their registers, as all tests expect
+ * them
  *
  * They are written down from the manuals, and from nothing else: the PMU under
  * test has tables of its own.  Macros generate the tables of the qtest and of
@@ -210,5 +211,42 @@
     CODES_SINCE_POWER8(E) E(0x100fc, LOADS) E(0x4003e, LOADS) \
     E(0x200f0, STORES) E(0x4d05e, BRANCHES) E(0x2f04a, BRANCHES) \
     E(0x40030, INSNS) E(0x100ee, NOTHING) E(0x40060, NOTHING)
+
+/*
+ * Registers
+ */
+
+enum {
+    /* Intel: SDM, volume 4, "Model-Specific Registers" */
+    MSR_CORE_LBR_FROM = 0x40, MSR_CORE_LBR_TO = 0x60,
+    MSR_PERFCTR0 = 0xc1, MSR_EVTSEL0 = 0x186, MSR_MISC_ENABLE = 0x1a0,
+    MSR_LBR_SELECT = 0x1c8, MSR_LBR_TOS,
+    MSR_DEBUGCTL = 0x1d9, /* AMD's, too */
+    MSR_LER_FROM = 0x1dd, MSR_LER_TO, MSR_LER_INFO = 0x1e0,
+    MSR_FIXED_CTR0 = 0x309, MSR_PERF_CAP = 0x345,
+    MSR_FIXED_CTR_CTRL = 0x38d, MSR_STATUS, MSR_GLOBAL_CTRL,
+    MSR_STATUS_RESET, MSR_STATUS_SET, MSR_INUSE,
+    MSR_PEBS_ENABLE = 0x3f1, MSR_PEBS_DATA_CFG, MSR_PEBS_LD_LAT = 0x3f6,
+    MSR_A_PMC0 = 0x4c1, MSR_DS_AREA = 0x600,
+    MSR_LBR_FROM = 0x680, MSR_LBR_TO = 0x6c0, MSR_LBR_INFO = 0xdc0,
+    MSR_ARCH_INFO = 0x1200, MSR_ARCH_CTL = 0x14ce, MSR_ARCH_DEPTH,
+    MSR_ARCH_FROM = 0x1500, MSR_ARCH_TO = 0x1600,
+
+    /* AMD: APM, volume 2, "MSR Cross-Reference" */
+    MSR_AMD_LBR_SELECT = 0xc000010e, MSR_DBG_EXTN_CFG,
+    MSR_AMD_STATUS = 0xc0000300, MSR_AMD_CTL, MSR_AMD_STATUS_CLR,
+    MSR_AMD_STATUS_SET,
+    MSR_LEGACY_EVTSEL0 = 0xc0010000, MSR_LEGACY_CTR0 = 0xc0010004,
+    MSR_CTL0 = 0xc0010200, MSR_CTR0,
+    MSR_AMD_LBR_FROM = 0xc0010300, MSR_AMD_LBR_TO,
+};
+
+/* Power ISA 3.1B, book III, "Move To/From System Register Instructions" */
+enum {
+    SPR_SIER2 = 752, SPR_SIER3, SPR_MMCR3,
+    SPR_SIER = 784, SPR_MMCR2, SPR_MMCRA,
+    SPR_PMC1, SPR_PMC2, SPR_PMC3, SPR_PMC4, SPR_PMC5, SPR_PMC6,
+    SPR_MMCR0 = 795, SPR_SIAR, SPR_SDAR, SPR_MMCR1,
+};
 
 #endif /* VPMU_CODES_H */

@@ -13,28 +13,10 @@
 #define NR_LEGACY 4
 #define NR_CORE   6
 
-enum {
-    MSR_GLOBAL_STATUS     = 0xc0000300,
-    MSR_GLOBAL_CTL        = 0xc0000301,
-    MSR_GLOBAL_STATUS_CLR = 0xc0000302,
-    MSR_GLOBAL_STATUS_SET = 0xc0000303,
-    MSR_LEGACY_EVTSEL0    = 0xc0010000,
-    MSR_LEGACY_CTR0       = 0xc0010004,
-    MSR_CTL0              = 0xc0010200,
-    MSR_CTR0              = 0xc0010201,
-    MSR_DEBUGCTL          = 0x1d9,
-    MSR_LBR_SELECT        = 0xc000010e,
-    MSR_DBG_EXTN_CFG      = 0xc000010f,
-    MSR_LBR_FROM          = 0xc0010300,
-    MSR_LBR_TO            = 0xc0010301,
-};
-
 #define GLOBAL_ALL LOW_BITS(NR_CORE)
 
-#define GUEST_ONLY BIT64(40)
-#define HOST_ONLY  BIT64(41)
 #define EVTSEL_K8  (LOW_BITS(32) & ~(BIT64(19) | BIT64(21)))
-#define EVTSEL_K10 (EVTSEL_K8 | 0xfull << 32 | GUEST_ONLY | HOST_ONLY)
+#define EVTSEL_K10 (EVTSEL_K8 | 0xfull << 32 | SEL_GUEST | SEL_HOST)
 
 #define EVENT_CYCLES   0x76
 #define EVENT_INSNS    0xc0
@@ -152,10 +134,10 @@ static void test_registers(const void *data)
         check_register(&m, s->core, MSR_CTL0 + 2 * i, s->evtsel);
         check_register(&m, s->core, MSR_CTR0 + 2 * i, LOW_BITS(48));
     }
-    check_register(&m, s->global, MSR_GLOBAL_CTL, GLOBAL_ALL);
-    check_register(&m, s->global, MSR_GLOBAL_STATUS, 0);
-    check_register(&m, s->global, MSR_GLOBAL_STATUS_CLR, 0);
-    check_register(&m, s->global, MSR_GLOBAL_STATUS_SET, 0);
+    check_register(&m, s->global, MSR_AMD_CTL, GLOBAL_ALL);
+    check_register(&m, s->global, MSR_AMD_STATUS, 0);
+    check_register(&m, s->global, MSR_AMD_STATUS_CLR, 0);
+    check_register(&m, s->global, MSR_AMD_STATUS_SET, 0);
     stop(&m);
 }
 
@@ -198,7 +180,7 @@ static void test_aliases(void)
 static void check_counter(Machine *m, uint32_t evtsel, uint32_t counter)
 {
     wrmsr(m, counter, -10);
-    wrmsr(m, evtsel, EVENT_INSNS | EVTSEL_ALL | EVTSEL_INT);
+    wrmsr(m, evtsel, EVENT_INSNS | SEL_ALL | SEL_INT);
     count(m, PMU_TALLY_INSNS, USER, 9);
     g_assert_false(take_nmi(m));
     count(m, PMU_TALLY_INSNS, KERNEL, 3);
@@ -254,16 +236,16 @@ static void test_enables(void)
 {
     Machine m = x86_start(AMD);
 
-    wrmsr(&m, MSR_CTL0, EVENT_INSNS | EVTSEL_OS);
+    wrmsr(&m, MSR_CTL0, EVENT_INSNS | SEL_OS);
     g_assert_cmphex(wanted(&m), ==, 0);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_OS);
+    start_gp(&m, 0, EVENT_INSNS | SEL_OS);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
-    wrmsr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL & ~1);
+    wrmsr(&m, MSR_AMD_CTL, GLOBAL_ALL & ~1);
     g_assert_cmphex(wanted(&m), ==, 0);
     count(&m, PMU_TALLY_INSNS, KERNEL, 100);
-    wrmsr(&m, MSR_GLOBAL_CTL, 1);
+    wrmsr(&m, MSR_AMD_CTL, 1);
     count(&m, PMU_TALLY_INSNS, KERNEL, 1000);
-    wrmsr(&m, MSR_CTL0, EVENT_INSNS | EVTSEL_OS);
+    wrmsr(&m, MSR_CTL0, EVENT_INSNS | SEL_OS);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10000);
     assert_msr(&m, MSR_CTR0, 1010);
     stop(&m);
@@ -279,13 +261,13 @@ static const struct Side {
     uint64_t expected;
 } sides[] = {
     { 0, false, IN_HOST | IN_GUEST },
-    { HOST_ONLY, false, 0 },
-    { GUEST_ONLY, false, 0 },
-    { HOST_ONLY | GUEST_ONLY, false, 0 },
+    { SEL_HOST, false, 0 },
+    { SEL_GUEST, false, 0 },
+    { SEL_HOST | SEL_GUEST, false, 0 },
     { 0, true, IN_HOST | IN_GUEST },
-    { HOST_ONLY, true, IN_HOST },
-    { GUEST_ONLY, true, IN_GUEST },
-    { HOST_ONLY | GUEST_ONLY, true, IN_HOST | IN_GUEST },
+    { SEL_HOST, true, IN_HOST },
+    { SEL_GUEST, true, IN_GUEST },
+    { SEL_HOST | SEL_GUEST, true, IN_HOST | IN_GUEST },
 };
 
 static void test_host_and_guest(void)
@@ -296,10 +278,10 @@ static void test_host_and_guest(void)
     for (i = 0; i < G_N_ELEMENTS(sides); i++) {
         write_efer(&m, sides[i].svme ? EFER_SVME : 0);
         wrmsr(&m, MSR_CTR0, 0);
-        start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL | sides[i].filter);
+        start_gp(&m, 0, EVENT_INSNS | SEL_ALL | sides[i].filter);
         count_in_all_modes(&m, PMU_TALLY_INSNS);
         assert_msr(&m, MSR_CTR0, sides[i].expected);
-        start_gp(&m, 0, EVENT_INSNS | EVTSEL_USR | sides[i].filter);
+        start_gp(&m, 0, EVENT_INSNS | SEL_USR | sides[i].filter);
         count_in_all_modes(&m, PMU_TALLY_INSNS);
         assert_msr(&m, MSR_CTR0, sides[i].expected
                                  + (sides[i].expected & 0xf0f0f0f0));
@@ -312,8 +294,8 @@ static void test_svme_changes(void)
 {
     Machine m = x86_start(AMD);
 
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL | HOST_ONLY);
-    start_gp(&m, 1, EVENT_INSNS | EVTSEL_ALL);
+    start_gp(&m, 0, EVENT_INSNS | SEL_ALL | SEL_HOST);
+    start_gp(&m, 1, EVENT_INSNS | SEL_ALL);
     count(&m, PMU_TALLY_INSNS, KERNEL, 1);
     write_efer(&m, EFER_SVME);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
@@ -348,7 +330,7 @@ static void check_event(Machine *m, const Event *e, unsigned counter)
 
     g_test_message("event 0x%" PRIx64, e->code);
     wrmsr(m, MSR_LEGACY_CTR0 + counter, 0);
-    wrmsr(m, MSR_LEGACY_EVTSEL0 + counter, e->code | EVTSEL_ALL);
+    wrmsr(m, MSR_LEGACY_EVTSEL0 + counter, e->code | SEL_ALL);
     for (t = 0; t < PMU_TALLY__MAX; t++) {
         count(m, t, t % NR_MODES, BIT64(t));
     }
@@ -385,16 +367,16 @@ static void test_status(void)
     arm_gp(&m, 0, 10, 0);
     arm_gp(&m, 5, 20, 0);
     count(&m, PMU_TALLY_INSNS, KERNEL, 12);
-    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0));
+    assert_msr(&m, MSR_AMD_STATUS, BIT64(0));
     count(&m, PMU_TALLY_INSNS, KERNEL, 12);
-    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0) | BIT64(5));
+    assert_msr(&m, MSR_AMD_STATUS, BIT64(0) | BIT64(5));
     g_assert_false(take_nmi(&m));
-    wrmsr(&m, MSR_GLOBAL_STATUS, 0);
-    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0) | BIT64(5));
-    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, BIT64(0) | BIT64(1));
-    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(5));
-    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, UINT64_MAX);
-    assert_msr(&m, MSR_GLOBAL_STATUS, 0);
+    wrmsr(&m, MSR_AMD_STATUS, 0);
+    assert_msr(&m, MSR_AMD_STATUS, BIT64(0) | BIT64(5));
+    wrmsr(&m, MSR_AMD_STATUS_CLR, BIT64(0) | BIT64(1));
+    assert_msr(&m, MSR_AMD_STATUS, BIT64(5));
+    wrmsr(&m, MSR_AMD_STATUS_CLR, UINT64_MAX);
+    assert_msr(&m, MSR_AMD_STATUS, 0);
     stop(&m);
 }
 
@@ -404,15 +386,15 @@ static void test_status_set(void)
     Machine m = x86_start(AMD);
 
     set_lvt(&m, LVT_NMI);
-    arm_gp(&m, 0, 1000, EVTSEL_INT);
-    wrmsr(&m, MSR_GLOBAL_STATUS_SET, BIT64(0) | BIT64(63));
-    wrmsr(&m, MSR_GLOBAL_STATUS_SET, BIT64(4));
-    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0) | BIT64(4));
+    arm_gp(&m, 0, 1000, SEL_INT);
+    wrmsr(&m, MSR_AMD_STATUS_SET, BIT64(0) | BIT64(63));
+    wrmsr(&m, MSR_AMD_STATUS_SET, BIT64(4));
+    assert_msr(&m, MSR_AMD_STATUS, BIT64(0) | BIT64(4));
     g_assert_false(take_nmi(&m));
-    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, BIT64(4));
+    wrmsr(&m, MSR_AMD_STATUS_CLR, BIT64(4));
     count(&m, PMU_TALLY_INSNS, KERNEL, 1000);
     g_assert_true(take_nmi(&m));
-    assert_msr(&m, MSR_GLOBAL_STATUS, BIT64(0));
+    assert_msr(&m, MSR_AMD_STATUS, BIT64(0));
     stop(&m);
 }
 
@@ -423,22 +405,15 @@ static void test_status_set(void)
 #define LBR AMD ",lbr=on"
 #define LBR_DEPTH 16
 
-#define DEBUGCTL_BTF             BIT64(1)
-#define DEBUGCTL_FREEZE_LBRS     BIT64(11)
-#define DEBUGCTL_FREEZE_COUNTERS BIT64(12)
-#define STATUS_LBRS_FROZEN       BIT64(58)
-#define STATUS_COUNTERS_FROZEN   BIT64(59)
-#define DBG_EXTN_LBR             BIT64(6)
-
 static const struct {
     uint32_t msr;
     uint64_t val;
 } records[] = {
-    { MSR_LBR_SELECT, 0x1c5 },
-    { MSR_LBR_FROM, 0x7fffffff81000010 },
-    { MSR_LBR_TO, BIT64(63) | 0x1fffffff81000020 },
-    { MSR_LBR_FROM + 2 * (LBR_DEPTH - 1), 0x401000 },
-    { MSR_LBR_TO + 2 * (LBR_DEPTH - 1), BIT64(62) | 0x401004 },
+    { MSR_AMD_LBR_SELECT, 0x1c5 },
+    { MSR_AMD_LBR_FROM, 0x7fffffff81000010 },
+    { MSR_AMD_LBR_TO, BIT64(63) | 0x1fffffff81000020 },
+    { MSR_AMD_LBR_FROM + 2 * (LBR_DEPTH - 1), 0x401000 },
+    { MSR_AMD_LBR_TO + 2 * (LBR_DEPTH - 1), BIT64(62) | 0x401004 },
 };
 
 static void write_records(Machine *m)
@@ -471,12 +446,12 @@ static void test_lbr_registers(void)
     Machine m = x86_start(LBR);
 
     check_register(&m, true, MSR_DBG_EXTN_CFG, DBG_EXTN_LBR);
-    check_register(&m, true, MSR_LBR_SELECT, LOW_BITS(9));
+    check_register(&m, true, MSR_AMD_LBR_SELECT, LOW_BITS(9));
     check_register(&m, true, MSR_DEBUGCTL,
                    DEBUGCTL_BTF | DEBUGCTL_FREEZE_LBRS
-                   | DEBUGCTL_FREEZE_COUNTERS);
-    check_register(&m, true, MSR_LBR_FROM + 2 * 7, UINT64_MAX);
-    check_register(&m, true, MSR_LBR_TO + 2 * 7, UINT64_MAX);
+                   | DEBUGCTL_FREEZE_ON_PMI);
+    check_register(&m, true, MSR_AMD_LBR_FROM + 2 * 7, UINT64_MAX);
+    check_register(&m, true, MSR_AMD_LBR_TO + 2 * 7, UINT64_MAX);
     stop(&m);
 }
 
@@ -531,21 +506,20 @@ static void test_lbr_freeze(void)
     Machine m = x86_start(LBR);
 
     set_lvt(&m, LVT_NMI);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
-    start_gp(&m, 1, EVENT_INSNS | EVTSEL_ALL);
-    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_LBRS | DEBUGCTL_FREEZE_COUNTERS);
+    arm_gp(&m, 0, 10, SEL_INT);
+    start_gp(&m, 1, EVENT_INSNS | SEL_ALL);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_LBRS | DEBUGCTL_FREEZE_ON_PMI);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     g_assert_true(take_nmi(&m));
-    assert_msr(&m, MSR_GLOBAL_STATUS,
-               BIT64(0) | STATUS_LBRS_FROZEN | STATUS_COUNTERS_FROZEN);
+    assert_msr(&m, MSR_AMD_STATUS, BIT64(0) | STATUS_LBR_FRZ | STATUS_CTR_FRZ);
     assert_stopped_by(&m, 1, "CTR_FRZ");
     count(&m, PMU_TALLY_INSNS, KERNEL, 7);
     assert_msr(&m, counter_msr(1), 10);
-    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, STATUS_COUNTERS_FROZEN);
+    wrmsr(&m, MSR_AMD_STATUS_CLR, STATUS_CTR_FRZ);
     count(&m, PMU_TALLY_INSNS, KERNEL, 5);
     assert_msr(&m, counter_msr(1), 15);
-    wrmsr(&m, MSR_GLOBAL_STATUS_CLR, UINT64_MAX);
-    assert_msr(&m, MSR_GLOBAL_STATUS, 0);
+    wrmsr(&m, MSR_AMD_STATUS_CLR, UINT64_MAX);
+    assert_msr(&m, MSR_AMD_STATUS, 0);
     stop(&m);
 }
 
@@ -559,10 +533,10 @@ static void test_kvm_debugctl(void)
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_BTF);
     migrate_prepared(&m, args, as_kvm);
     assert_msr(&m, MSR_DEBUGCTL, DEBUGCTL_BTF);
-    wrmsr(&m, evtsel_msr(1), EVENT_INSNS | EVTSEL_USR);
+    wrmsr(&m, evtsel_msr(1), EVENT_INSNS | SEL_USR);
     migrate_prepared(&m, args, as_kvm);
     assert_msr(&m, MSR_DEBUGCTL, DEBUGCTL_BTF);
-    assert_msr(&m, evtsel_msr(1), EVENT_INSNS | EVTSEL_USR);
+    assert_msr(&m, evtsel_msr(1), EVENT_INSNS | SEL_USR);
     stop(&m);
 }
 
@@ -579,8 +553,8 @@ static const Kept states[] = {
     { MSR_CTL0 + 6, 0 }, { MSR_CTL0 + 8, 0 }, { MSR_CTL0 + 10, 0 },
     { MSR_CTR0, 0 }, { MSR_CTR0 + 2, 0 }, { MSR_CTR0 + 4, 0 },
     { MSR_CTR0 + 6, 0 }, { MSR_CTR0 + 8, 0 }, { MSR_CTR0 + 10, 0 },
-    { MSR_GLOBAL_STATUS, 0 },
-    { MSR_GLOBAL_CTL, GLOBAL_ALL },
+    { MSR_AMD_STATUS, 0 },
+    { MSR_AMD_CTL, GLOBAL_ALL },
 };
 
 /* Nothing as it is after a reset, counting, and with an overflow pending. */
@@ -588,15 +562,15 @@ static void keep_busy(Machine *m)
 {
     set_lvt(m, VECTOR);
     arm_gp(m, 0, 10, 0);
-    arm_gp(m, 1, 1000, EVTSEL_INT);
-    start_gp(m, 2, EVENT_BRANCHES | EVTSEL_OS);
+    arm_gp(m, 1, 1000, SEL_INT);
+    start_gp(m, 2, EVENT_BRANCHES | SEL_OS);
     wrmsr(m, counter_msr(3), 333);
-    start_gp(m, 3, EVENT_CYCLES | EVTSEL_USR);
+    start_gp(m, 3, EVENT_CYCLES | SEL_USR);
     wrmsr(m, counter_msr(4), 444);
-    start_gp(m, 4, EVENT_INSNS | EVTSEL_ALL | GUEST_ONLY);
+    start_gp(m, 4, EVENT_INSNS | SEL_ALL | SEL_GUEST);
     wrmsr(m, counter_msr(5), 555);
-    start_gp(m, 5, 0x100000120 | EVTSEL_ALL);
-    wrmsr(m, MSR_GLOBAL_CTL, GLOBAL_ALL & ~BIT64(3));
+    start_gp(m, 5, 0x100000120 | SEL_ALL);
+    wrmsr(m, MSR_AMD_CTL, GLOBAL_ALL & ~BIT64(3));
     count(m, PMU_TALLY_INSNS, KERNEL, 11);
     count(m, PMU_TALLY_RETURNS, KERNEL, 77);
 }
@@ -635,7 +609,7 @@ static void test_stopped(void)
     Machine m = x86_start(AMD);
 
     assert_stopped_by(&m, 0, "EN");
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL | HOST_ONLY);
+    start_gp(&m, 0, EVENT_INSNS | SEL_ALL | SEL_HOST);
     assert_stopped_by(&m, 0, "EFER.SVME");
     write_efer(&m, EFER_SVME);
     assert_stopped_by(&m, 0, "");
@@ -650,7 +624,7 @@ static void test_shown_code(void)
     Machine m = x86_start(AMD);
     QDict *c;
 
-    start_gp(&m, 0, 1ull << 32 | 0x0120 | EVTSEL_ALL);
+    start_gp(&m, 0, 1ull << 32 | 0x0120 | SEL_ALL);
     c = query_counter(&m, 0);
     g_assert_cmpstr(qdict_get_str(c, "event"), ==, "ref-cycles");
     g_assert_cmphex(get_uint(c, "code"), ==, 1ull << 32 | 0x0120);
@@ -689,22 +663,22 @@ static void face_hotplug(Machine *m)
 
 static void face_start(Machine *m)
 {
-    wrmsr(m, MSR_GLOBAL_CTL, GLOBAL_ALL);
+    wrmsr(m, MSR_AMD_CTL, GLOBAL_ALL);
 }
 
 static void face_stop(Machine *m)
 {
-    wrmsr(m, MSR_GLOBAL_CTL, 0);
+    wrmsr(m, MSR_AMD_CTL, 0);
 }
 
 static unsigned face_overflowed(Machine *m)
 {
-    return rdmsr(m, MSR_GLOBAL_STATUS);
+    return rdmsr(m, MSR_AMD_STATUS);
 }
 
 static void face_rearm(Machine *m)
 {
-    wrmsr(m, MSR_GLOBAL_STATUS_CLR, rdmsr(m, MSR_GLOBAL_STATUS));
+    wrmsr(m, MSR_AMD_STATUS_CLR, rdmsr(m, MSR_AMD_STATUS));
     face_start(m);
 }
 
@@ -763,7 +737,7 @@ const X86Face amd_face = {
     .counter = MSR_CTR0,
     .step = 2,
     .nr_counters = NR_CORE,
-    .status = MSR_GLOBAL_STATUS,
+    .status = MSR_AMD_STATUS,
     .face = {
         .name = "amd",
         .cpu = AMD,

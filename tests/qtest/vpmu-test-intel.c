@@ -16,48 +16,15 @@
 #define MAX_GP 8
 #define MAX_VERSION 5
 
-enum {
-    MSR_PERFCTR0       = 0xc1,
-    MSR_EVTSEL0        = 0x186,
-    MSR_MISC_ENABLE    = 0x1a0,
-    MSR_DEBUGCTL       = 0x1d9,
-    MSR_FIXED_CTR0     = 0x309,
-    MSR_PERF_CAP       = 0x345,
-    MSR_FIXED_CTR_CTRL = 0x38d,
-    MSR_STATUS         = 0x38e,
-    MSR_GLOBAL_CTRL    = 0x38f,
-    MSR_STATUS_RESET   = 0x390,
-    MSR_STATUS_SET     = 0x391,
-    MSR_INUSE          = 0x392,
-    MSR_A_PMC0         = 0x4c1,
-};
-
 #define EVENT_CYCLES   0x3c
 #define EVENT_INSNS    0xc0
 #define EVENT_BRANCHES 0xc4
 
-#define FIXED_OS  1
-#define FIXED_USR 2
-#define FIXED_PMI 8
 #define FIXED(counter, field) ((uint64_t)(field) << (4 * (counter)))
 
 #define GLOBAL_GP(counter)    BIT64(counter)
 #define GLOBAL_FIXED(counter) BIT64(32 + (counter))
 #define GLOBAL_ALL (LOW_BITS(NR_GP) | LOW_BITS(NR_FIXED) << 32)
-#define STATUS_LBR_FRZ   BIT64(58)
-#define STATUS_CTR_FRZ   BIT64(59)
-#define STATUS_OVF_BUF   BIT64(62)
-#define STATUS_COND_CHGD BIT64(63)
-#define INUSE_PMI        BIT64(63)
-
-#define DEBUGCTL_LBR           BIT64(0)
-#define DEBUGCTL_BTF           BIT64(1)
-#define DEBUGCTL_FREEZE_LBRS   BIT64(11)
-#define DEBUGCTL_FREEZE_ON_PMI BIT64(12)
-#define DEBUGCTL_FREEZE_IN_SMM BIT64(14)
-
-#define PERF_CAP_FREEZE_IN_SMM BIT64(12)
-#define PERF_CAP_FULL_WIDTH    BIT64(13)
 
 #define RDPMC_FIXED 0x40000000u
 
@@ -194,9 +161,9 @@ static const struct Register {
     unsigned first, last;
     uint64_t keeps, takes;
 } registers[] = {
-    { MSR_EVTSEL0, 1, 2, LOW_BITS(32) & ~EVTSEL_ANY },
+    { MSR_EVTSEL0, 1, 2, LOW_BITS(32) & ~SEL_ANY },
     { MSR_EVTSEL0, 3, 4, LOW_BITS(32) },
-    { MSR_EVTSEL0, 5, 5, LOW_BITS(32) & ~EVTSEL_ANY },
+    { MSR_EVTSEL0, 5, 5, LOW_BITS(32) & ~SEL_ANY },
     { MSR_A_PMC0, 1, 5, LOW_BITS(48) },
     { MSR_FIXED_CTR0, 2, 5, LOW_BITS(48) },
     { MSR_FIXED_CTR0 + NR_FIXED, MAX_VERSION + 1 /* none has it */ },
@@ -412,7 +379,7 @@ static void test_writes(void)
     Machine m = x86_start(INTEL);
     unsigned i;
 
-    start_gp(&m, 1, EVENT_INSNS | EVTSEL_OS);
+    start_gp(&m, 1, EVENT_INSNS | SEL_OS);
     for (i = 0; i < G_N_ELEMENTS(writes); i++) {
         count(&m, PMU_TALLY_INSNS, KERNEL, 3);
         check_write(&m, 0, &writes[i]);
@@ -427,14 +394,14 @@ static void test_fault_changes_nothing(void)
 {
     Machine m = x86_start(INTEL);
 
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_OS);
+    start_gp(&m, 0, EVENT_INSNS | SEL_OS);
     wrmsr(&m, MSR_A_PMC0, 1000);
     g_assert_false(try_wrmsr(&m, MSR_A_PMC0, BIT64(48)));
     g_assert_false(try_wrmsr(&m, MSR_EVTSEL0, BIT64(32)));
     g_assert_false(try_wrmsr(&m, MSR_GLOBAL_CTRL, BIT64(31)));
     count(&m, PMU_TALLY_INSNS, KERNEL, 1);
     assert_msr(&m, MSR_A_PMC0, 1001);
-    assert_msr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS | EVTSEL_EN);
+    assert_msr(&m, MSR_EVTSEL0, EVENT_INSNS | SEL_OS | SEL_EN);
     assert_msr(&m, MSR_GLOBAL_CTRL, LOW_BITS(NR_GP));
     stop(&m);
 }
@@ -464,7 +431,7 @@ static void test_freeze_in_smm(void)
     Machine m = x86_start(INTEL);
 
     wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
+    start_gp(&m, 0, EVENT_INSNS | SEL_ALL);
     wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS | FIXED_USR));
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);
     count_in_all_modes(&m, PMU_TALLY_INSNS);
@@ -514,9 +481,9 @@ static void test_enables(void)
     Machine m = x86_start(INTEL);
 
     g_assert_cmphex(wanted(&m), ==, 0);
-    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS);
+    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | SEL_OS);
     g_assert_cmphex(wanted(&m), ==, 0);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_OS);
+    start_gp(&m, 0, EVENT_INSNS | SEL_OS);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL & ~GLOBAL_GP(0));
     g_assert_cmphex(wanted(&m), ==, 0);
@@ -524,7 +491,7 @@ static void test_enables(void)
     wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_GP(0));
     g_assert_cmphex(wanted(&m), ==, T(INSNS));
     count(&m, PMU_TALLY_INSNS, KERNEL, 1000);
-    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_OS);
+    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | SEL_OS);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10000);
     assert_msr(&m, MSR_PERFCTR0, 1010);
     stop(&m);
@@ -537,7 +504,7 @@ static void test_global_start_and_stop(void)
 
     wrmsr(&m, MSR_GLOBAL_CTRL, 0);
     for (i = 0; i < NR_GP; i++) {
-        start_gp(&m, i, EVENT_INSNS | EVTSEL_ALL);
+        start_gp(&m, i, EVENT_INSNS | SEL_ALL);
     }
     wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS | FIXED_USR));
     wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
@@ -556,7 +523,7 @@ static void test_version_1_counts(void)
 {
     Machine m = x86_start_version(1);
 
-    start_gp(&m, 3, EVENT_INSNS | EVTSEL_OS);
+    start_gp(&m, 3, EVENT_INSNS | SEL_OS);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     assert_msr(&m, MSR_PERFCTR0 + 3, 10);
     stop(&m);
@@ -573,7 +540,7 @@ static void test_hotplug_refused(void)
 
     g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "pmu-version=9"));
     qobject_unref(error);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
+    start_gp(&m, 0, EVENT_INSNS | SEL_ALL);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     assert_msr(&m, MSR_PERFCTR0, 10);
     stop(&m);
@@ -588,7 +555,7 @@ static void test_fixed_interrupt(void)
     Machine m = x86_start(INTEL);
 
     set_lvt(&m, VECTOR);
-    arm_fixed(&m, 1, 1000, FIXED_PMI);
+    arm_fixed(&m, 1, 1000, FIXED_INT);
     count(&m, PMU_TALLY_CYCLES, USER, 999);
     g_assert_false(requested(&m, VECTOR));
     count(&m, PMU_TALLY_CYCLES, KERNEL, 1);
@@ -645,9 +612,9 @@ static void test_fixed_and_gp_at_once(void)
     Machine m = x86_start(INTEL);
 
     set_lvt(&m, LVT_NMI);
-    arm_fixed(&m, 0, 20, FIXED_PMI);
-    arm_gp(&m, 0, 20, EVTSEL_INT);
-    arm_gp(&m, 1, 21, EVTSEL_INT);
+    arm_fixed(&m, 0, 20, FIXED_INT);
+    arm_gp(&m, 0, 20, SEL_INT);
+    arm_gp(&m, 1, 21, SEL_INT);
     count(&m, PMU_TALLY_INSNS, KERNEL, 20);
     assert_msr(&m, MSR_STATUS, GLOBAL_GP(0) | GLOBAL_FIXED(0));
     g_assert_true(take_nmi(&m));
@@ -662,7 +629,7 @@ static void test_version_1_interrupt(void)
     Machine m = x86_start_version(1);
 
     set_lvt(&m, VECTOR);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
+    arm_gp(&m, 0, 10, SEL_INT);
     count(&m, PMU_TALLY_INSNS, KERNEL, 12);
     g_assert_true(requested(&m, VECTOR));
     assert_msr(&m, MSR_PERFCTR0, 2);
@@ -676,8 +643,8 @@ static void test_version_1_interrupt(void)
 static void arm_two(Machine *m)
 {
     set_lvt(m, LVT_NMI);
-    arm_fixed(m, 0, 1000, FIXED_PMI);
-    arm_gp(m, 0, 10, EVTSEL_INT);
+    arm_fixed(m, 0, 1000, FIXED_INT);
+    arm_gp(m, 0, 10, SEL_INT);
 }
 
 static void count_until_frozen(Machine *m)
@@ -704,7 +671,7 @@ static void test_freeze_by_later(const void *data)
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
     arm_two(&m);
     select = rdmsr(&m, MSR_EVTSEL0);
-    wrmsr(&m, MSR_EVTSEL0, select & ~EVTSEL_INT);
+    wrmsr(&m, MSR_EVTSEL0, select & ~SEL_INT);
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
     /* Nothing is written behind it. */
     wrmsr(&m, MSR_EVTSEL0, select);
@@ -739,7 +706,7 @@ static void test_freeze_by_status(const void *data)
     assert_msr(&m, MSR_STATUS, GLOBAL_GP(0) | STATUS_CTR_FRZ);
     assert_msr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
     wrmsr(&m, MSR_STATUS_RESET, GLOBAL_GP(0));
-    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | EVTSEL_ALL);
+    wrmsr(&m, MSR_EVTSEL0, EVENT_INSNS | SEL_ALL);
     count(&m, PMU_TALLY_INSNS, KERNEL, 100);
     assert_msr(&m, MSR_PERFCTR0, 0);
     wrmsr(&m, MSR_STATUS_RESET, STATUS_CTR_FRZ);
@@ -768,7 +735,7 @@ static void test_status_set(void)
 {
     Machine m = x86_start_version(4);
 
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_ALL);
+    start_gp(&m, 0, EVENT_INSNS | SEL_ALL);
     wrmsr(&m, MSR_STATUS_SET, GLOBAL_GP(3) | STATUS_CTR_FRZ | STATUS_LBR_FRZ);
     assert_msr(&m, MSR_STATUS, GLOBAL_GP(3) | STATUS_CTR_FRZ | STATUS_LBR_FRZ);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
@@ -787,7 +754,7 @@ static void test_migration_of_inverted(void)
     g_autofree char *args = x86_args(INTEL);
     Machine m = x86_start(INTEL);
 
-    start_gp(&m, 0, interrupts | EVTSEL_INV | EVTSEL_CMASK(1) | EVTSEL_ALL);
+    start_gp(&m, 0, interrupts | SEL_INV | SEL_CMASK(1) | SEL_ALL);
     count(&m, PMU_TALLY_CYCLES, KERNEL, 10);
     count(&m, PMU_TALLY_INTERRUPTS, KERNEL, 5);
     assert_msr(&m, MSR_PERFCTR0, 10);
@@ -815,14 +782,8 @@ static void test_leftovers_of_version_1(void)
 
 #define LBR "Skylake-Client-v1,pmu=on,lbr=on"
 
-enum { MSR_LBR_SELECT = 0x1c8, MSR_LBR_TOS, MSR_LBR_FROM = 0x680,
-       MSR_LBR_TO = 0x6c0, MSR_LBR_INFO = 0xdc0 };
-
 /* Cycles, and what becomes of a prediction and of a transaction */
 #define LBR_INFO_BITS (LOW_BITS(16) | 7ull << 61)
-
-/* IA32_PERF_CAPABILITIES */
-#define LBR_FORMAT 0x3f
 
 static const struct {
     uint32_t msr;
@@ -975,7 +936,7 @@ static void test_lbr_models(void)
         const unsigned depth = models[i].depth;
         uint64_t val;
 
-        g_assert_cmpuint(rdmsr(&m, MSR_PERF_CAP) & LBR_FORMAT, ==,
+        g_assert_cmpuint(rdmsr(&m, MSR_PERF_CAP) & PERF_CAP_LBR_FORMAT, ==,
                          models[i].format);
         g_assert(try_rdmsr(&m, MSR_LBR_SELECT, &val) == models[i].select);
         for (unsigned n = depth; n < models[i].numbers; n++) {
@@ -1058,10 +1019,6 @@ static void test_lbr_absent(void)
 #define ARCH "SapphireRapids,pmu=on,lbr=on"
 #define ARCH_DEPTH 32
 
-enum { MSR_LER_FROM = 0x1dd, MSR_LER_TO, MSR_LER_INFO = 0x1e0,
-       MSR_ARCH_INFO = 0x1200, MSR_ARCH_CTL = 0x14ce, MSR_ARCH_DEPTH,
-       MSR_ARCH_FROM = 0x1500, MSR_ARCH_TO = 0x1600 };
-
 #define ARCH_CTL_BITS   0x7f000full
 
 /* CPUID leaf 0xD, subleaf 1: EAX, and ECX, which is IA32_XSS's lower half */
@@ -1126,7 +1083,8 @@ static void test_arch_features(void)
         g_assert_cmphex(regs[2] & XSS_LBR, ==, 0);
         cpuid_subleaf(&m, 0xd, 15, regs);
         g_assert_cmphex(regs[0] | regs[1] | regs[2] | regs[3], ==, 0);
-        g_assert_cmphex(rdmsr(&m, MSR_PERF_CAP) & LBR_FORMAT, ==, LBR_FORMAT);
+        g_assert_cmphex(rdmsr(&m, MSR_PERF_CAP) & PERF_CAP_LBR_FORMAT, ==,
+                        PERF_CAP_LBR_FORMAT);
         stop(&m);
     }
 }
@@ -1291,11 +1249,6 @@ static void test_arch_absent(void)
 
 #define PEBS INTEL ",pebs=on"
 
-enum { MSR_PEBS_ENABLE = 0x3f1, MSR_PEBS_DATA_CFG, MSR_PEBS_LD_LAT = 0x3f6,
-       MSR_DS_AREA = 0x600 };
-
-#define PERF_CAP_PEBS(format) ((format) << 8 | 0xc0)
-#define PERF_CAP_BASELINE BIT64(14)
 #define PEBS_LOAD_LATENCY (LOW_BITS(4) << 32)
 
 /**
@@ -1367,7 +1320,7 @@ static void test_pebs_bits(const void *data)
     check_bits(&m, MSR_PEBS_ENABLE, pebs->enable, 0);
     check_bits(&m, MSR_PEBS_LD_LAT, 0xffff, ~0xffffull);
     check_bits(&m, MSR_EVTSEL0,
-               (LOW_BITS(32) & ~EVTSEL_ANY) | adaptive, 0);
+               (LOW_BITS(32) & ~SEL_ANY) | adaptive, 0);
     check_bits(&m, MSR_FIXED_CTR_CTRL,
                0xbbb | (adaptive ? 0x111ull << 32 : 0), 0);
     if (pebs->config) {
@@ -1780,7 +1733,7 @@ static void test_pebs_load_latency(void)
     Machine m = x86_start(PEBS);
 
     wrmsr(&m, MSR_PEBS_LD_LAT, 31);
-    start_gp(&m, 0, load_latency | EVTSEL_ALL);
+    start_gp(&m, 0, load_latency | SEL_ALL);
     assert_stopped_by(&m, 0, "");
     count(&m, PMU_TALLY_LOADS, KERNEL, 3);
     wrmsr(&m, MSR_PEBS_LD_LAT, 32);
@@ -1790,7 +1743,7 @@ static void test_pebs_load_latency(void)
     stop(&m);
     /* Without PEBS there is no such event. */
     m = x86_start(INTEL);
-    start_gp(&m, 0, load_latency | EVTSEL_ALL);
+    start_gp(&m, 0, load_latency | SEL_ALL);
     count(&m, PMU_TALLY_LOADS, KERNEL, 3);
     assert_msr(&m, MSR_PERFCTR0, 0);
     stop(&m);
@@ -1803,12 +1756,12 @@ static void test_inuse(void)
     assert_msr(&m, MSR_INUSE, 0);
     wrmsr(&m, MSR_EVTSEL0 + 1, EVENT_INSNS);
     assert_msr(&m, MSR_INUSE, GLOBAL_GP(1));
-    wrmsr(&m, MSR_EVTSEL0 + 2, EVTSEL_INT);
+    wrmsr(&m, MSR_EVTSEL0 + 2, SEL_INT);
     assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | INUSE_PMI);
     wrmsr(&m, MSR_EVTSEL0 + 2, 0);
     wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_USR));
     assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | GLOBAL_FIXED(2));
-    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_PMI));
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_INT));
     assert_msr(&m, MSR_INUSE, GLOBAL_GP(1) | INUSE_PMI);
     stop(&m);
 }
@@ -1835,11 +1788,11 @@ static const Kept states[] = {
 static void keep_busy(Machine *m)
 {
     set_lvt(m, VECTOR);
-    arm_fixed(m, 0, 5000, FIXED_PMI);
+    arm_fixed(m, 0, 5000, FIXED_INT);
     arm_gp(m, 0, 10, 0);
-    arm_gp(m, 1, 1000, EVTSEL_INT);
-    start_gp(m, 2, EVENT_BRANCHES | EVTSEL_OS);
-    start_gp(m, 3, EVENT_CYCLES | EVTSEL_USR);
+    arm_gp(m, 1, 1000, SEL_INT);
+    start_gp(m, 2, EVENT_BRANCHES | SEL_OS);
+    start_gp(m, 3, EVENT_CYCLES | SEL_USR);
     wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_ALL & ~GLOBAL_GP(3));
     wrmsr(m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);
     count(m, PMU_TALLY_INSNS, KERNEL, 11);
@@ -1876,8 +1829,8 @@ static const struct {
     uint64_t val;
 } kvm_state[] = {
     { MSR_PERFCTR0, 0x123456 }, { MSR_PERFCTR0 + 3, 0x654321 },
-    { MSR_EVTSEL0, EVENT_INSNS | EVTSEL_USR },
-    { MSR_EVTSEL0 + 3, EVENT_BRANCHES | EVTSEL_ALL },
+    { MSR_EVTSEL0, EVENT_INSNS | SEL_USR },
+    { MSR_EVTSEL0 + 3, EVENT_BRANCHES | SEL_ALL },
     { MSR_FIXED_CTR0, 0x77 }, { MSR_FIXED_CTR0 + 2, 0x99 },
     { MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_USR) },
     { MSR_GLOBAL_CTRL, GLOBAL_GP(3) | GLOBAL_FIXED(2) },
@@ -2145,7 +2098,7 @@ static void test_stopped_gp(void)
     Machine m = x86_start_version(4);
 
     assert_stopped_by(&m, 0, "EN");
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_USR);
+    start_gp(&m, 0, EVENT_INSNS | SEL_USR);
     assert_stopped_by(&m, 0, "");
     wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_GP(1));
     assert_stopped_by(&m, 0, "GLOBAL_CTRL");
@@ -2157,7 +2110,7 @@ static void test_stopped_gp(void)
     start_gp(&m, 0, EVENT_INSNS);
     assert_stopped_by(&m, 0, "modes");
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_IN_SMM);
-    start_gp(&m, 0, EVENT_INSNS | EVTSEL_USR);
+    start_gp(&m, 0, EVENT_INSNS | SEL_USR);
     assert_stopped_by(&m, 0, "FREEZE_WHILE_SMM");
     stop(&m);
 }
@@ -2181,8 +2134,7 @@ static void test_shown_conditions(void)
     g_autofree char *table = NULL;
     QDict *c;
 
-    start_gp(&m, 0, 0x1cb | EVTSEL_ALL | EVTSEL_EDGE | EVTSEL_INV
-                    | EVTSEL_CMASK(3));
+    start_gp(&m, 0, 0x1cb | SEL_ALL | SEL_EDGE | SEL_INV | SEL_CMASK(3));
     c = query_counter(&m, 0);
     g_assert_cmpstr(qdict_get_str(c, "event"), ==, "interrupts");
     g_assert_cmphex(get_uint(c, "code"), ==, 0x1cb);
@@ -2203,7 +2155,7 @@ static void test_pending_vector(void)
     QDict *cpu;
 
     set_lvt(&m, VECTOR);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
+    arm_gp(&m, 0, 10, SEL_INT);
     count(&m, PMU_TALLY_INSNS, USER, 10);
     cpu = query_cpu(&m);
     assert_words(qdict_get_qdict(cpu, "pmu"), "pending", "local-apic");
@@ -2222,7 +2174,7 @@ static void test_shown_kvm(void)
     QDict *cpu, *pmu, *c;
 
     g_strfreev(qtest_command(m.qts, 1, "vpmu_kvm %u %u", m.cpu, NR_FIXED));
-    start_gp(&m, 0, face->unknown | EVTSEL_ALL);
+    start_gp(&m, 0, face->unknown | SEL_ALL);
     cpu = query_cpu(&m);
     pmu = qdict_get_qdict(cpu, "pmu");
     g_assert_cmpstr(qdict_get_str(cpu, "engine"), ==, "kvm");

@@ -16,22 +16,13 @@
 #define KVM_MACHINE "-accel kvm -machine q35 -S "
 #define KVM_ARGS KVM_MACHINE "-cpu host,pmu=on"
 
-enum {
-    MSR_LEGACY_EVTSEL0 = 0xc0010000,
-    MSR_LEGACY_CTR0    = 0xc0010004,
-    MSR_CTL0           = 0xc0010200,
-    MSR_CTR0           = 0xc0010201,
-    MSR_GLOBAL_STATUS  = 0xc0000300,
-    MSR_GLOBAL_CTL     = 0xc0000301,
-};
-
 #define NR_LEGACY 4
 #define NR_CORE   6
 #define GLOBAL_ALL (BIT64(NR_CORE) - 1)
 
 static uint64_t selector_value(unsigned i)
 {
-    return 0xc0 | EVTSEL_USR | EVTSEL_CMASK(i + 1);
+    return 0xc0 | SEL_USR | SEL_CMASK(i + 1);
 }
 
 static uint64_t counter_value(unsigned i)
@@ -50,7 +41,7 @@ static void fill_counters(Machine *m)
 static void fill(Machine *m)
 {
     fill_counters(m);
-    wrmsr(m, MSR_GLOBAL_CTL, BIT64(1) | BIT64(4));
+    wrmsr(m, MSR_AMD_CTL, BIT64(1) | BIT64(4));
 }
 
 static void assert_counters_filled(Machine *m)
@@ -68,7 +59,7 @@ static void assert_counters_filled(Machine *m)
 static void assert_filled(Machine *m)
 {
     assert_counters_filled(m);
-    assert_msr(m, MSR_GLOBAL_CTL, BIT64(1) | BIT64(4));
+    assert_msr(m, MSR_AMD_CTL, BIT64(1) | BIT64(4));
 }
 
 static void test_registers(void)
@@ -95,8 +86,8 @@ static void test_reset(void)
     fill(&m);
     qtest_system_reset(m.qts);
     assert_counters_reset(&m);
-    assert_msr(&m, MSR_GLOBAL_STATUS, 0);
-    assert_msr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL);
+    assert_msr(&m, MSR_AMD_STATUS, 0);
+    assert_msr(&m, MSR_AMD_CTL, GLOBAL_ALL);
     stop(&m);
 }
 
@@ -118,7 +109,7 @@ static void test_not_asked_for(void)
     uint64_t val;
 
     fill_counters(&m);
-    g_assert_false(try_rdmsr(&m, MSR_GLOBAL_CTL, &val));
+    g_assert_false(try_rdmsr(&m, MSR_AMD_CTL, &val));
     migrate_machine(&m, args);
     assert_counters_filled(&m);
     qtest_system_reset(m.qts);
@@ -134,12 +125,12 @@ static void test_leftovers(void)
     wrmsr(&m, MSR_CTR0 + 2, 0xabcd);
     migrate_machine(&m, KVM_ARGS);
     assert_msr(&m, MSR_CTR0 + 2, 0xabcd);
-    assert_msr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL);
+    assert_msr(&m, MSR_AMD_CTL, GLOBAL_ALL);
     wrmsr(&m, MSR_CTR0 + 2, 0);
-    wrmsr(&m, MSR_GLOBAL_CTL, 0);
+    wrmsr(&m, MSR_AMD_CTL, 0);
     migrate_machine(&m, KVM_ARGS);
     assert_msr(&m, MSR_CTR0 + 2, 0);
-    assert_msr(&m, MSR_GLOBAL_CTL, 0);
+    assert_msr(&m, MSR_AMD_CTL, 0);
     stop(&m);
 }
 
@@ -151,7 +142,7 @@ static void test_two_cpus(void)
     fill(&m);
     m.cpu = 1;
     assert_msr(&m, MSR_CTR0, 0);
-    assert_msr(&m, MSR_GLOBAL_CTL, GLOBAL_ALL);
+    assert_msr(&m, MSR_AMD_CTL, GLOBAL_ALL);
     fill(&m);
     wrmsr(&m, MSR_CTR0, 1);
     m.cpu = 0;
@@ -174,7 +165,7 @@ static void test_host_counters(void)
     g_assert_cmpint(qdict_get_int(pmu, "host-counters"), ==, 4);
     g_assert_cmpint(qlist_size(qdict_get_qlist(pmu, "counters")), ==, 2);
     qobject_unref(cpu);
-    assert_msr(&m, MSR_GLOBAL_CTL, BIT64(2) - 1);
+    assert_msr(&m, MSR_AMD_CTL, BIT64(2) - 1);
     wrmsr(&m, MSR_CTR0 + 2, 0xabcd);
     g_assert_false(try_rdmsr(&m, MSR_CTR0 + 4, &val));
     migrate_machine(&m, args);

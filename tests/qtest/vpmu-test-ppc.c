@@ -11,16 +11,6 @@
 
 #define CPU "POWER10"
 
-#define EBB_GE   PPC_BIT(0)
-#define EBB_PME  PPC_BIT(31)
-#define EBB_PMEO PPC_BIT(63)
-
-#define SIER_SIPR       PPC_BIT(38)
-#define SIER_SIHV       PPC_BIT(39)
-#define SIER_SIAR_VALID PPC_BIT(41)
-#define SIER_LOAD       PPC_BIT(48)
-#define SIER_STORE      PPC_BIT(47)
-
 #define HFSCR_PM PPC_BIT(60)
 
 char *ppc_args(const char *cpu)
@@ -519,10 +509,6 @@ static void test_run_latch(void)
     }
     stop(&m);
 }
-
-#define MMCRA_SAMPLE       PPC_BIT(63)
-#define MMCRA_SAMP_MODE(n) ((uint64_t)(n) << (63 - 62))
-#define MMCRA_SAMP_ELIG(n) ((uint64_t)(n) << (63 - 59))
 
 /* Which instructions are marked; those are what these events count. */
 static const struct Marked {
@@ -1147,7 +1133,7 @@ static void test_ebb(void)
 {
     Machine m = ppc_start(CPU);
 
-    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    mtspr(&m, SPR_BESCR, BESCR_GE | BESCR_PME);
     arm_two(&m, 10, 1000);
     mtspr(&m, SPR_MMCR0, MMCR0_PMAE | MMCR0_PMC1CE | MMCR0_EBE);
     count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 9);
@@ -1155,9 +1141,9 @@ static void test_ebb(void)
     count(&m, PMU_TALLY_INSNS, MODE_PROBLEM, 1);
     g_assert_true(pending(&m).ebb);
     g_assert_false(pending(&m).perfm);
-    assert_spr(&m, SPR_BESCR, EBB_GE | EBB_PMEO);
+    assert_spr(&m, SPR_BESCR, BESCR_GE | BESCR_PMEO);
     assert_spr(&m, SPR_MMCR0, MMCR0_PMAO | MMCR0_PMC1CE | MMCR0_EBE);
-    mtspr(&m, SPR_BESCR, EBB_GE);
+    mtspr(&m, SPR_BESCR, BESCR_GE);
     g_assert_false(pending(&m).ebb);
     stop(&m);
 }
@@ -1167,11 +1153,11 @@ static void test_ebb_disabled(void)
 {
     Machine m = ppc_start(CPU);
 
-    mtspr(&m, SPR_BESCR, EBB_PME);
+    mtspr(&m, SPR_BESCR, BESCR_PME);
     mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_EBE | MMCR0_PMAO);
-    assert_spr(&m, SPR_BESCR, EBB_PMEO);
+    assert_spr(&m, SPR_BESCR, BESCR_PMEO);
     g_assert_false(pending(&m).ebb);
-    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PMEO);
+    mtspr(&m, SPR_BESCR, BESCR_GE | BESCR_PMEO);
     g_assert_true(pending(&m).ebb);
     stop(&m);
 }
@@ -1180,12 +1166,12 @@ static void test_ebb_exception_disabled(void)
 {
     Machine m = ppc_start(CPU);
 
-    mtspr(&m, SPR_BESCR, EBB_GE);
+    mtspr(&m, SPR_BESCR, BESCR_GE);
     mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_EBE | MMCR0_PMAO);
-    assert_spr(&m, SPR_BESCR, EBB_GE);
+    assert_spr(&m, SPR_BESCR, BESCR_GE);
     g_assert_false(pending(&m).ebb);
-    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
-    assert_spr(&m, SPR_BESCR, EBB_GE | EBB_PMEO);
+    mtspr(&m, SPR_BESCR, BESCR_GE | BESCR_PME);
+    assert_spr(&m, SPR_BESCR, BESCR_GE | BESCR_PMEO);
     g_assert_true(pending(&m).ebb);
     stop(&m);
 }
@@ -1199,7 +1185,7 @@ static void test_ebe(void)
     g_assert_true(pending(&m).perfm);
     mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAO | MMCR0_EBE);
     g_assert_false(pending(&m).perfm);
-    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    mtspr(&m, SPR_BESCR, BESCR_GE | BESCR_PME);
     g_assert_true(pending(&m).ebb);
     stop(&m);
 }
@@ -1409,7 +1395,7 @@ static void check_pending_migrates(uint64_t mmcr0)
     Machine m = ppc_start(CPU);
     Pending before, after;
 
-    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    mtspr(&m, SPR_BESCR, BESCR_GE | BESCR_PME);
     mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAO | mmcr0);
     before = pending(&m);
     migrate_machine(&m, args);
@@ -1417,8 +1403,8 @@ static void check_pending_migrates(uint64_t mmcr0)
     g_assert_true(before.perfm || before.ebb);
     g_assert_cmpint(before.perfm, ==, after.perfm);
     g_assert_cmpint(before.ebb, ==, after.ebb);
-    assert_spr(&m, SPR_BESCR, before.ebb ? EBB_GE | EBB_PMEO
-                                         : EBB_GE | EBB_PME);
+    assert_spr(&m, SPR_BESCR, before.ebb ? BESCR_GE | BESCR_PMEO
+                                         : BESCR_GE | BESCR_PME);
     stop(&m);
 }
 
@@ -1463,7 +1449,7 @@ static void test_reset_of_pending(void)
 {
     Machine m = ppc_start(CPU);
 
-    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    mtspr(&m, SPR_BESCR, BESCR_GE | BESCR_PME);
     mtspr(&m, SPR_MMCR0, MMCR0_FC | MMCR0_PMAO);
     g_assert_true(pending(&m).perfm);
     qtest_system_reset(m.qts);
@@ -1686,7 +1672,7 @@ static void test_pending_branch(void)
     Machine m = ppc_start(CPU);
     QDict *cpu;
 
-    mtspr(&m, SPR_BESCR, EBB_GE | EBB_PME);
+    mtspr(&m, SPR_BESCR, BESCR_GE | BESCR_PME);
     mtspr(&m, SPR_MMCR0, MMCR0_EBE | MMCR0_PMAO);
     cpu = query_cpu(&m);
     assert_words(qdict_get_qdict(cpu, "pmu"), "pending",

@@ -168,14 +168,14 @@ uint32_t counter_msr(unsigned i)
 
 void start_gp(Machine *m, unsigned i, uint64_t evtsel)
 {
-    wrmsr(m, evtsel_msr(i), evtsel | EVTSEL_EN);
+    wrmsr(m, evtsel_msr(i), evtsel | SEL_EN);
 }
 
 void arm_gp(Machine *m, unsigned i, uint64_t distance, uint64_t flags)
 {
     wrmsr(m, evtsel_msr(i), 0);
     wrmsr(m, counter_msr(i), -distance & LOW_BITS(48));
-    start_gp(m, i, face->insns | EVTSEL_ALL | flags);
+    start_gp(m, i, face->insns | SEL_ALL | flags);
 }
 
 void count_in_all_modes(Machine *m, PmuTally tally)
@@ -204,9 +204,9 @@ void x86_prepare(Machine *m)
 
 void x86_select(Machine *m, unsigned counter, uint64_t event, unsigned flags)
 {
-    start_gp(m, counter, event | (flags & COUNT_USER ? EVTSEL_USR : 0)
-                         | (flags & COUNT_KERNEL ? EVTSEL_OS : 0)
-                         | (flags & INTERRUPT ? EVTSEL_INT : 0));
+    start_gp(m, counter, event | (flags & COUNT_USER ? SEL_USR : 0)
+                         | (flags & COUNT_KERNEL ? SEL_OS : 0)
+                         | (flags & INTERRUPT ? SEL_INT : 0));
 }
 
 uint64_t x86_read(Machine *m, unsigned counter)
@@ -245,7 +245,7 @@ static void test_rdpmc_value(void)
 
     wrmsr(&m, counter_msr(1), 0xfedcba987654);
     g_assert_cmphex(rdpmc(&m, 1), ==, 0xfedcba987654);
-    start_gp(&m, 1, face->insns | EVTSEL_OS);
+    start_gp(&m, 1, face->insns | SEL_OS);
     count(&m, PMU_TALLY_INSNS, KERNEL, 0x11);
     g_assert_cmphex(rdpmc(&m, 1), ==, 0xfedcba987665);
     stop(&m);
@@ -260,7 +260,7 @@ static void test_no_pmu(const void *args)
 
     cpuid(&m, 0xa, leaf);
     g_assert_cmphex(leaf[0] | leaf[1] | leaf[2] | leaf[3], ==, 0);
-    wrmsr(&m, evtsel_msr(0), face->insns | EVTSEL_ALL);
+    wrmsr(&m, evtsel_msr(0), face->insns | SEL_ALL);
     assert_msr(&m, evtsel_msr(0), 0);
     wrmsr(&m, counter_msr(0), 1);
     assert_msr(&m, counter_msr(0), 0);
@@ -437,16 +437,16 @@ static const struct Condition {
     uint64_t evtsel, expected;
 } conditions[] = {
     { false, 0, 700 },
-    { false, EVTSEL_CMASK(1), 700 },
-    { false, EVTSEL_CMASK(2), 0 },
-    { false, EVTSEL_CMASK(255), 0 },
-    { false, EVTSEL_INV, 700 },
-    { false, EVTSEL_INV | EVTSEL_CMASK(1), 300 },
-    { false, EVTSEL_INV | EVTSEL_CMASK(2), 1000 },
-    { false, EVTSEL_EDGE, 700 },
-    { false, EVTSEL_EDGE | EVTSEL_INV | EVTSEL_CMASK(2), 4 },
-    { true, EVTSEL_EDGE | EVTSEL_CMASK(1), 4 },
-    { true, EVTSEL_INV | EVTSEL_CMASK(1), 0 },
+    { false, SEL_CMASK(1), 700 },
+    { false, SEL_CMASK(2), 0 },
+    { false, SEL_CMASK(255), 0 },
+    { false, SEL_INV, 700 },
+    { false, SEL_INV | SEL_CMASK(1), 300 },
+    { false, SEL_INV | SEL_CMASK(2), 1000 },
+    { false, SEL_EDGE, 700 },
+    { false, SEL_EDGE | SEL_INV | SEL_CMASK(2), 4 },
+    { true, SEL_EDGE | SEL_CMASK(1), 4 },
+    { true, SEL_INV | SEL_CMASK(1), 0 },
 };
 
 static void test_conditions(void)
@@ -458,7 +458,7 @@ static void test_conditions(void)
         wrmsr(&m, evtsel_msr(0), 0);
         wrmsr(&m, counter_msr(0), 0);
         start_gp(&m, 0, (conditions[i].of_cycles ? face->cycles : face->insns)
-                        | conditions[i].evtsel | EVTSEL_ALL);
+                        | conditions[i].evtsel | SEL_ALL);
         count(&m, PMU_TALLY_CYCLES, KERNEL, 1000);
         count(&m, PMU_TALLY_INSNS, KERNEL, 700);
         count(&m, PMU_TALLY_WAKEUPS, KERNEL, 4);
@@ -478,7 +478,7 @@ static void test_interrupt(void)
     Machine m = x86_start(face->cpu);
 
     set_lvt(&m, VECTOR);
-    arm_gp(&m, 2, 1000, EVTSEL_INT);
+    arm_gp(&m, 2, 1000, SEL_INT);
     count(&m, PMU_TALLY_INSNS, USER, 999);
     g_assert_false(requested(&m, VECTOR));
     count(&m, PMU_TALLY_INSNS, KERNEL, 1);
@@ -495,7 +495,7 @@ static void test_nmi(void)
     Machine m = x86_start(face->cpu);
 
     set_lvt(&m, LVT_NMI);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
+    arm_gp(&m, 0, 10, SEL_INT);
     count(&m, PMU_TALLY_INSNS, KERNEL, 9);
     g_assert_false(take_nmi(&m));
     count(&m, PMU_TALLY_INSNS, KERNEL, 1);
@@ -510,15 +510,15 @@ static void test_second_interrupt(void)
     Machine m = x86_start(face->cpu);
 
     set_lvt(&m, LVT_NMI);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
+    arm_gp(&m, 0, 10, SEL_INT);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     g_assert_true(take_nmi(&m));
-    arm_gp(&m, 0, 10, EVTSEL_INT);
+    arm_gp(&m, 0, 10, SEL_INT);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     g_assert_cmpint(take_nmi(&m), ==, !x86()->masks_lvt);
     set_lvt(&m, LVT_NMI);
     g_assert_false(take_nmi(&m));
-    arm_gp(&m, 0, 10, EVTSEL_INT);
+    arm_gp(&m, 0, 10, SEL_INT);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     g_assert_true(take_nmi(&m));
     stop(&m);
@@ -529,7 +529,7 @@ static void test_masked(void)
     Machine m = x86_start(face->cpu);
 
     set_lvt(&m, VECTOR | LVT_MASKED);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
+    arm_gp(&m, 0, 10, SEL_INT);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     g_assert_false(requested(&m, VECTOR));
     assert_msr(&m, x86()->status, 1);
@@ -543,7 +543,7 @@ static void test_apic_disabled(void)
 
     set_lvt(&m, LVT_NMI);
     wrmsr(&m, MSR_APIC_SVR, 0xff);
-    arm_gp(&m, 0, 10, EVTSEL_INT);
+    arm_gp(&m, 0, 10, SEL_INT);
     count(&m, PMU_TALLY_INSNS, KERNEL, 10);
     g_assert_false(take_nmi(&m));
     assert_msr(&m, x86()->status, 1);
@@ -558,7 +558,7 @@ static void test_no_late_interrupt(void)
     set_lvt(&m, VECTOR);
     arm_gp(&m, 0, 10, 0);
     count(&m, PMU_TALLY_INSNS, KERNEL, 11);
-    start_gp(&m, 0, face->insns | EVTSEL_ALL | EVTSEL_INT);
+    start_gp(&m, 0, face->insns | SEL_ALL | SEL_INT);
     g_assert_false(requested(&m, VECTOR));
     assert_msr(&m, x86()->status, 1);
     stop(&m);

@@ -23,15 +23,7 @@ enum {
     MSR_APIC_LVTPC = 0x834,
 };
 
-#define EVTSEL_USR  BIT64(16)
-#define EVTSEL_OS   BIT64(17)
-#define EVTSEL_EDGE BIT64(18)
-#define EVTSEL_INT  BIT64(20)
-#define EVTSEL_ANY  BIT64(21)
-#define EVTSEL_EN   BIT64(22)
-#define EVTSEL_INV  BIT64(23)
-#define EVTSEL_CMASK(n) ((uint64_t)(n) << 24)
-#define EVTSEL_ALL  (EVTSEL_EN | EVTSEL_OS | EVTSEL_USR)
+#define SEL_ALL (SEL_EN | SEL_OS | SEL_USR)
 
 #define LVT_NMI    0x400
 #define LVT_MASKED 0x10000
@@ -145,13 +137,13 @@ uint32_t counter_msr(unsigned i);
 
 /**
  * start_gp - enable a general-purpose counter
- * @evtsel: the register, EVTSEL_EN is added
+ * @evtsel: the register, SEL_EN is added
  */
 void start_gp(Machine *m, unsigned i, uint64_t evtsel);
 
 /**
  * arm_gp - let a counter run that overflows after @distance instructions
- * @flags: bits for the register, as EVTSEL_INT
+ * @flags: bits for the register, as SEL_INT
  */
 void arm_gp(Machine *m, unsigned i, uint64_t distance, uint64_t flags);
 

@@ -23,9 +23,9 @@
 #include "libqtest.h"
 #include "qobject/qdict.h"
 #include "hw/pmu/pmu-engine.h"
+#include "vpmu-bits.h"
 #include "vpmu-codes.h"
 
-#define BIT64(n) (1ull << (n))
 #define LOW_BITS(n) (UINT64_MAX >> (64 - (n)))
 
 /**

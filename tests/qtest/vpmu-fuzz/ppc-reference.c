@@ -6,7 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "tests/qtest/vpmu-codes.h"
+#include "tests/qtest/vpmu-bits.h"
 #include "ppc-reference.h"
 
 #define NR_PMCS 6
@@ -34,34 +34,19 @@ static struct Registers {
     unsigned alerts_unread;
 } regs, remembered;
 
-/* MMCR0 */
-enum {
-    FC = 32, FCS, FCP, FCM1, FCM0, PMAE, FCECE,
-    TBEE = 41, BHRBA, EBE,
-    PMC1CE = 48, PMCJCE, TRIGGER, FCPC, PMAQ,
-    PMCCEXT = 54, CC56RUN, PMAO,
-    FC14 = 58, FC56,
-    FC14WAIT = 62, FCH,
-};
-
-/* MMCR2: of the nine bits of a counter */
-enum {
-    FCNS, FCNP0, FCNP1, FCNM1, FCNM0, FCNWAIT, FCNH,
-};
-
-static bool mmcr0(unsigned bit)
+static bool mmcr0(uint64_t bit)
 {
-    return regs.spr[REF_MMCR0] & REF_BIT(bit);
+    return regs.spr[SPR_MMCR0] & bit;
 }
 
-static bool mmcr2(unsigned pmc, unsigned bit)
+static bool mmcr2(unsigned pmc, unsigned n)
 {
-    return regs.spr[REF_MMCR2] & REF_BIT(9 * (pmc - 1) + bit);
+    return regs.spr[SPR_MMCR2] & MMCR2_FIELD(n, pmc);
 }
 
 static unsigned pmcc(void)
 {
-    return regs.spr[REF_MMCR0] >> (63 - 45) & 3;
+    return regs.spr[SPR_MMCR0] >> (63 - 45) & 3;
 }
 
 /*
@@ -70,8 +55,8 @@ static unsigned pmcc(void)
 
 static uint32_t code_of(unsigned pmc)
 {
-    unsigned selector = regs.spr[REF_MMCR1] >> 8 * (4 - pmc) & 0xff;
-    unsigned unit = regs.spr[REF_MMCR1] >> (64 - 4 * pmc) & 0xf;
+    unsigned selector = regs.spr[SPR_MMCR1] >> 8 * (4 - pmc) & 0xff;
+    unsigned unit = regs.spr[SPR_MMCR1] >> (64 - 4 * pmc) & 0xf;
 
     return pmc << 16 | unit << 12 | selector;
 }
@@ -107,7 +92,7 @@ static bool is_denied(const RefEvent *e)
 /* Those that random sampling makes eligible. */
 static PmuTallies marked(void)
 {
-    uint64_t mmcra = regs.spr[REF_MMCRA];
+    uint64_t mmcra = regs.spr[SPR_MMCRA];
     unsigned mode = mmcra >> 1 & 3, eligible = mmcra >> 4 & 7;
 
     if (!(mmcra & 1) || mode > 1 || (mode == 1 && eligible)) {
@@ -135,13 +120,13 @@ static bool frozen_by_privilege(unsigned pmc, unsigned mode)
     bool hv = mode & REF_HV;
 
     if (mode & REF_PRIVILEGED) {
-        return hv ? mmcr0(FCH) || mmcr2(pmc, FCNH)
-                  : mmcr0(FCS) || mmcr2(pmc, FCNS);
+        return hv ? mmcr0(MMCR0_FCH) || mmcr2(pmc, FCNH)
+                  : mmcr0(MMCR0_FCS) || mmcr2(pmc, FCNS);
     }
     if (mmcr2(pmc, FCNP0) || (hv && mmcr2(pmc, FCNP1))) {
         return true;
     }
-    return mmcr0(FCPC) ? mmcr0(FCP) == hv : mmcr0(FCP);
+    return mmcr0(MMCR0_FCPC) ? mmcr0(MMCR0_FCP) == hv : mmcr0(MMCR0_FCP);
 }
 
 static bool frozen_by_latch(unsigned pmc, const RefEvent *e)
@@ -150,8 +135,8 @@ static bool frozen_by_latch(unsigned pmc, const RefEvent *e)
         return false;
     }
     return e->when == REF_RUN || mmcr2(pmc, FCNWAIT)
-           || (pmc >= 5 ? !mmcr0(CC56RUN)
-                        : mmcr0(FC14WAIT) && e->when != REF_WAIT);
+           || (pmc >= 5 ? !mmcr0(MMCR0_CC56RUN)
+                        : mmcr0(MMCR0_FC14WAIT) && e->when != REF_WAIT);
 }
 
 static bool is_outside(unsigned pmc)
@@ -169,10 +154,10 @@ static bool counts(unsigned pmc, unsigned mode)
     if (is_outside(pmc)) {
         return ref_state.run;
     }
-    return !mmcr0(FC) && !mmcr0(ref_state.pmm ? FCM1 : FCM0)
+    return !mmcr0(MMCR0_FC) && !mmcr0(ref_state.pmm ? MMCR0_FCM1 : MMCR0_FCM0)
            && !mmcr2(pmc, ref_state.pmm ? FCNM1 : FCNM0)
-           && !(pmc > 1 && mmcr0(TRIGGER))
-           && !mmcr0(pmc >= 5 ? FC56 : FC14)
+           && !(pmc > 1 && mmcr0(MMCR0_TRIGGER))
+           && !mmcr0(pmc >= 5 ? MMCR0_FC56 : MMCR0_FC14)
            && !frozen_by_latch(pmc, e) && !frozen_by_privilege(pmc, mode);
 }
 
@@ -182,12 +167,12 @@ static bool counts(unsigned pmc, unsigned mode)
 
 static uint64_t *pmc_value(unsigned pmc)
 {
-    return &regs.spr[REF_PMC1 + pmc - 1];
+    return &regs.spr[SPR_PMC1 + pmc - 1];
 }
 
 static bool is_enabled(unsigned pmc)
 {
-    return mmcr0(pmc == 1 ? PMC1CE : PMCJCE) && !is_outside(pmc);
+    return mmcr0(pmc == 1 ? MMCR0_PMC1CE : MMCR0_PMCJCE) && !is_outside(pmc);
 }
 
 /* The first counter that is negative, and whose condition is enabled. */
@@ -203,19 +188,17 @@ static unsigned first_negative(void)
 
 static void update_ebb(void)
 {
-    const uint64_t ge = REF_BIT(0), pme = REF_BIT(31), eeo = REF_BIT(62),
-                   pmeo = REF_BIT(63);
-
-    if (ref_state.bescr & pme && mmcr0(EBE) && mmcr0(PMAO)) {
-        ref_state.bescr ^= pme;
-        ref_state.bescr |= pmeo;
+    if (ref_state.bescr & BESCR_PME && mmcr0(MMCR0_EBE) && mmcr0(MMCR0_PMAO)) {
+        ref_state.bescr ^= BESCR_PME;
+        ref_state.bescr |= BESCR_PMEO;
     }
-    ref_state.ebb = ref_state.bescr & ge && ref_state.bescr & (pmeo | eeo);
+    ref_state.ebb = ref_state.bescr & BESCR_GE
+                    && ref_state.bescr & (BESCR_PMEO | BESCR_EEO);
 }
 
 static void update_interrupt(void)
 {
-    ref_state.perfm = mmcr0(PMAO) && !mmcr0(EBE);
+    ref_state.perfm = mmcr0(MMCR0_PMAO) && !mmcr0(MMCR0_EBE);
     update_ebb();
 }
 
@@ -224,8 +207,8 @@ static void take_sample_206(void)
     const uint64_t sdsync = REF_BIT(20), sihv = REF_BIT(21),
                    sipr = REF_BIT(22), siar = REF_BIT(35), sdar = REF_BIT(36);
 
-    regs.spr[REF_MMCRA] &= ~(sdsync | sihv | sipr | siar | sdar);
-    regs.spr[REF_MMCRA] |= siar
+    regs.spr[SPR_MMCRA] &= ~(sdsync | sihv | sipr | siar | sdar);
+    regs.spr[SPR_MMCRA] |= siar
                            | (ref_state.mode & REF_PRIVILEGED ? 0 : sipr)
                            | (ref_state.mode & REF_HV ? sihv : 0);
 }
@@ -235,27 +218,27 @@ static void take_sample(void)
 {
     PmuTallies type = tallies_of(first_negative());
 
-    regs.spr[REF_SIAR] = ref_state.nip;
-    regs.spr[REF_SDAR] = 0;
-    regs.spr[REF_SIER2] = 0;
-    regs.spr[REF_SIER3] = 0;
+    regs.spr[SPR_SIAR] = ref_state.nip;
+    regs.spr[SPR_SDAR] = 0;
+    regs.spr[SPR_SIER2] = 0;
+    regs.spr[SPR_SIER3] = 0;
     if (pmu->isa == 206) {
         take_sample_206();
         return;
     }
-    regs.spr[REF_SIER] = REF_BIT(41)
-                         | (ref_state.mode & REF_PRIVILEGED ? 0 : REF_BIT(38))
-                         | (ref_state.mode & REF_HV ? REF_BIT(39) : 0)
-                         | (type == T(LOADS) ? REF_BIT(48) : 0)
-                         | (type == T(STORES) ? REF_BIT(47) : 0);
+    regs.spr[SPR_SIER] = SIER_SIAR_VALID
+                         | (ref_state.mode & REF_PRIVILEGED ? 0 : SIER_SIPR)
+                         | (ref_state.mode & REF_HV ? SIER_SIHV : 0)
+                         | (type == T(LOADS) ? SIER_LOAD : 0)
+                         | (type == T(STORES) ? SIER_STORE : 0);
 }
 
 static void alert(void)
 {
     take_sample();
     regs.alerts_unread++;
-    regs.spr[REF_MMCR0] &= ~(REF_BIT(PMAE) | REF_BIT(PMAQ));
-    regs.spr[REF_MMCR0] |= REF_BIT(PMAO);
+    regs.spr[SPR_MMCR0] &= ~(MMCR0_PMAE | MMCR0_PMAQ);
+    regs.spr[SPR_MMCR0] |= MMCR0_PMAO;
     update_interrupt();
 }
 
@@ -264,14 +247,14 @@ static void look(void)
 {
     bool due = first_negative();
 
-    if (mmcr0(TRIGGER)) {
+    if (mmcr0(MMCR0_TRIGGER)) {
         if (due || *pmc_value(1) & NEGATIVE) {
-            regs.spr[REF_MMCR0] &= ~REF_BIT(TRIGGER);
+            regs.spr[SPR_MMCR0] &= ~MMCR0_TRIGGER;
         }
-    } else if (due && mmcr0(FCECE)) {
-        regs.spr[REF_MMCR0] |= REF_BIT(FC);
+    } else if (due && mmcr0(MMCR0_FCECE)) {
+        regs.spr[SPR_MMCR0] |= MMCR0_FC;
     }
-    if (due && mmcr0(PMAE)) {
+    if (due && mmcr0(MMCR0_PMAE)) {
         alert();
     }
 }
@@ -300,7 +283,7 @@ static bool advance(unsigned pmc, PmuTallies events, unsigned mode,
     }
     *value = (uint32_t)(before + by);
     return before < NEGATIVE && *value & NEGATIVE
-           && (is_enabled(pmc) || (pmc == 1 && mmcr0(TRIGGER)));
+           && (is_enabled(pmc) || (pmc == 1 && mmcr0(MMCR0_TRIGGER)));
 }
 
 static unsigned cycles_of_next(unsigned mode)
@@ -331,29 +314,24 @@ void ref_happen(PmuTallies events, unsigned mode)
  * The BHRB
  */
 
-/* MMCRA */
-enum {
-    BHRBRD = 26, IFM = 33,
-};
-
 static bool frozen_for_branches(unsigned mode)
 {
     bool hv = mode & REF_HV;
 
     if (mode & REF_PRIVILEGED) {
-        return mmcr0(hv ? FCH : FCS) || pmu->isa >= 310;
+        return mmcr0(hv ? MMCR0_FCH : MMCR0_FCS) || pmu->isa >= 310;
     }
-    return mmcr0(FCPC) ? mmcr0(FCP) == hv : mmcr0(FCP);
+    return mmcr0(MMCR0_FCPC) ? mmcr0(MMCR0_FCP) == hv : mmcr0(MMCR0_FCP);
 }
 
 static bool is_filtered(const RefBranch *branch)
 {
-    switch (regs.spr[REF_MMCRA] >> (63 - IFM) & 3) {
-    case 0:
+    switch (regs.spr[SPR_MMCRA] & MMCRA_IFM(3)) {
+    case MMCRA_IFM(0):
         return false;
-    case 1:
+    case MMCRA_IFM(1):
         return !branch->call;
-    case 2:
+    case MMCRA_IFM(2):
         return branch->call || !branch->indirect;
     default:
         return !branch->conditional;
@@ -362,9 +340,9 @@ static bool is_filtered(const RefBranch *branch)
 
 void ref_branch(const RefBranch *branch, unsigned mode)
 {
-    if (!pmu || pmu->isa < 207 || !mmcr0(PMAE)
+    if (!pmu || pmu->isa < 207 || !mmcr0(MMCR0_PMAE)
         || !regs.uses_bhrb || regs.alerts_unread >= UNREAD
-        || (pmu->isa >= 310 && regs.spr[REF_MMCRA] & REF_BIT(BHRBRD))
+        || (pmu->isa >= 310 && regs.spr[SPR_MMCRA] & MMCRA_BHRBRD)
         || frozen_for_branches(mode) || branch->interrupt
         || is_filtered(branch)) {
         return;
@@ -426,8 +404,8 @@ void ref_begin_cycle(void)
 
 static bool is_group_a(unsigned reg)
 {
-    return reg == REF_MMCR0 || reg == REF_MMCR2 || reg == REF_MMCRA
-           || (reg >= REF_PMC1 && reg <= REF_PMC6);
+    return reg == SPR_MMCR0 || reg == SPR_MMCR2 || reg == SPR_MMCRA
+           || (reg >= SPR_PMC1 && reg <= SPR_PMC6);
 }
 
 static unsigned privileged_number(unsigned spr)
@@ -444,13 +422,13 @@ static bool may_be_seen(unsigned reg)
 {
     switch (pmcc()) {
     case 0:
-        return is_group_a(reg) || !mmcr0(PMCCEXT);
+        return is_group_a(reg) || !mmcr0(MMCR0_PMCCEXT);
     case 1:
         return false;
     case 2:
         return true;
     default:
-        return reg != REF_PMC1 + 4 && reg != REF_PMC6;
+        return reg != SPR_PMC1 + 4 && reg != SPR_PMC6;
     }
 }
 
@@ -478,14 +456,14 @@ static uint64_t bits_in_problem_state(unsigned reg)
     uint64_t bits = 0;
 
     switch (reg) {
-    case REF_MMCR0:
-        return REF_BIT(FC) | REF_BIT(PMAE) | REF_BIT(PMAO);
-    case REF_MMCR2:
+    case SPR_MMCR0:
+        return MMCR0_FC | MMCR0_PMAE | MMCR0_PMAO;
+    case SPR_MMCR2:
         for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
-            bits |= REF_BIT(9 * (pmc - 1) + FCNP0);
+            bits |= MMCR2_FIELD(FCNP0, pmc);
         }
         return bits;
-    case REF_SIER:
+    case SPR_SIER:
         return MAKE_64BIT_MASK(0, 23);
     default:
         return UINT64_MAX;
@@ -496,10 +474,10 @@ uint64_t ref_writable(unsigned spr)
 {
     unsigned reg = privileged_number(spr);
 
-    if (reg >= REF_PMC1 && reg <= REF_PMC6) {
+    if (reg >= SPR_PMC1 && reg <= SPR_PMC6) {
         return UINT32_MAX;
     }
-    return reg != REF_MMCR0 ? UINT64_MAX
+    return reg != SPR_MMCR0 ? UINT64_MAX
            : pmu->isa == 206 ? 0xffc0e0b3
            : pmu->isa < 310 ? 0xfffcf9b3 : 0xfffcfbb3;
 }
@@ -527,7 +505,7 @@ void ref_write(unsigned spr, uint64_t val)
     }
     val = (val & bits) | (regs.spr[reg] & ~bits);
     regs.spr[reg] = val & ref_writable(reg);
-    if (reg == REF_MMCR0) {
+    if (reg == SPR_MMCR0) {
         update_interrupt();
     }
     look();
@@ -541,7 +519,7 @@ void ref_init(const RefPpc *which)
 void ref_reset(void)
 {
     memset(regs.spr, 0, sizeof(regs.spr));
-    regs.spr[REF_MMCR0] = REF_BIT(FC);
+    regs.spr[SPR_MMCR0] = MMCR0_FC;
     memset(regs.branches, 0, sizeof(regs.branches));
     regs.uses_bhrb = false;
     ref_state.bescr = 0;

@@ -12,6 +12,7 @@
 #define VPMU_FUZZ_PPC_REFERENCE_H
 
 #include "hw/pmu/pmu-engine.h"
+#include "tests/qtest/vpmu-codes.h"
 
 #define REF_BIT(n) (1ull << (63 - (n)))
 
@@ -19,14 +20,8 @@
 #define REF_PRIVILEGED 1
 #define REF_HV         2
 
-/* Registers by their numbers; those for problem state are less by 16. */
-enum {
-    REF_SIER2 = 752, REF_SIER3, REF_MMCR3,
-    REF_SIER = 784, REF_MMCR2, REF_MMCRA, REF_PMC1,
-    REF_PMC6 = REF_PMC1 + 5,
-    REF_MMCR0 = 795, REF_SIAR, REF_SDAR, REF_MMCR1,
-    REF_NR_SPRS,
-};
+/* Registers have numbers below that; those for problem state are less by 16. */
+#define REF_NR_SPRS (SPR_MMCR1 + 1)
 
 /**
  * enum RefWhen - when an event is counted, beside what freezes all

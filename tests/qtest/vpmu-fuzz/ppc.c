@@ -10,7 +10,6 @@
 #include "helper_regs.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/ppc/ppc.h"
-#include "tests/qtest/vpmu-codes.h"
 #include "vpmu/internal.h"
 #include "fuzz.h"
 #include "ppc-reference.h"
@@ -78,12 +77,12 @@ static CPUPPCState *env(void)
  */
 
 static const uint16_t registers[] = {
-    REF_MMCR0, REF_MMCR1, REF_MMCRA, REF_SIAR, REF_SDAR,
-    REF_PMC1, REF_PMC1 + 1, REF_PMC1 + 2, REF_PMC1 + 3, REF_PMC1 + 4, REF_PMC6,
+    SPR_MMCR0, SPR_MMCR1, SPR_MMCRA, SPR_SIAR, SPR_SDAR,
+    SPR_PMC1, SPR_PMC1 + 1, SPR_PMC1 + 2, SPR_PMC1 + 3, SPR_PMC1 + 4, SPR_PMC6,
     /* since Power ISA 2.07 */
-    REF_MMCR2, REF_SIER,
+    SPR_MMCR2, SPR_SIER,
     /* since Power ISA 3.1 */
-    REF_MMCR3, REF_SIER2, REF_SIER3,
+    SPR_MMCR3, SPR_SIER2, SPR_SIER3,
 };
 
 static unsigned nr_registers(void)
@@ -153,7 +152,7 @@ static unsigned any_register(FuzzRandom *r)
     unsigned spr = registers[fuzz_below(r, nr_registers())];
 
     return fuzz_chance(r, 6) ? spr - 16
-           : fuzz_chance(r, 4) ? REF_MMCR0 : spr;
+           : fuzz_chance(r, 4) ? SPR_MMCR0 : spr;
 }
 
 static void make_mfspr(FuzzRandom *r, uint64_t *arg)
@@ -230,16 +229,16 @@ static void make_mtspr(FuzzRandom *r, uint64_t *arg)
 {
     arg[0] = any_register(r);
     switch (arg[0] | 16) {
-    case REF_MMCR0:
+    case SPR_MMCR0:
         arg[1] = any_mmcr0(r);
         break;
-    case REF_MMCR1:
+    case SPR_MMCR1:
         arg[1] = pmu ? any_mmcr1(r) : fuzz_number(r);
         break;
-    case REF_MMCR2:
+    case SPR_MMCR2:
         arg[1] = fuzz_random(r) & fuzz_random(r) & fuzz_random(r);
         break;
-    case REF_PMC1 ... REF_PMC6:
+    case SPR_PMC1 ... SPR_PMC6:
         arg[1] = fuzz_chance(r, 4) ? fuzz_number(r)
                  : 0x80000000 - fuzz_below(r, 1 << fuzz_below(r, 9));
         break;
@@ -521,8 +520,8 @@ const FuzzTarget fuzz_target = {
     .vmsd = &vmstate_ppc_cpu,
     .sections = (const char *const[]) { "cpu/vpmu", "cpu/bhrb", NULL },
     /* Unused, GPRs, CR, NIP; then SPRs */
-    .fixed_section = 8 + 32 * 8 + 8 * 4 + 8 + REF_SIER2 * 8,
-    .fixed_size = (SPR_BESCR + 1 - REF_SIER2) * 8,
+    .fixed_section = 8 + 32 * 8 + 8 * 4 + 8 + SPR_SIER2 * 8,
+    .fixed_size = (SPR_BESCR + 1 - SPR_SIER2) * 8,
     .nr_modes = NR_MODES,
     .retired = retired,
     .nr_retired = ARRAY_SIZE(retired),

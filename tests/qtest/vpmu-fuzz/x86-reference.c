@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "qemu/host-utils.h"
+#include "tests/qtest/vpmu-bits.h"
 #include "x86-memory.h"
 #include "x86-reference.h"
 
@@ -42,27 +43,9 @@ static struct Registers {
  * Selectors
  */
 
-#define USR   BIT_ULL(16)
-#define OS    BIT_ULL(17)
-#define EDGE  BIT_ULL(18)
-#define INT   BIT_ULL(20)
-#define ANY   BIT_ULL(21)
-#define EN    BIT_ULL(22)
-#define INV   BIT_ULL(23)
-#define GUEST BIT_ULL(40)
-#define HOST  BIT_ULL(41)
-
 /* What PEBS samples loads by, each of which takes so long. */
 #define CODE_LOAD_LATENCY 0x01cd
 #define LATENCY           32
-
-#define LBR_FRZ        BIT_ULL(58)
-#define CTR_FRZ        BIT_ULL(59)
-#define LBR            BIT_ULL(0)
-#define BTF            BIT_ULL(1)
-#define FREEZE_LBRS    BIT_ULL(11)
-#define FREEZE_ON_PMI  BIT_ULL(12)
-#define FREEZE_IN_SMM  BIT_ULL(14)
 
 static unsigned nr_counters(void)
 {
@@ -107,17 +90,17 @@ static bool interrupts(unsigned i)
     if (is_sampled(i)) {
         return false;
     }
-    return is_gp(i) ? regs.evtsel[i] & INT : fixed_field(i) & 8;
+    return is_gp(i) ? regs.evtsel[i] & SEL_INT : fixed_field(i) & 8;
 }
 
 static bool runs(unsigned i)
 {
-    bool enabled = is_gp(i) ? regs.evtsel[i] & EN : fixed_field(i) & 3;
+    bool enabled = is_gp(i) ? regs.evtsel[i] & SEL_EN : fixed_field(i) & 3;
 
     if (pmu->version >= 2) {
         enabled = enabled && regs.global_ctrl & status_bit(i);
     }
-    return enabled && !(regs.status & CTR_FRZ);
+    return enabled && !(regs.status & STATUS_CTR_FRZ);
 }
 
 static bool is_denied(uint16_t code)
@@ -159,17 +142,17 @@ static PmuTallies tallies_of(unsigned i)
  */
 static bool counts_in(unsigned i, unsigned mode)
 {
-    uint64_t side = regs.evtsel[is_gp(i) ? i : 0] & (GUEST | HOST);
-    bool os = is_gp(i) ? regs.evtsel[i] & OS : fixed_field(i) & 1;
-    bool user = is_gp(i) ? regs.evtsel[i] & USR : fixed_field(i) & 2;
+    uint64_t side = regs.evtsel[is_gp(i) ? i : 0] & (SEL_GUEST | SEL_HOST);
+    bool os = is_gp(i) ? regs.evtsel[i] & SEL_OS : fixed_field(i) & 1;
+    bool user = is_gp(i) ? regs.evtsel[i] & SEL_USR : fixed_field(i) & 2;
 
-    bool freezes = regs.debugctl & FREEZE_IN_SMM && !pmu->kvm;
+    bool freezes = regs.debugctl & DEBUGCTL_FREEZE_IN_SMM && !pmu->kvm;
 
     if (mode & 4 && (freezes || is_armed(i))) {
         return false;
     }
     if (pmu->amd && side) {
-        if (!ref_state.svme || !(side & (mode & 2 ? GUEST : HOST))) {
+        if (!ref_state.svme || !(side & (mode & 2 ? SEL_GUEST : SEL_HOST))) {
             return false;
         }
     }
@@ -191,8 +174,8 @@ static bool is_cycles(PmuTallies tallies)
 /* No cycle has two events. */
 static bool counts_above_one(uint64_t sel, PmuTally tally)
 {
-    return sel & INV && tally == (sel & EDGE ? PMU_TALLY_WAKEUPS
-                                             : PMU_TALLY_CYCLES);
+    return sel & SEL_INV && tally == (sel & SEL_EDGE ? PMU_TALLY_WAKEUPS
+                                                     : PMU_TALLY_CYCLES);
 }
 
 /* The events that are taken from cycles, for those in which there are none. */
@@ -201,7 +184,7 @@ static PmuTallies quiet_events(unsigned i)
     uint64_t sel = is_gp(i) ? regs.evtsel[i] : 0;
     PmuTallies events = tallies_of(i);
 
-    return (sel >> 24 & 0xff) == 1 && sel & INV && !(sel & EDGE)
+    return (sel >> 24 & 0xff) == 1 && sel & SEL_INV && !(sel & SEL_EDGE)
            && !is_cycles(events) ? events : 0;
 }
 
@@ -233,10 +216,10 @@ static bool counts(unsigned i, PmuTally tally)
     if (quiet_events(i)) {
         return counts_quiet_cycle(i, tally);
     }
-    if (is_cycles(events) && threshold == 1 && sel & INV) {
+    if (is_cycles(events) && threshold == 1 && sel & SEL_INV) {
         return false;
     }
-    if (is_cycles(events) && sel & EDGE) {
+    if (is_cycles(events) && sel & SEL_EDGE) {
         return tally == PMU_TALLY_WAKEUPS;
     }
     return events & BIT(tally);
@@ -246,9 +229,6 @@ static bool counts(unsigned i, PmuTally tally)
  * Which branch records there are.  Those of Intel's CPU models are a ring; the
  * newest of AMD's, and of architectural ones, is always the first.
  */
-
-/* IA32_LBR_CTL */
-#define CTL_LBREN    BIT_ULL(0)
 
 /* The cycles that a record of Intel's took. */
 #define INFO_CYCLES  MAKE_64BIT_MASK(0, 16)
@@ -283,7 +263,6 @@ static bool has_infos(void)
  * Records of PEBS, as in the SDM, volume 3B, "Processor Event Based Sampling"
  */
 
-#define ADAPTIVE          BIT_ULL(34)
 #define FIXED_ADAPTIVE(n) BIT_ULL(32 + 4 * (n))
 #define LOAD_LATENCY(n)   BIT_ULL(32 + (n))
 
@@ -428,7 +407,7 @@ static bool is_adaptive(const Sample *s)
 
     for (unsigned i = 0; i < nr_counters(); i++) {
         adaptive |= is_sample_of(s, i)
-                    && (is_gp(i) ? regs.evtsel[i] & ADAPTIVE
+                    && (is_gp(i) ? regs.evtsel[i] & SEL_ADAPTIVE
                         : regs.fixed_ctrl & FIXED_ADAPTIVE(i - pmu->nr_gp));
     }
     return adaptive;
@@ -437,7 +416,8 @@ static bool is_adaptive(const Sample *s)
 /* The newest one has age 0. */
 static Record record_of_age(unsigned age)
 {
-    bool on = has_arch_lbrs() ? regs.lbr_ctl & CTL_LBREN : regs.debugctl & LBR;
+    bool on = has_arch_lbrs() ? regs.lbr_ctl & CTL_LBREN
+                              : regs.debugctl & DEBUGCTL_LBR;
 
     if (!on || !pmu->lbrs || age >= nr_lbrs()) {
         return (Record) { };
@@ -569,7 +549,7 @@ static bool take_sample(const Sample *s)
             load_counter(i);
         }
     }
-    regs.status |= is_full() ? BIT_ULL(62) : 0;
+    regs.status |= is_full() ? STATUS_OVF_BUF : 0;
     return is_full();
 }
 
@@ -602,7 +582,7 @@ static bool freezes_by_status(void)
 static void freeze(void)
 {
     if (freezes_by_status()) {
-        regs.status |= CTR_FRZ;
+        regs.status |= STATUS_CTR_FRZ;
     } else {
         regs.global_ctrl = 0;
     }
@@ -611,9 +591,9 @@ static void freeze(void)
 static void freeze_lbrs(void)
 {
     if (freezes_by_status()) {
-        regs.status |= LBR_FRZ;
+        regs.status |= STATUS_LBR_FRZ;
     } else {
-        regs.debugctl &= ~LBR;
+        regs.debugctl &= ~DEBUGCTL_LBR;
     }
 }
 
@@ -634,10 +614,10 @@ static void overflow(uint64_t counters, PmuTallies events, unsigned mode)
         pmi |= take_sample(&sample);
     }
     if (pmi) {
-        if (regs.debugctl & FREEZE_ON_PMI) {
+        if (regs.debugctl & DEBUGCTL_FREEZE_ON_PMI) {
             freeze();
         }
-        if (regs.debugctl & FREEZE_LBRS) {
+        if (regs.debugctl & DEBUGCTL_FREEZE_LBRS) {
             freeze_lbrs();
         }
         raise_pmi();
@@ -702,18 +682,8 @@ void ref_happen(PmuTallies events, unsigned mode)
  * Branch records
  */
 
-#define EXCLUDE_OS   BIT_ULL(0)
-#define EXCLUDE_USER BIT_ULL(1)
-#define CALL_STACK   BIT_ULL(9)
-
-#define CONFIG_LBRS  BIT_ULL(6)
-#define TO_VALID     BIT_ULL(63)
-
-/* IA32_LBR_CTL */
-#define CTL_OS         BIT_ULL(1)
-#define CTL_USER       BIT_ULL(2)
-#define CTL_CALL_STACK BIT_ULL(3)
-#define CTL_KINDS      MAKE_64BIT_MASK(16, 7)
+/* IA32_LBR_CTL: the kinds of branches */
+#define CTL_KINDS MAKE_64BIT_MASK(16, 7)
 
 /* IA32_LBR_x_INFO; of other types the number is 8 at least. */
 #define INFO_TYPE         56
@@ -722,34 +692,35 @@ void ref_happen(PmuTallies events, unsigned mode)
 static bool are_lbrs_enabled(void)
 {
     return pmu->amd ? regs.lbr_config
-           : has_arch_lbrs() ? regs.lbr_ctl & CTL_LBREN : regs.debugctl & LBR;
+           : has_arch_lbrs() ? regs.lbr_ctl & CTL_LBREN
+           : regs.debugctl & DEBUGCTL_LBR;
 }
 
 static bool records_branches(void)
 {
-    return pmu->lbrs && !(regs.status & LBR_FRZ) && are_lbrs_enabled();
+    return pmu->lbrs && !(regs.status & STATUS_LBR_FRZ) && are_lbrs_enabled();
 }
 
 static uint64_t exclusion_of(PmuBranchKind kind)
 {
     if (kind & PMU_BRANCH_CONDITIONAL) {
-        return BIT_ULL(2);
+        return NO_COND;
     }
     switch (kind) {
     case PMU_BRANCH_CALL:
-        return BIT_ULL(3);
+        return NO_CALL;
     case PMU_BRANCH_CALL_NEXT:
-        return BIT_ULL(3) | CALL_STACK;
+        return NO_CALL | CALL_STACK;
     case PMU_BRANCH_INDIRECT_CALL:
-        return BIT_ULL(4);
+        return NO_IND_CALL;
     case PMU_BRANCH_RETURN:
-        return BIT_ULL(5);
+        return NO_RETURN;
     case PMU_BRANCH_INDIRECT_JUMP:
-        return BIT_ULL(6);
+        return NO_IND_JUMP;
     case PMU_BRANCH_JUMP:
-        return BIT_ULL(7);
+        return NO_JUMP;
     default:
-        return BIT_ULL(8);
+        return NO_FAR;
     }
 }
 
@@ -783,14 +754,14 @@ static ArchKind arch_kind(PmuBranchKind kind)
 /* A call of what is behind it is none. */
 static bool ctl_wants(PmuBranchKind kind, unsigned mode)
 {
-    return regs.lbr_ctl & (mode & 1 ? CTL_USER : CTL_OS)
+    return regs.lbr_ctl & (mode & 1 ? CTL_USR : CTL_OS)
            && regs.lbr_ctl & BIT_ULL(arch_kind(kind).bit)
            && kind != PMU_BRANCH_CALL_NEXT;
 }
 
 static bool select_wants(PmuBranchKind kind, unsigned mode)
 {
-    uint64_t exclusion = mode & 1 ? EXCLUDE_USER : EXCLUDE_OS;
+    uint64_t exclusion = mode & 1 ? NO_RING_3 : NO_RING_0;
 
     return !(regs.lbr_select & (exclusion | exclusion_of(kind)));
 }
@@ -827,7 +798,7 @@ static Record shown(const PmuBranch *branch)
     if (pmu->amd) {
         return (Record) {
             .from = extract64(branch->from, 0, 63),
-            .to = extract64(branch->to, 0, 61) | TO_VALID,
+            .to = extract64(branch->to, 0, 61) | AMD_TO_VALID,
         };
     }
     return (Record) {
@@ -884,14 +855,14 @@ void ref_branch(const PmuBranch *branch, unsigned mode)
 void ref_event(void)
 {
     if (pmu && has_arch_lbrs() && records_branches() && !ref_state.smm
-        && regs.lbr_ctl & (CTL_OS | CTL_USER) && regs.lbr_ctl & CTL_KINDS) {
+        && regs.lbr_ctl & (CTL_OS | CTL_USR) && regs.lbr_ctl & CTL_KINDS) {
         regs.ler = regs.records[0];
     }
 }
 
 void ref_debug_exception(void)
 {
-    regs.debugctl &= ~(LBR | BTF);
+    regs.debugctl &= ~(DEBUGCTL_LBR | DEBUGCTL_BTF);
     regs.lbr_ctl &= ~CTL_LBREN;
 }
 
@@ -902,9 +873,9 @@ void ref_debug_exception(void)
 void ref_smi(void)
 {
     ref_state.smm = true;
-    if (regs.debugctl & FREEZE_IN_SMM) {
+    if (regs.debugctl & DEBUGCTL_FREEZE_IN_SMM) {
         regs.saved_debugctl = regs.debugctl;
-        regs.debugctl &= ~(LBR | BTF);
+        regs.debugctl &= ~(DEBUGCTL_LBR | DEBUGCTL_BTF);
     }
     regs.saved_lbren = regs.lbr_ctl & CTL_LBREN;
     regs.lbr_ctl &= ~CTL_LBREN;
@@ -959,54 +930,54 @@ typedef struct Range {
 } Range;
 
 static const Range intel_ranges[] = {
-    { 0x040, 8, 1, 1, CORE_LBR_FROM },
-    { 0x060, 8, 1, 1, CORE_LBR_TO },
-    { 0x0c1, 8, 1, 1, COUNTER_LEGACY },
-    { 0x186, 8, 1, 1, EVTSEL },
-    { 0x1c8, 1, 1, 1, LBR_SELECT },
-    { 0x1c9, 1, 1, 1, LBR_TOS },
-    { 0x1d9, 1, 1, 1, DEBUGCTL },
-    { 0x1dd, 1, 1, 1, LER_FROM },
-    { 0x1de, 1, 1, 1, LER_TO },
-    { 0x1e0, 1, 1, 1, LER_INFO },
-    { 0x309, 4, 1, 2, FIXED },
-    { 0x345, 1, 1, 1, CAPABILITIES },
-    { 0x38d, 1, 1, 2, FIXED_CTRL },
-    { 0x38e, 1, 1, 2, STATUS },
-    { 0x38f, 1, 1, 2, GLOBAL_CTRL },
-    { 0x390, 1, 1, 2, STATUS_CLEAR },
-    { 0x391, 1, 1, 4, STATUS_SET },
-    { 0x392, 1, 1, 4, INUSE },
-    { REF_PEBS_ENABLE, 1, 1, 1, PEBS_ENABLE },
-    { REF_DATA_CFG, 1, 1, 1, DATA_CFG },
-    { REF_LD_LAT, 1, 1, 1, LD_LAT },
-    { REF_DS_AREA, 1, 1, 1, DS_AREA },
-    { 0x4c1, 8, 1, 1, COUNTER },
-    { 0x680, 32, 1, 1, LBR_FROM },
-    { 0x6c0, 32, 1, 1, LBR_TO },
-    { 0xdc0, 32, 1, 1, LBR_INFO },
-    { 0x1200, 64, 1, 1, ARCH_LBR_INFO },
-    { REF_LBR_CTL, 1, 1, 1, ARCH_LBR_CTL },
-    { REF_LBR_CTL + 1, 1, 1, 1, ARCH_LBR_DEPTH },
-    { 0x1500, 64, 1, 1, ARCH_LBR_FROM },
-    { 0x1600, 64, 1, 1, ARCH_LBR_TO },
+    { MSR_CORE_LBR_FROM, 8, 1, 1, CORE_LBR_FROM },
+    { MSR_CORE_LBR_TO, 8, 1, 1, CORE_LBR_TO },
+    { MSR_PERFCTR0, 8, 1, 1, COUNTER_LEGACY },
+    { MSR_EVTSEL0, 8, 1, 1, EVTSEL },
+    { MSR_LBR_SELECT, 1, 1, 1, LBR_SELECT },
+    { MSR_LBR_TOS, 1, 1, 1, LBR_TOS },
+    { MSR_DEBUGCTL, 1, 1, 1, DEBUGCTL },
+    { MSR_LER_FROM, 1, 1, 1, LER_FROM },
+    { MSR_LER_TO, 1, 1, 1, LER_TO },
+    { MSR_LER_INFO, 1, 1, 1, LER_INFO },
+    { MSR_FIXED_CTR0, 4, 1, 2, FIXED },
+    { MSR_PERF_CAP, 1, 1, 1, CAPABILITIES },
+    { MSR_FIXED_CTR_CTRL, 1, 1, 2, FIXED_CTRL },
+    { MSR_STATUS, 1, 1, 2, STATUS },
+    { MSR_GLOBAL_CTRL, 1, 1, 2, GLOBAL_CTRL },
+    { MSR_STATUS_RESET, 1, 1, 2, STATUS_CLEAR },
+    { MSR_STATUS_SET, 1, 1, 4, STATUS_SET },
+    { MSR_INUSE, 1, 1, 4, INUSE },
+    { MSR_PEBS_ENABLE, 1, 1, 1, PEBS_ENABLE },
+    { MSR_PEBS_DATA_CFG, 1, 1, 1, DATA_CFG },
+    { MSR_PEBS_LD_LAT, 1, 1, 1, LD_LAT },
+    { MSR_DS_AREA, 1, 1, 1, DS_AREA },
+    { MSR_A_PMC0, 8, 1, 1, COUNTER },
+    { MSR_LBR_FROM, 32, 1, 1, LBR_FROM },
+    { MSR_LBR_TO, 32, 1, 1, LBR_TO },
+    { MSR_LBR_INFO, 32, 1, 1, LBR_INFO },
+    { MSR_ARCH_INFO, 64, 1, 1, ARCH_LBR_INFO },
+    { MSR_ARCH_CTL, 1, 1, 1, ARCH_LBR_CTL },
+    { MSR_ARCH_DEPTH, 1, 1, 1, ARCH_LBR_DEPTH },
+    { MSR_ARCH_FROM, 64, 1, 1, ARCH_LBR_FROM },
+    { MSR_ARCH_TO, 64, 1, 1, ARCH_LBR_TO },
     { }
 };
 
 static const Range amd_ranges[] = {
-    { 0x1d9, 1, 1, 1, DEBUGCTL },
-    { 0xc0010000, 4, 1, 1, EVTSEL },
-    { 0xc0010004, 4, 1, 1, COUNTER },
-    { 0xc0010200, 6, 2, 1, EVTSEL },
-    { 0xc0010201, 6, 2, 1, COUNTER },
-    { 0xc0000300, 1, 1, 2, STATUS },
-    { 0xc0000301, 1, 1, 2, GLOBAL_CTRL },
-    { 0xc0000302, 1, 1, 2, STATUS_CLEAR },
-    { 0xc0000303, 1, 1, 2, STATUS_SET },
-    { 0xc000010e, 1, 1, 1, LBR_SELECT },
-    { 0xc000010f, 1, 1, 1, LBR_CONFIG },
-    { 0xc0010300, 16, 2, 1, LBR_FROM },
-    { 0xc0010301, 16, 2, 1, LBR_TO },
+    { MSR_DEBUGCTL, 1, 1, 1, DEBUGCTL },
+    { MSR_LEGACY_EVTSEL0, 4, 1, 1, EVTSEL },
+    { MSR_LEGACY_CTR0, 4, 1, 1, COUNTER },
+    { MSR_CTL0, 6, 2, 1, EVTSEL },
+    { MSR_CTR0, 6, 2, 1, COUNTER },
+    { MSR_AMD_STATUS, 1, 1, 2, STATUS },
+    { MSR_AMD_CTL, 1, 1, 2, GLOBAL_CTRL },
+    { MSR_AMD_STATUS_CLR, 1, 1, 2, STATUS_CLEAR },
+    { MSR_AMD_STATUS_SET, 1, 1, 2, STATUS_SET },
+    { MSR_AMD_LBR_SELECT, 1, 1, 1, LBR_SELECT },
+    { MSR_DBG_EXTN_CFG, 1, 1, 1, LBR_CONFIG },
+    { MSR_AMD_LBR_FROM, 16, 2, 1, LBR_FROM },
+    { MSR_AMD_LBR_TO, 16, 2, 1, LBR_TO },
     { }
 };
 
@@ -1122,26 +1093,27 @@ static bool has_any_thread(void)
 
 static uint64_t evtsel_bits(void)
 {
-    uint64_t bits = MAKE_64BIT_MASK(0, 32) & ~ANY;
+    uint64_t bits = MAKE_64BIT_MASK(0, 32) & ~SEL_ANY;
 
     if (pmu->amd) {
         return (bits & ~BIT_ULL(19))
-               | (pmu->select_ext ? 0xfull << 32 | GUEST | HOST : 0);
+               | (pmu->select_ext ? 0xfull << 32 | SEL_GUEST | SEL_HOST : 0);
     }
-    return bits | (has_any_thread() ? ANY : 0)
-           | (has_baseline() ? BIT_ULL(34) : 0);
+    return bits | (has_any_thread() ? SEL_ANY : 0)
+           | (has_baseline() ? SEL_ADAPTIVE : 0);
 }
 
 /* The bits beside those of counters; those that can only be cleared, too. */
 static uint64_t status_bits(bool clear)
 {
-    uint64_t v4 = BIT_ULL(58) | CTR_FRZ | BIT_ULL(61) | BIT_ULL(62);
+    uint64_t v4 = STATUS_LBR_FRZ | STATUS_CTR_FRZ | BIT_ULL(61)
+                  | STATUS_OVF_BUF;
 
     if (pmu->amd) {
-        return pmu->lbrs ? LBR_FRZ | CTR_FRZ : 0;
+        return pmu->lbrs ? STATUS_LBR_FRZ | STATUS_CTR_FRZ : 0;
     }
     return (pmu->version >= 4 ? v4 : 0)
-           | (clear ? BIT_ULL(62) | BIT_ULL(63)
+           | (clear ? STATUS_OVF_BUF | STATUS_COND_CHGD
                       | (pmu->version >= 4 ? BIT_ULL(60) : 0) : 0);
 }
 
@@ -1153,14 +1125,14 @@ static bool freezes_in_smm(void)
 /* Those of the CPU model's records can be written without any, and are lost. */
 static uint64_t debugctl_bits(void)
 {
-    uint64_t lbrs = pmu->lbrs ? FREEZE_LBRS : 0;
+    uint64_t lbrs = pmu->lbrs ? DEBUGCTL_FREEZE_LBRS : 0;
 
     if (pmu->amd) {
-        return BTF | (pmu->lbrs ? lbrs | FREEZE_ON_PMI : 0);
+        return DEBUGCTL_BTF | (pmu->lbrs ? lbrs | DEBUGCTL_FREEZE_ON_PMI : 0);
     }
-    return LBR | BTF
-           | (pmu->version >= 2 ? FREEZE_ON_PMI | lbrs : 0)
-           | (freezes_in_smm() ? FREEZE_IN_SMM : 0);
+    return DEBUGCTL_LBR | DEBUGCTL_BTF
+           | (pmu->version >= 2 ? DEBUGCTL_FREEZE_ON_PMI | lbrs : 0)
+           | (freezes_in_smm() ? DEBUGCTL_FREEZE_IN_SMM : 0);
 }
 
 static uint64_t bits_of(Kind kind)
@@ -1189,7 +1161,7 @@ static uint64_t bits_of(Kind kind)
     case LBR_TOS:
         return pmu->lbrs - 1;
     case LBR_CONFIG:
-        return CONFIG_LBRS;
+        return DBG_EXTN_LBR;
     case LBR_FROM:
     case LBR_TO:
     case CORE_LBR_FROM:
@@ -1205,7 +1177,7 @@ static uint64_t bits_of(Kind kind)
     case LER_INFO:
         return MAKE_64BIT_MASK(56, 8) | INFO_CYCLES;
     case ARCH_LBR_CTL:
-        return CTL_LBREN | CTL_OS | CTL_USER | CTL_CALL_STACK | CTL_KINDS;
+        return CTL_LBREN | CTL_OS | CTL_USR | CTL_CALL_STACK | CTL_KINDS;
     case ARCH_LBR_DEPTH:
         return 8 | 16 | 32;
     case DS_AREA:
@@ -1289,10 +1261,11 @@ static uint64_t read_kind(Kind kind, unsigned i)
     case INUSE:
         return inuse();
     case CAPABILITIES:
-        return BIT_ULL(13) | (freezes_in_smm() ? BIT_ULL(12) : 0)
+        return PERF_CAP_FULL_WIDTH
+               | (freezes_in_smm() ? PERF_CAP_FREEZE_IN_SMM : 0)
                | pmu->lbr_format
-               | (pmu->pebs ? 0xc0 | pmu->pebs << 8 : 0)
-               | (has_baseline() ? BIT_ULL(14) : 0);
+               | (pmu->pebs ? PERF_CAP_PEBS(pmu->pebs) : 0)
+               | (has_baseline() ? PERF_CAP_BASELINE : 0);
     case DEBUGCTL:
         return regs.debugctl;
     case LBR_SELECT:
@@ -1410,7 +1383,7 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
         regs.status |= val;
         break;
     case DEBUGCTL:
-        regs.debugctl = val & ~(has_model_lbrs() ? 0 : LBR);
+        regs.debugctl = val & ~(has_model_lbrs() ? 0 : DEBUGCTL_LBR);
         break;
     case LBR_SELECT:
         regs.lbr_select = val;

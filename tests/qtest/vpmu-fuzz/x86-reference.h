@@ -13,6 +13,7 @@
 
 #include "hw/pmu/pmu-engine.h"
 #include "hw/pmu/pmu-recorder.h"
+#include "tests/qtest/vpmu-codes.h"
 
 /**
  * struct RefEvent - what a code counts
@@ -74,13 +75,6 @@ typedef struct RefX86 {
 
 #define REF_GPR(n) (0x0101010101010101ull * ((n) + 1))
 #define REF_XMM(n) (0xf00000000000000full + ((uint64_t)(n) << 32))
-
-/* IA32_LBR_CTL, IA32_PEBS_ENABLE, and others of PEBS */
-#define REF_LBR_CTL     0x14ceu
-#define REF_PEBS_ENABLE 0x3f1u
-#define REF_DATA_CFG    0x3f2u
-#define REF_LD_LAT      0x3f6u
-#define REF_DS_AREA     0x600u
 
 /**
  * enum RefAccess - what becomes of an access

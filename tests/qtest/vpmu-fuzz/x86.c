@@ -14,7 +14,6 @@
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/compat.h"
 #include "tcg/helper-tcg.h"
-#include "tests/qtest/vpmu-codes.h"
 #include "vpmu/internal.h"
 #include "fuzz.h"
 #include "x86-memory.h"
@@ -198,14 +197,16 @@ static const struct {
     uint32_t first;
     unsigned nr;
 } registers[] = {
-    { 0x0c1, 9 }, { 0x186, 9 }, { 0x1d9, 1 }, { 0x309, 5 }, { 0x345, 1 },
-    { 0x38d, 6 }, { 0x3f1, 6 }, { 0x4c1, 9 }, { 0x600, 1 }, { 0xc0010000, 8 },
-    { 0xc0010200, 12 }, { 0xc0000300, 4 }, { 0x1c8, 2 }, { 0x040, 8 },
-    { 0x060, 8 }, { 0x680, 32 }, { 0x6c0, 32 }, { 0xdc0, 32 },
-    { 0xc000010e, 2 }, { 0xc0010300, 32 }, { 0x1dd, 4 }, { 0x1200, 33 },
-    { 0x1500, 33 }, { 0x1600, 33 },
+    { MSR_PERFCTR0, 9 }, { MSR_EVTSEL0, 9 }, { MSR_DEBUGCTL, 1 },
+    { MSR_FIXED_CTR0, 5 }, { MSR_PERF_CAP, 1 }, { MSR_FIXED_CTR_CTRL, 6 },
+    { MSR_PEBS_ENABLE, 6 }, { MSR_A_PMC0, 9 }, { MSR_DS_AREA, 1 },
+    { MSR_LEGACY_EVTSEL0, 8 }, { MSR_CTL0, 12 }, { MSR_AMD_STATUS, 4 },
+    { MSR_LBR_SELECT, 2 }, { MSR_CORE_LBR_FROM, 8 }, { MSR_CORE_LBR_TO, 8 },
+    { MSR_LBR_FROM, 32 }, { MSR_LBR_TO, 32 }, { MSR_LBR_INFO, 32 },
+    { MSR_AMD_LBR_SELECT, 2 }, { MSR_AMD_LBR_FROM, 32 }, { MSR_LER_FROM, 4 },
+    { MSR_ARCH_INFO, 33 }, { MSR_ARCH_FROM, 33 }, { MSR_ARCH_TO, 33 },
     /* Who writes their number has cleared all records. */
-    { REF_LBR_CTL, 2 },
+    { MSR_ARCH_CTL, 2 },
 };
 
 /* One that there is, mostly; what programs before have left does not matter. */
@@ -317,14 +318,14 @@ static uint64_t any_data_cfg(FuzzRandom *r)
 {
     uint64_t entries = fuzz_chance(r, 4) ? fuzz_below(r, 40) : fuzz_below(r, 6);
 
-    return fuzz_chance(r, 8) ? fuzz_bits(r, ref_writable(REF_DATA_CFG))
+    return fuzz_chance(r, 8) ? fuzz_bits(r, ref_writable(MSR_PEBS_DATA_CFG))
                              : fuzz_below(r, 16) | entries << 24;
 }
 
 /* A load takes 32 cycles. */
 static uint64_t any_ld_lat(FuzzRandom *r)
 {
-    return fuzz_chance(r, 4) ? fuzz_bits(r, ref_writable(REF_LD_LAT))
+    return fuzz_chance(r, 4) ? fuzz_bits(r, ref_writable(MSR_PEBS_LD_LAT))
                              : 30 + fuzz_below(r, 4);
 }
 
@@ -333,7 +334,7 @@ static uint64_t any_lbr_ctl(FuzzRandom *r)
 {
     uint64_t on = fuzz_chance(r, 4) ? 0 : 7 /* LBREn, OS, USR */;
 
-    return fuzz_bits(r, ref_writable(REF_LBR_CTL)) | on;
+    return fuzz_bits(r, ref_writable(MSR_ARCH_CTL)) | on;
 }
 
 /* Counters of 32 bits are extended by their sign: these overflow, too. */
@@ -343,13 +344,13 @@ static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
 
     arg[0] = any_register(r);
     bits = ref_writable(arg[0]);
-    if (arg[0] == REF_DS_AREA) {
+    if (arg[0] == MSR_DS_AREA) {
         arg[1] = any_ds_area(r);
-    } else if (arg[0] == REF_DATA_CFG) {
+    } else if (arg[0] == MSR_PEBS_DATA_CFG) {
         arg[1] = any_data_cfg(r);
-    } else if (arg[0] == REF_LD_LAT) {
+    } else if (arg[0] == MSR_PEBS_LD_LAT) {
         arg[1] = any_ld_lat(r);
-    } else if (arg[0] == REF_LBR_CTL) {
+    } else if (arg[0] == MSR_ARCH_CTL) {
         arg[1] = any_lbr_ctl(r);
     } else if (pmu && bits >> 22 & 1 && bits >> 16 & 1 && !(bits >> 47 & 1)) {
         arg[1] = any_selector(r);
@@ -362,7 +363,7 @@ static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
 
 static void run_wrmsr(const uint64_t *arg)
 {
-    uint64_t val = arg[0] == REF_DS_AREA ? ref_safe_area(arg[1]) : arg[1];
+    uint64_t val = arg[0] == MSR_DS_AREA ? ref_safe_area(arg[1]) : arg[1];
     X86VPmuAccess got = x86_vpmu_wrmsr(cpu(), arg[0], val);
 
     fuzz_expect(name_of("writing", arg[0]), got,
@@ -440,16 +441,16 @@ static void sample_gp(unsigned i, uint64_t selector, uint64_t count)
 {
     uint64_t latency = has_adaptive_pebs() ? 0 : (count & 1) << (32 + i);
 
-    run_wrmsr((uint64_t[]) { 0xc1 + i, count });
-    run_wrmsr((uint64_t[]) { 0x186 + i, selector });
-    set_bits(REF_PEBS_ENABLE, BIT_ULL(i) | latency);
+    run_wrmsr((uint64_t[]) { MSR_PERFCTR0 + i, count });
+    run_wrmsr((uint64_t[]) { MSR_EVTSEL0 + i, selector });
+    set_bits(MSR_PEBS_ENABLE, BIT_ULL(i) | latency);
 }
 
 static void sample_fixed(unsigned i, uint64_t adaptive, uint64_t count)
 {
-    run_wrmsr((uint64_t[]) { 0x309 + i, count });
-    set_bits(0x38d, (3 | adaptive << 32) << 4 * i);
-    set_bits(REF_PEBS_ENABLE, BIT_ULL(32 + i));
+    run_wrmsr((uint64_t[]) { MSR_FIXED_CTR0 + i, count });
+    set_bits(MSR_FIXED_CTR_CTRL, (3 | adaptive << 32) << 4 * i);
+    set_bits(MSR_PEBS_ENABLE, BIT_ULL(32 + i));
 }
 
 static void run_sample(const uint64_t *arg)
@@ -808,7 +809,7 @@ static void check_legal_register(uint32_t msr)
     uint64_t bits = ref_writable(msr);
 
     if (rdmsr(msr, &val) != X86_VPMU_DONE || !bits
-        || (bits == UINT64_MAX && msr != REF_DS_AREA)) {
+        || (bits == UINT64_MAX && msr != MSR_DS_AREA)) {
         return;
     }
     if (x86_vpmu_wrmsr(cpu(), msr, val) != X86_VPMU_DONE
@@ -822,8 +823,9 @@ static void check_legal_register(uint32_t msr)
 static void check_legal_status(void)
 {
     bool amd = pmu->amd;
-    uint32_t status = amd ? 0xc0000300 : 0x38e;
-    uint64_t bits = ref_writable(amd ? 0xc0000302 : 0x390), val;
+    uint32_t status = amd ? MSR_AMD_STATUS : MSR_STATUS;
+    uint64_t bits = ref_writable(amd ? MSR_AMD_STATUS_CLR : MSR_STATUS_RESET);
+    uint64_t val;
 
     if (rdmsr(status, &val) == X86_VPMU_DONE && val & ~bits) {
         fprintf(stderr, "status is 0x%" PRIx64 "\n", val);

@@ -14,6 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vpmu-bits.h"
+#include "vpmu-codes.h"
+
 #define ARRAY_SIZE(a)   (sizeof(a) / sizeof((a)[0]))
 
 /* ---- Tests ---------------------------------------------------------- */

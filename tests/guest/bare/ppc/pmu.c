@@ -120,7 +120,7 @@ bool frozen_by_mmcr2(unsigned n, struct state s)
 bool frozen(uint64_t mmcr0, uint64_t mmcr2, unsigned pmc, struct state s)
 {
     for (unsigned n = 0; n <= 6; n++) {
-        if (mmcr2 & MMCR2_BIT(pmc, n) && frozen_by_mmcr2(n, s)) {
+        if (mmcr2 & MMCR2_FIELD(n, pmc) && frozen_by_mmcr2(n, s)) {
             return true;
         }
     }
@@ -134,9 +134,9 @@ struct counts measure(uint64_t msr, code_fn *fn, uint64_t arg)
     struct counts c;
 
     mtspr(SPR_MMCR1, EV_INSNS_ALL);
-    mtspr(SPR_MMCR2, MMCR2_FCS(1) | MMCR2_FCP0(1)
-                     | MMCR2_FCH(2) | MMCR2_FCP0(2)
-                     | MMCR2_FCH(3) | MMCR2_FCS(3));
+    mtspr(SPR_MMCR2, MMCR2_FIELD(FCNS, 1) | MMCR2_FIELD(FCNP0, 1)
+                     | MMCR2_FIELD(FCNH, 2) | MMCR2_FIELD(FCNP0, 2)
+                     | MMCR2_FIELD(FCNH, 3) | MMCR2_FIELD(FCNS, 3));
     for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
         write_pmc(pmc, 0);
     }

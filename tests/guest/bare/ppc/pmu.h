@@ -8,74 +8,14 @@
 
 #include "bare.h"
 
-#define SPR_SIER2       752
-#define SPR_SIER3       753
-#define SPR_MMCR3       754
-#define SPR_SIER        784
-#define SPR_MMCR2       785
-#define SPR_MMCRA       786
-#define SPR_PMC1        787
-#define SPR_PMC2        788
-#define SPR_PMC3        789
-#define SPR_PMC4        790
-#define SPR_PMC6        792
-#define SPR_SDAR        797
-#define SPR_MMCR1       798
-
 /* What the number of a register is less by in problem state. */
 #define SPR_PROBLEM     16
 
 #define NR_PMCS         6
 #define PMC_NEGATIVE    0x80000000u
 
-#define MMCR0_FC        BIT(32)
-#define MMCR0_FCS       BIT(33)
-#define MMCR0_FCP       BIT(34)
-#define MMCR0_FCM1      BIT(35)
-#define MMCR0_FCM0      BIT(36)
-#define MMCR0_PMAE      BIT(37)
-#define MMCR0_FCECE     BIT(38)
-#define MMCR0_TBSEL(n)  ((uint64_t)(n) << 23)
-#define MMCR0_TBEE      BIT(41)
-#define MMCR0_BHRBA     BIT(42)
-#define MMCR0_EBE       BIT(43)
-#define MMCR0_PMCC(n)   ((uint64_t)(n) << 18)
-#define MMCR0_PMC1CE    BIT(48)
-#define MMCR0_PMCJCE    BIT(49)
-#define MMCR0_TRIGGER   BIT(50)
-#define MMCR0_FCPC      BIT(51)
-#define MMCR0_PMCCEXT   BIT(54)
-#define MMCR0_CC56RUN   BIT(55)
-#define MMCR0_PMAO      BIT(56)
-#define MMCR0_FC14      BIT(58)
-#define MMCR0_FC56      BIT(59)
-#define MMCR0_FC14WAIT  BIT(62)
-#define MMCR0_FCH       BIT(63)
-
 /* Alerts at any counter. */
 #define MMCR0_ALERT     (MMCR0_PMAE | MMCR0_PMC1CE | MMCR0_PMCJCE)
-
-#define MMCR2_BIT(pmc, n) BIT(9 * ((pmc) - 1) + (n))
-#define MMCR2_FCS(pmc)  MMCR2_BIT(pmc, 0)
-#define MMCR2_FCP0(pmc) MMCR2_BIT(pmc, 1)
-#define MMCR2_FCP1(pmc) MMCR2_BIT(pmc, 2)
-#define MMCR2_FCM1(pmc) MMCR2_BIT(pmc, 3)
-#define MMCR2_FCM0(pmc) MMCR2_BIT(pmc, 4)
-#define MMCR2_FCWAIT(pmc) MMCR2_BIT(pmc, 5)
-#define MMCR2_FCH(pmc)  MMCR2_BIT(pmc, 6)
-
-#define MMCRA_SAMPLE_ENABLE BIT(63)
-#define MMCRA_BHRBRD    BIT(26)
-#define MMCRA_IFM(n)    ((uint64_t)(n) << 30)
-
-#define SIER_SIPR       BIT(38)
-#define SIER_SIHV       BIT(39)
-#define SIER_SIAR_VALID BIT(41)
-#define SIER_SDAR_VALID BIT(42)
-
-#define BESCR_GE        BIT(0)
-#define BESCR_PME       BIT(31)
-#define BESCR_PMEO      BIT(63)
 
 /* Events: what MMCR1 is to hold for a counter, unit and selector. */
 #define EVENT(pmc, unit, sel) \

@@ -160,7 +160,7 @@ TEST(access, aliases)
         write_pmc(pmc, 1000 + pmc);
     }
     mtspr(SPR_MMCR1, 0x123456789abcdef0);
-    mtspr(SPR_MMCR2, MMCR2_FCP0(3) | MMCR2_FCS(3));
+    mtspr(SPR_MMCR2, MMCR2_FIELD(FCNP0, 3) | MMCR2_FIELD(FCNS, 3));
     mtspr(SPR_SIAR, 0x1234567890);
     mtspr(SPR_SDAR, 0x9876543210);
     mtspr(SPR_SIER, -1ull);
@@ -171,7 +171,7 @@ TEST(access, aliases)
     expect(read_in(STATE_PROBLEM, SPR_MMCR1 - SPR_PROBLEM, MMCR0_FC),
            0x123456789abcdef0, "MMCR1");
     expect(read_in(STATE_PROBLEM, SPR_MMCR2 - SPR_PROBLEM, MMCR0_FC),
-           MMCR2_FCP0(3), "MMCR2");
+           MMCR2_FIELD(FCNP0, 3), "MMCR2");
     expect(read_in(STATE_PROBLEM, SPR_SIAR - SPR_PROBLEM, MMCR0_FC),
            0x1234567890, "SIAR");
     expect(read_in(STATE_PROBLEM, SPR_SDAR - SPR_PROBLEM, MMCR0_FC),

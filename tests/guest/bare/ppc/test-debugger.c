@@ -103,11 +103,11 @@ TEST(debugger, control)
 
     for (unsigned way = 0; way < ARRAY_SIZE(ways); way++) {
         start();
-        mtspr(SPR_MMCR2, MMCR2_FCM1(1));
+        mtspr(SPR_MMCR2, MMCR2_FIELD(FCNM1, 1));
         expect(ask(mmcr0, ways[way], "mmcr0"), mmcr0, "MMCR0");
         expect(ask(mmcr0, ways[way], "ummcr0"), mmcr0, "UMMCR0");
         expect(ask(0, ways[way], "mmcr1"), EV_INSNS_ALL, "MMCR1");
-        expect(ask(0, ways[way], "mmcr2"), MMCR2_FCM1(1), "MMCR2");
+        expect(ask(0, ways[way], "mmcr2"), MMCR2_FIELD(FCNM1, 1), "MMCR2");
     }
 }
 
@@ -132,7 +132,7 @@ TEST(debugger, freezes)
     expect(read_pmc(5), CALL + AFTER, "PMC5, thawed");
 
     start();
-    let_write(0, STATE_PRIV, "mmcr2", MMCR2_FCS(1));
+    let_write(0, STATE_PRIV, "mmcr2", MMCR2_FIELD(FCNS, 1));
     expect(read_pmc(1), RUN_HV_OVERHEAD, "PMC1, MMCR2");
     expect(read_pmc(5), BEFORE + CALL + AFTER, "PMC5, MMCR2");
 }

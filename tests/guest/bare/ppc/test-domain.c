@@ -93,7 +93,7 @@ static void init_mixed(unsigned i, uint64_t seed, unsigned turns)
     d->regs.gpr[8] = FACTOR;
     d->regs.gpr[9] = ADDEND;
     d->regs.gpr[14] = MMCR0_FCH;
-    d->regs.gpr[16] = MMCR2_FCP0(5) | MMCR2_FCS(6);
+    d->regs.gpr[16] = MMCR2_FIELD(FCNP0, 5) | MMCR2_FIELD(FCNS, 6);
     d->regs.gpr[17] = (uint64_t)domain_mixed_user;
 }
 

@@ -104,7 +104,7 @@ static void check_mmcr2(uint64_t msr, struct state s, uint64_t arg)
 {
     unsigned n = arg % 8, of = arg / 8;
 
-    mtspr(SPR_MMCR2, MMCR2_BIT(of, n));
+    mtspr(SPR_MMCR2, MMCR2_FIELD(n, of));
     clear_pmcs();
     run(MMCR0_CC56RUN, msr, freeze_line, 0);
     for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
@@ -179,7 +179,7 @@ TEST(freeze, pmm_changes)
     static const uint64_t states[] = { STATE_HV, STATE_PRIV };
 
     mtspr(SPR_MMCR1, EV_INSNS_ALL);
-    mtspr(SPR_MMCR2, MMCR2_FCM0(1) | MMCR2_FCM1(2));
+    mtspr(SPR_MMCR2, MMCR2_FIELD(FCNM0, 1) | MMCR2_FIELD(FCNM1, 2));
     for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
         clear_pmcs();
         run(0, states[i], freeze_mtmsr, 0);
@@ -192,7 +192,7 @@ TEST(freeze, pmm_changes)
 TEST(freeze, latch_changes)
 {
     mtspr(SPR_MMCR1, EV_INSNS_ALL);
-    mtspr(SPR_MMCR2, MMCR2_FCWAIT(1));
+    mtspr(SPR_MMCR2, MMCR2_FIELD(FCNWAIT, 1));
     run(0, STATE_HV, freeze_latch, 0);
     expect(read_pmc(1), 5 + RUN_OVERHEAD, "with the latch");
     expect(read_pmc(5), 5 + RUN_OVERHEAD, "PMC5");
@@ -214,7 +214,7 @@ code_fn freeze_interrupted;
 TEST(freeze, pmm_and_interrupts)
 {
     mtspr(SPR_MMCR1, EV_INSNS_ALL);
-    mtspr(SPR_MMCR2, MMCR2_FCM0(1) | MMCR2_FCM1(2));
+    mtspr(SPR_MMCR2, MMCR2_FIELD(FCNM0, 1) | MMCR2_FIELD(FCNM1, 2));
     run(0, STATE_PRIV | MSR_PMM, freeze_interrupted, 0);
     expect(read_pmc(1), 5 + RUN_STATE_OVERHEAD, "marked");
     expect(read_pmc(2), NOTHING_INSNS + RUN_HV_OVERHEAD, "not marked");

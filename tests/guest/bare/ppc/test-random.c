@@ -586,7 +586,7 @@ static void choose_counters(struct counters *c)
         c->event[i] = events[i][random() % NR_EVENTS];
         mmcr1 |= c->event[i].mmcr1;
         for (unsigned n = 0; n <= 6; n++) {
-            c->mmcr2 |= random() % 8 == 0 ? MMCR2_BIT(i + 1, n) : 0;
+            c->mmcr2 |= random() % 8 == 0 ? MMCR2_FIELD(n, i + 1) : 0;
         }
     }
     mtspr(SPR_MMCR1, mmcr1);

@@ -46,7 +46,7 @@ static void sample_each(uint64_t mmcra)
 
 TEST(sample, data_address)
 {
-    sample_each(MMCRA_SAMPLE_ENABLE);
+    sample_each(MMCRA_SAMPLE);
     for (unsigned i = 0; i < ARRAY_SIZE(sample_offsets); i++) {
         const struct sample *s = &samples[i];
         bool data = sample_offsets[i] != NO_DATA;
@@ -77,7 +77,7 @@ TEST(sample, fault_in_between)
     on_trap(VEC_DATA, skip_insn);
     sample();
     write_pmc(5, PMC_NEGATIVE - 4);
-    mtspr(SPR_MMCRA, MMCRA_SAMPLE_ENABLE);
+    mtspr(SPR_MMCRA, MMCRA_SAMPLE);
     run(MMCR0_FCH | MMCR0_FCS | MMCR0_ALERT | MMCR0_FCECE, STATE_PROBLEM,
         sample_code, UNMAPPED);
     /* addi, mulld, stwcx. without a reservation, beq. */

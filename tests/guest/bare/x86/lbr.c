@@ -5,21 +5,15 @@
  */
 #include "lbr.h"
 
-#define CTL_OS          BIT(1)
-#define CTL_USR         BIT(2)
-#define CTL_CALL_STACK  BIT(3)
-
 #define INFO_TYPE_SHIFT 56
 #define INFO_VALID      BIT(60)
-
-#define AMD_TO_VALID    BIT(63)
 
 uint32_t lbr_switch;
 uint32_t lbr_on;
 
 unsigned lbr_format(void)
 {
-    return pmu_is_intel() ? rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT : 0;
+    return pmu_is_intel() ? rdmsr(MSR_PERF_CAP) & PERF_CAP_LBR_FORMAT : 0;
 }
 
 bool lbr_is_arch(void)
@@ -46,10 +40,10 @@ static unsigned depth_with_tos(void)
 unsigned lbr_depth(void)
 {
     return !pmu_is_intel() ? cpuid(LEAF_AMD_PMU, 0).b >> 4 & 0x3f
-           : lbr_is_arch() ? rdmsr(MSR_LBR_DEPTH) : depth_with_tos();
+           : lbr_is_arch() ? rdmsr(MSR_ARCH_DEPTH) : depth_with_tos();
 }
 
-/* What MSR_LBR_SELECT leaves out, in MSR_LBR_CTL. */
+/* What MSR_LBR_SELECT leaves out, in MSR_ARCH_CTL. */
 static uint32_t arch_select(uint64_t select)
 {
     static const struct {
@@ -72,7 +66,7 @@ static uint32_t arch_select(uint64_t select)
 void lbr_choose(uint64_t select)
 {
     if (lbr_is_arch()) {
-        lbr_switch = MSR_LBR_CTL;
+        lbr_switch = MSR_ARCH_CTL;
         lbr_on = arch_select(select);
         return;
     }

@@ -13,21 +13,15 @@
 
 #include "pmu.h"
 
-#define MSR_LBR_SELECT      pmu_register(0x1c8)
+/* Those of vpmu-codes.h, which these replace, are Intel's. */
+#define MSR_LBR_SELECT      pmu_register(MSR_LBR_SELECT)
 #define MSR_LBR_FROM(i) \
-    (lbr_is_arch() ? 0x1500 + (i) : pmu_register(0x680 + (i)))
+    (lbr_is_arch() ? MSR_ARCH_FROM + (i) : pmu_register(MSR_LBR_FROM + (i)))
 #define MSR_LBR_TO(i) \
-    (lbr_is_arch() ? 0x1600 + (i) : pmu_register(0x6c0 + (i)))
-/* Intel's alone, and AMD's. */
-#define MSR_LBR_TOS         0x1c9
-#define MSR_LBR_INFO(i)     ((lbr_is_arch() ? 0x1200 : 0xdc0) + (i))
-#define MSR_DBG_EXTN_CFG    0xc000010f
-/* The architectural ones. */
-#define MSR_LBR_CTL         0x14ce
-#define MSR_LBR_DEPTH       0x14cf
-
-#define DBG_EXTN_LBR        BIT(6)
-#define CTL_LBREN           BIT(0)
+    (lbr_is_arch() ? MSR_ARCH_TO + (i) : pmu_register(MSR_LBR_TO + (i)))
+/* Intel's alone. */
+#define MSR_LBR_INFO(i) \
+    ((lbr_is_arch() ? MSR_ARCH_INFO : MSR_LBR_INFO) + (i))
 
 /* Formats in IA32_PERF_CAPABILITIES */
 #define FORMAT_FLAGS_TSX    4
@@ -35,18 +29,6 @@
 #define FORMAT_TIME         6
 #define FORMAT_INFO_NO_TSX  7
 #define FORMAT_ARCH         0x3f
-
-/* MSR_LBR_SELECT: what is left out, but for the last */
-#define NO_RING_0           BIT(0)
-#define NO_RING_3           BIT(1)
-#define NO_COND             BIT(2)
-#define NO_CALL             BIT(3)
-#define NO_IND_CALL         BIT(4)
-#define NO_RETURN           BIT(5)
-#define NO_IND_JUMP         BIT(6)
-#define NO_JUMP             BIT(7)
-#define NO_FAR              BIT(8)
-#define CALL_STACK          BIT(9)
 
 /* MSR_LBR_INFO */
 #define INFO_CYCLES         0xffff

@@ -29,18 +29,18 @@ extern const uint64_t pmu_sites_begin[], pmu_sites_end[];
 static const struct {
     uint32_t intel, count, amd, step;
 } registers[] = {
-    { 0xc1, AMD_GENERAL, 0xc0010004, 1 },
-    { 0x4c1, AMD_GENERAL, 0xc0010201, 2 },
-    { 0x186, AMD_GENERAL, 0xc0010200, 2 },
-    { 0x309, AMD_FIXED, 0xc0010201 + 2 * AMD_GENERAL, 2 },
-    { 0x40000000, AMD_FIXED, AMD_GENERAL, 1 },
-    { 0x38e, 1, 0xc0000300, 1 },
-    { 0x38f, 1, 0xc0000301, 1 },
-    { 0x390, 1, 0xc0000302, 1 },
-    { 0x391, 1, 0xc0000303, 1 },
-    { 0x1c8, 1, 0xc000010e, 1 },
-    { 0x680, AMD_LBR, 0xc0010300, 2 },
-    { 0x6c0, AMD_LBR, 0xc0010301, 2 },
+    { MSR_PERFCTR0, AMD_GENERAL, MSR_LEGACY_CTR0, 1 },
+    { MSR_A_PMC0, AMD_GENERAL, MSR_CTR0, 2 },
+    { MSR_EVTSEL0, AMD_GENERAL, MSR_CTL0, 2 },
+    { MSR_FIXED_CTR0, AMD_FIXED, MSR_CTR0 + 2 * AMD_GENERAL, 2 },
+    { 0x40000000, AMD_FIXED, AMD_GENERAL, 1 }, /* RDPMC */
+    { MSR_STATUS, 1, MSR_AMD_STATUS, 1 },
+    { MSR_GLOBAL_CTRL, 1, MSR_AMD_CTL, 1 },
+    { MSR_STATUS_RESET, 1, MSR_AMD_STATUS_CLR, 1 },
+    { MSR_STATUS_SET, 1, MSR_AMD_STATUS_SET, 1 },
+    { MSR_LBR_SELECT, 1, MSR_AMD_LBR_SELECT, 1 },
+    { MSR_LBR_FROM, AMD_LBR, MSR_AMD_LBR_FROM, 2 },
+    { MSR_LBR_TO, AMD_LBR, MSR_AMD_LBR_TO, 2 },
 };
 
 static const struct {
@@ -163,7 +163,7 @@ static uint32_t amd_fixed_select(unsigned i)
 static void reset_fixed(void)
 {
     if (!is_amd && pmu_version() >= 2) {
-        wrmsr(MSR_FIXED_CTRL, 0);
+        wrmsr(MSR_FIXED_CTR_CTRL, 0);
     }
     for (unsigned i = 0; i < pmu_fixed_counters(); i++) {
         if (is_amd) {
@@ -217,11 +217,11 @@ void pmu_gp(unsigned i, uint64_t select, uint64_t value)
 
 static void intel_fixed(unsigned i, unsigned field, uint64_t value)
 {
-    uint64_t others = rdmsr(MSR_FIXED_CTRL) & ~(0xfull << 4 * i);
+    uint64_t others = rdmsr(MSR_FIXED_CTR_CTRL) & ~(0xfull << 4 * i);
 
-    wrmsr(MSR_FIXED_CTRL, others);
+    wrmsr(MSR_FIXED_CTR_CTRL, others);
     wrmsr(MSR_FIXED_CTR(i), value & COUNTER_MASK);
-    wrmsr(MSR_FIXED_CTRL, others | (uint64_t)field << 4 * i);
+    wrmsr(MSR_FIXED_CTR_CTRL, others | (uint64_t)field << 4 * i);
 }
 
 static void amd_fixed(unsigned i, unsigned field, uint64_t value)

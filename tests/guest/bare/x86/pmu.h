@@ -12,48 +12,18 @@
 
 #include "bare.h"
 
-#define MSR_PERFCTR(i)      pmu_register(0xc1 + (i))
-#define MSR_PMC(i)          pmu_register(0x4c1 + (i))
-#define MSR_EVTSEL(i)       pmu_register(0x186 + (i))
-#define MSR_FIXED_CTR(i)    pmu_register(0x309 + (i))
+#define MSR_PERFCTR(i)      pmu_register(MSR_PERFCTR0 + (i))
+#define MSR_PMC(i)          pmu_register(MSR_A_PMC0 + (i))
+#define MSR_EVTSEL(i)       pmu_register(MSR_EVTSEL0 + (i))
+#define MSR_FIXED_CTR(i)    pmu_register(MSR_FIXED_CTR0 + (i))
 #define MSR_GLOBAL_CONTROL  pmu_register(MSR_GLOBAL_CTRL)
-#define MSR_GLOBAL_STATUS   pmu_register(0x38e)
-#define MSR_GLOBAL_OVF_CTRL pmu_register(0x390)
-/* Intel's alone. */
-#define MSR_PERF_CAP        0x345
-#define MSR_FIXED_CTRL      0x38d
-#define MSR_DEBUGCTL        0x1d9
+#define MSR_GLOBAL_STATUS   pmu_register(MSR_STATUS)
+#define MSR_GLOBAL_OVF_CTRL pmu_register(MSR_STATUS_RESET)
 /* AMD's alone: CPUID of counters and branch records */
 #define LEAF_AMD_PMU        0x80000022
 
-#define DEBUGCTL_LBR           BIT(0)
-#define DEBUGCTL_BTF           BIT(1)
-#define DEBUGCTL_FREEZE_LBRS   BIT(11)
-#define DEBUGCTL_FREEZE_ON_PMI BIT(12)
-#define DEBUGCTL_FREEZE_IN_SMM BIT(14)
-#define PERF_CAP_FORMAT        0x3f /* of branch records */
-#define PERF_CAP_FREEZE_IN_SMM BIT(12)
-#define PERF_CAP_FW_WRITE      BIT(13)
-
-/* Event select: bits beside the event's code and unit mask. */
-#define SEL_USR             BIT(16)
-#define SEL_OS              BIT(17)
-#define SEL_EDGE            BIT(18)
-#define SEL_INT             BIT(20)
-#define SEL_EN              BIT(22)
-#define SEL_INV             BIT(23)
-#define SEL_CMASK(n)        ((uint64_t)(n) << 24)
 #define SEL_ALL             (SEL_USR | SEL_OS)
-
-/* Fields of a counter in FIXED_CTRL. */
-#define FIXED_OS            1
-#define FIXED_USR           2
-#define FIXED_ALL           3
-#define FIXED_INT           8
-
-/* AMD's filters, with EFER.SVME. */
-#define SEL_GUEST_ONLY      BIT(40)
-#define SEL_HOST_ONLY       BIT(41)
+#define FIXED_ALL           (FIXED_USR | FIXED_OS)
 
 /* Events: unit mask << 8 | code, which pmu_gp() replaces by the vendor's. */
 #define EV_CYCLES           0x003c
@@ -87,9 +57,6 @@
     "9:  .pushsection pmu_sites, \"a\"\n.quad 9b\n.popsection\n"
 
 #define COUNTER_MASK        (BIT(48) - 1)
-
-/* From version 4 on, what freezes on a PMI sets this. */
-#define STATUS_CTR_FRZ      BIT(59)
 
 /* Find out whose PMU this is; before anything else here. */
 void pmu_find(void);

@@ -6,14 +6,9 @@
 #include "branches.h"
 #include "lbr.h"
 
-#define MSR_GLOBAL_STATUS_SET pmu_register(0x391)
+#define MSR_GLOBAL_STATUS_SET pmu_register(MSR_STATUS_SET)
 /* The architectural ones' alone. */
-#define MSR_LER_FROM    0x1dd
-#define MSR_LER_TO      0x1de
-#define MSR_LER_INFO    0x1e0
 #define CTL_ALL         (0xf | 0x7full << 16)
-
-#define STATUS_LBR_FRZ  BIT(58)
 
 #define MAX_DEPTH 32
 
@@ -810,7 +805,7 @@ static void amd_registers(void)
 static void expect_no_depth(uint64_t val)
 {
     faults = 0;
-    wrmsr(MSR_LBR_DEPTH, val);
+    wrmsr(MSR_ARCH_DEPTH, val);
     expect(faults, 1, "depth %lu: faults", val);
 }
 
@@ -827,7 +822,7 @@ static void arch_registers(void)
     expect_fault(0x680, true);
     expect_fault(0x6c0, true);
     expect_fault(0xdc0, true);
-    expect_reserved(MSR_LBR_CTL, ~CTL_ALL);
+    expect_reserved(MSR_ARCH_CTL, ~CTL_ALL);
     expect_no_depth(0);
     expect_no_depth(4);
     expect_no_depth(24);
@@ -1016,7 +1011,7 @@ TEST(lbr, last_event)
     expect_ler(AT(lbr_stack_behind), AT(user_exit), TYPE_RETURN);
     run_user(0, lbr_code, 0);
     expect_ler(AT(lbr_stack_behind), AT(user_exit), TYPE_RETURN);
-    wrmsr(MSR_LBR_DEPTH, MAX_DEPTH);
+    wrmsr(MSR_ARCH_DEPTH, MAX_DEPTH);
     expect_ler(AT(lbr_stack_behind), AT(user_exit), TYPE_RETURN);
     wrmsr(MSR_LER_FROM, 5);
     expect(rdmsr(MSR_LER_FROM), 5, "LER: FROM, written");
@@ -1031,11 +1026,11 @@ static void expect_depth(unsigned n)
     for (unsigned i = 1; i < n; i++) {
         want[i] = (struct branch) { AT(lbr_jnz), AT(lbr_loop) + 5, 0 };
     }
-    wrmsr(MSR_LBR_DEPTH, n);
+    wrmsr(MSR_ARCH_DEPTH, n);
     record_user(NO_FAR, lbr_loop);
     expect_records("so deep", want, n);
     expect_fault(MSR_LBR_FROM(n), true);
-    wrmsr(MSR_LBR_DEPTH, n);
+    wrmsr(MSR_ARCH_DEPTH, n);
     expect_records("cleared", want, 0);
 }
 
@@ -1166,7 +1161,7 @@ static unsigned expect_model(unsigned trial)
 static void choose_depth(unsigned depth)
 {
     if (lbr_is_arch()) {
-        wrmsr(MSR_LBR_DEPTH, depth);
+        wrmsr(MSR_ARCH_DEPTH, depth);
     }
 }
 

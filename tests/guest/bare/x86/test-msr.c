@@ -17,7 +17,7 @@ TEST(msr, cpuid)
     expect(leaf.d & 0x1f, 3, "fixed counters");
     expect(leaf.d >> 5 & 0xff, 48, "their width");
     expect(cpuid(1, 0).c >> 15 & 1, 1, "PDCM");
-    expect(rdmsr(MSR_PERF_CAP) & PERF_CAP_FW_WRITE, PERF_CAP_FW_WRITE,
+    expect(rdmsr(MSR_PERF_CAP) & PERF_CAP_FULL_WIDTH, PERF_CAP_FULL_WIDTH,
            "full-width writes");
 }
 
@@ -79,8 +79,8 @@ TEST(msr, reserved_bits)
         { MSR_EVTSEL(3), BIT(63) },
         { MSR_PMC(0), BIT(48) },
         { MSR_PMC(3), BIT(63) },
-        { MSR_FIXED_CTRL, BIT(12) },
-        { MSR_FIXED_CTRL, BIT(63) },
+        { MSR_FIXED_CTR_CTRL, BIT(12) },
+        { MSR_FIXED_CTR_CTRL, BIT(63) },
         { MSR_GLOBAL_CTRL, BIT(4) },
         { MSR_GLOBAL_CTRL, BIT(35) },
         { MSR_GLOBAL_CTRL, BIT(63) },
@@ -99,8 +99,8 @@ TEST(msr, reserved_bits)
         { MSR_EVTSEL(0), 0xffdfffff & ~SEL_EN },
         { MSR_EVTSEL(0), 0 },
         { MSR_PERFCTR(0), ~0ull },
-        { MSR_FIXED_CTRL, 0xbbb },
-        { MSR_FIXED_CTRL, 0 },
+        { MSR_FIXED_CTR_CTRL, 0xbbb },
+        { MSR_FIXED_CTR_CTRL, 0 },
         { MSR_GLOBAL_CTRL, 0xf | 7ull << 32 },
         { MSR_GLOBAL_CTRL, 0 },
         { MSR_GLOBAL_OVF_CTRL, 0xf | 7ull << 32 | BIT(62) | BIT(63) },

@@ -8,14 +8,7 @@
 #include "internal.h"
 #include "lbr.h"
 
-#define MSR_PEBS_ENABLE   0x3f1
-#define MSR_PEBS_DATA_CFG 0x3f2
-#define MSR_PEBS_LD_LAT   0x3f6
-#define MSR_DS_AREA       0x600
-
-#define SEL_ADAPTIVE      BIT(34)
 #define DATA_CFG_MEMORY_AND_GPRS 3
-#define STATUS_OVF_BUF    BIT(62)
 #define DATA_CFG_XMMS     4
 #define DATA_CFG_LBRS(n)  (8 | (n - 1ull) << 24)
 #define EV_LOAD_LATENCY   option("latency", 0x01cd)

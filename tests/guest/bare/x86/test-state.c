@@ -62,7 +62,7 @@ static void list_registers(void)
         add(K7_CTR(i));
     }
     if (pmu_is_intel()) {
-        add(MSR_FIXED_CTRL);
+        add(MSR_FIXED_CTR_CTRL);
     }
     add(MSR_GLOBAL_CONTROL);
     add(MSR_GLOBAL_STATUS);
@@ -103,7 +103,7 @@ static void fill_registers(void)
         wrmsr(MSR_FIXED_CTR(i), value++);
     }
     if (pmu_is_intel()) {
-        wrmsr(MSR_FIXED_CTRL, FIXED_USR);
+        wrmsr(MSR_FIXED_CTR_CTRL, FIXED_USR);
     }
     wrmsr(MSR_GLOBAL_CONTROL, GP(1) | GP(2));
     read_registers(filled);

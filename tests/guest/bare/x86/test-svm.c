@@ -238,8 +238,8 @@ TEST(svm, refused_guests_by_side)
         skip();
     }
     for (unsigned i = 0; i < ARRAY_SIZE(refusals); i++) {
-        pmu_gp(0, EV_INSTRUCTIONS | SEL_ALL | SEL_HOST_ONLY, 0);
-        pmu_gp(1, EV_INSTRUCTIONS | SEL_ALL | SEL_GUEST_ONLY, 0);
+        pmu_gp(0, EV_INSTRUCTIONS | SEL_ALL | SEL_HOST, 0);
+        pmu_gp(1, EV_INSTRUCTIONS | SEL_ALL | SEL_GUEST, 0);
         prepare_refusal(&refusals[i]);
         run_kernel(GP(0) | GP(1), svm_run, (uint64_t)&vmcb);
         expect(vmcb.exit_code, EXIT_INVALID, "%s: exit", refusals[i].what);
@@ -490,9 +490,9 @@ TEST(svm, host_and_guest_only)
         unsigned count;
     } sides[] = {
         { "both", 0, HOST_COUNT + RUN_KERNEL_OVERHEAD + GUEST_COUNT },
-        { "host", SEL_HOST_ONLY, HOST_COUNT + RUN_KERNEL_OVERHEAD },
-        { "guest", SEL_GUEST_ONLY, GUEST_COUNT },
-        { "either", SEL_HOST_ONLY | SEL_GUEST_ONLY,
+        { "host", SEL_HOST, HOST_COUNT + RUN_KERNEL_OVERHEAD },
+        { "guest", SEL_GUEST, GUEST_COUNT },
+        { "either", SEL_HOST | SEL_GUEST,
           HOST_COUNT + RUN_KERNEL_OVERHEAD + GUEST_COUNT },
     };
 
@@ -788,10 +788,6 @@ TEST(svm, steps)
  * host's and the guest's.  VMRUN retires where the guest begins; VMMCALL, which
  * is intercepted, does not.
  */
-#define MSR_PEBS_ENABLE     0x3f1
-#define MSR_PEBS_DATA_CFG   0x3f2
-#define MSR_DS_AREA         0x600
-#define SEL_ADAPTIVE        BIT(34)
 #define DATA_CFG_GPRS       2
 
 /* The DS save area, in words */

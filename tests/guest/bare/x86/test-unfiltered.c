@@ -9,10 +9,8 @@
 #include "pmu.h"
 
 #define DEPTH           4
-#define MSR_LBR_FROM(i) (0x40 + (i))
-#define MSR_LBR_TO(i)   (0x60 + (i))
-#define MSR_LBR_SELECT  0x1c8
-#define MSR_LBR_TOS     0x1c9
+#define MSR_LBR_FROM(i) (MSR_CORE_LBR_FROM + (i))
+#define MSR_LBR_TO(i)   (MSR_CORE_LBR_TO + (i))
 
 #define FORMAT_OFFSETS  2
 
@@ -239,7 +237,7 @@ static void expect_fault(uint32_t msr, bool fault)
 TEST(unfiltered, registers)
 {
     on_trap(GP_VECTOR, skip_access);
-    expect(rdmsr(MSR_PERF_CAP) & PERF_CAP_FORMAT, FORMAT_OFFSETS, "format");
+    expect(rdmsr(MSR_PERF_CAP) & PERF_CAP_LBR_FORMAT, FORMAT_OFFSETS, "format");
     for (unsigned i = 0; i < 2 * DEPTH; i++) {
         expect_fault(MSR_LBR_FROM(i), i >= DEPTH);
         expect_fault(MSR_LBR_TO(i), i >= DEPTH);

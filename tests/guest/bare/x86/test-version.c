@@ -8,13 +8,7 @@
  */
 #include "pmu.h"
 
-#define MSR_STATUS_SET      0x391
-#define MSR_INUSE           0x392
-
-#define SEL_ANY             BIT(21)
-#define FIXED_ANY           4
 #define ANY_DEPRECATED      BIT(15)
-#define INUSE_PMI           BIT(63)
 
 /*
  * A counter that its own register starts and stops, as in version 1, which
@@ -85,7 +79,7 @@ TEST(version, registers)
         unsigned since;
     } registers[] = {
         { MSR_FIXED_CTR(0), 2 },
-        { MSR_FIXED_CTRL, 2 },
+        { MSR_FIXED_CTR_CTRL, 2 },
         { MSR_GLOBAL_STATUS, 2 },
         { MSR_GLOBAL_CTRL, 2 },
         { MSR_GLOBAL_OVF_CTRL, 2 },
@@ -116,8 +110,8 @@ TEST(version, any_thread)
     expect(wrmsr_fault(MSR_EVTSEL(0), SEL_ANY), there ? 0 : GP_VECTOR,
            "EVTSEL0");
     if (pmu_version() >= 2) {
-        expect(wrmsr_fault(MSR_FIXED_CTRL, FIXED_ANY), there ? 0 : GP_VECTOR,
-               "FIXED_CTRL");
+        expect(wrmsr_fault(MSR_FIXED_CTR_CTRL, FIXED_ANY),
+               there ? 0 : GP_VECTOR, "FIXED_CTRL");
         wrmsr(MSR_GLOBAL_CTRL, GP(0));
     }
     if (there) {
@@ -154,7 +148,7 @@ TEST(version, in_use)
     }
     expect(rdmsr(MSR_INUSE), 0, "nothing");
     wrmsr(MSR_EVTSEL(2), EV_INSTRUCTIONS | SEL_INT);
-    wrmsr(MSR_FIXED_CTRL, FIXED_USR << 4);
+    wrmsr(MSR_FIXED_CTR_CTRL, FIXED_USR << 4);
     expect(rdmsr(MSR_INUSE), GP(2) | FIXED(1) | INUSE_PMI, "in use");
     wrmsr(MSR_EVTSEL(2), 0);
     expect(rdmsr(MSR_INUSE), FIXED(1), "in use later");

@@ -30,12 +30,8 @@ static unsigned block_mode(DisasContextBase *db)
 
 static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
 {
-    tcg_target_long row = tally == PMU_TALLY_INSNS
-                          ? ENV_OFFSET(pmu_insns)
-                          : ENV_OFFSET(pmu.left)
-                            + pmu_tcg_row(tally) * sizeof(PmuTcgRow);
-
-    return row + block_mode(db) * sizeof(int64_t);
+    return ENV_OFFSET(pmu.left) + (tally - PMU_TCG_FIRST) * sizeof(PmuTcgRow)
+           + block_mode(db) * sizeof(int64_t);
 }
 
 /* Count whatever is left. */

@@ -636,7 +636,7 @@ void pmu_tcg_see_branches(CPUState *cpu)
     if (cpu->pmu && cpu->pmu->tcg) {
         if (engine_of(cpu)->record == PMU_TCG_RECORD_INSNS) {
             note_insns(engine_of(cpu));
-            left = cpu->neg.pmu_insns;
+            left = cells->left[PMU_TALLY_INSNS - PMU_TCG_FIRST];
         }
         pmu_recorder_see(&cells->recorder, &cells->log, left);
         pmu_recorder_see(&cells->outside, &cells->log, NULL);

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -25,8 +24,9 @@ DIRECTORY = BUILD / 'snapshots'
 KEPT = 24
 BOOT_SECONDS = 600 * int(os.environ.get('SLOWNESS', '1'))
 
-# How TCG executes, which no guest sees.
+# How TCG executes, and who looks on, which no guest sees.
 HIDDEN = re.compile(r'(?<=^tcg),(thread|one-insn-per-tb|tb-size)=[^,]*')
+ONLOOKERS = ('-plugin', '-d', '-D')
 
 
 def saved_words(words):
@@ -38,7 +38,9 @@ def saved_words(words):
     ports = set(re.findall(r'chardev=([^,\s]*)', ' '.join(words)))
     rest = iter(words)
     for word in rest:
-        value = next(rest) if word == '-object' else ''
+        value = next(rest) if word in ('-object', *ONLOOKERS) else ''
+        if word in ONLOOKERS:
+            continue
         if value.startswith('pmu-profile,'):
             name = re.search(r'id=([^,]*)', value)[1]
             if name in ports:

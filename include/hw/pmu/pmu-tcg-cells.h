@@ -42,18 +42,9 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
 #define PMU_TCG_FIRST PMU_TALLY_INSNS
 
 /**
- * PMU_TCG_ROWS - how many tallies follow those of instructions
+ * PMU_TCG_ROWS - the number of tallies that have cells
  */
-#define PMU_TCG_ROWS (PMU_TALLY__MAX - PMU_TCG_FIRST - 1)
-
-/**
- * pmu_tcg_row - the row of a tally in PmuTcgCells.left
- * @tally: one that follows PMU_TALLY_INSNS
- */
-static inline unsigned pmu_tcg_row(PmuTally tally)
-{
-    return tally - PMU_TCG_FIRST - 1;
-}
+#define PMU_TCG_ROWS (PMU_TALLY__MAX - PMU_TCG_FIRST)
 
 /**
  * struct PmuTcgCells - the part of a vCPU that translated code counts in
@@ -61,9 +52,7 @@ static inline unsigned pmu_tcg_row(PmuTally tally)
  *       for blocks that were translated before and still write to it
  * @recorder: the last branches, while the guest asks for them
  * @outside: all of the last branches, while somebody outside asks for them
- * @left: the cells of each tally that has some, by pmu_tcg_row().  Those of
- *        instructions, which each block uses, are not among them: they are
- *        CPUNegativeOffsetState.pmu_insns.
+ * @left: the cells of each tally that has some, from PMU_TCG_FIRST on
  * @site_pc: address of the instruction for which @fold_pending was set
  * @site_mode: and the mode it was executed in
  * @site_known: whether it was an instruction at all

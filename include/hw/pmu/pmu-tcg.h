@@ -331,28 +331,6 @@ static inline void pmu_tcg_device_done(CPUState *cpu, uintptr_t host_pc)
  * The rest is for accel/tcg.
  */
 
-#ifdef CONFIG_TCG
-/**
- * PMU_TCG_TLB_DISTANCE - how far from env the TLB's descriptors begin
- *
- * Translated code reaches them by displacements from env.  What the PMU keeps
- * between the two must leave them in reach of every host: the tightest are
- * AArch64, with 512 bytes, and 32-bit Arm, with 256, where descriptors are half
- * as large.  MIN_TLB_MASK_TABLE_OFS is what a host says of itself.
- */
-#define PMU_TCG_TLB_DISTANCE \
-    (sizeof(CPUNegativeOffsetState) - offsetof(CPUNegativeOffsetState, tlb.f))
-
-/**
- * PMU_TCG_TLB_EXCESS - what hosts of 64 bits need more for the descriptors
- */
-#define PMU_TCG_TLB_EXCESS \
-    (sizeof_field(CPUTLB, f) - NB_MMU_MODES * 2 * sizeof(uint32_t))
-
-QEMU_BUILD_BUG_ON(PMU_TCG_TLB_DISTANCE > 512);
-QEMU_BUILD_BUG_ON(PMU_TCG_TLB_DISTANCE - PMU_TCG_TLB_EXCESS > 256);
-#endif
-
 /**
  * pmu_tcg_cell - where events of a kind are counted down
  * @cpu: the vCPU
@@ -362,11 +340,7 @@ QEMU_BUILD_BUG_ON(PMU_TCG_TLB_DISTANCE - PMU_TCG_TLB_EXCESS > 256);
 static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
                                     unsigned mode)
 {
-    int64_t *row = tally == PMU_TALLY_INSNS
-                   ? cpu->neg.pmu_insns
-                   : cpu->neg.pmu.left[pmu_tcg_row(tally)];
-
-    return &row[mode];
+    return &cpu->neg.pmu.left[tally - PMU_TCG_FIRST][mode];
 }
 
 /**

@@ -352,7 +352,7 @@ def test_cpus(start, length):
         r'^samples (\d+) (\d+) (\d+)$', lines, re.M)]
     switched = lines.count('switched')
     require(counts and switched and samples, 'not all of it has happened')
-    print(f'# {length * MORE} CPUs plugged in, used and plugged out, {switched} '
+    print(f'{length * MORE} CPUs plugged in, used and plugged out, {switched} '
           f'times all switched off and on, {len(counts)} counts, '
           f'{len(samples)} recordings', flush=True)
     require_equal(set(counts), {total}, 'counts')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Bare-metal test guests: machines, and how one is booted."""
 
+import copy
 import os
 import re
 import subprocess
@@ -34,6 +35,15 @@ OBSERVERS = [word for number, what in enumerate([
 # One that lets blocks be executed whole, and looks behind them.
 LATE_OBSERVER = ['-object', 'pmu-profile,id=late,period=97,file=/dev/null']
 
+# QEMU's own, which instrument each instruction and each access, in both ways.
+PLUGINS = os.path.join(os.path.dirname(QEMU), 'tests/tcg/plugins')
+# Power has no clock yet when libinsn reads its registers.
+PLUGGED_IN = [*(['-plugin', f'{PLUGINS}/libinsn.so,inline=on']
+                if ARCH == 'x86_64' else []),
+              '-plugin', f'{PLUGINS}/libmem.so,callback=on',
+              '-object', 'pmu-profile,id=accesses,event=accesses,period=1009,'
+              'file=/dev/null']
+
 # Everything must hold in each of these; beside them there is icount, with a
 # time for each instruction that suits the architecture.
 MODES = {
@@ -44,11 +54,13 @@ MODES = {
     'no-chain': ['-accel', 'tcg,tb-size=1', '-d', 'nochain'],
     'observed': ['-accel', 'tcg,thread=multi', *OBSERVERS],
     'profiled': ['-accel', 'tcg,thread=multi', *LATE_OBSERVER],
+    'plugins': ['-accel', 'tcg,thread=multi', *PLUGGED_IN],
 }
 # Modes that a usual check leaves out.  It has one thread for all in icount;
-# nothing is chained in one-insn; and late observers look where a debugger
-# interferes.
-OTHER_MODES = ('single', 'no-chain', 'profiled')
+# nothing is chained in one-insn; late observers look where a debugger
+# interferes; and plugins look at some suites.
+OTHER_MODES = ('single', 'no-chain', 'profiled', 'plugins')
+PLUGGED = ['count', 'fault', 'memory', 'rep']
 # The same of a model like another that is observed.
 NOT_OBSERVED = (*OTHER_MODES, 'observed')
 
@@ -91,6 +103,12 @@ class Machine:
         self.cpu = cpu
         self.options = options or {}    # of the guest
         self.other = other              # modes that no usual check has
+
+    def variant(self, **changes):
+        """A machine that differs in what is named."""
+        other = copy.copy(self)
+        other.__dict__.update(changes)
+        return other
 
     def command(self, options):
         """QEMU and its options, with options of the guest."""

@@ -8,7 +8,8 @@ from functools import cache, partial
 import assistant
 import debugger
 from jobs import Debugged, Group, Job, StraightCode, agreeing
-from machine import COMMON, KERNEL, MODES, PROGRAMS, QEMU, Machine
+from machine import (COMMON, KERNEL, MODES, PLUGGED, PROGRAMS, QEMU,
+                     Machine)
 from straight import Listing
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=1']
@@ -133,4 +134,7 @@ def all_groups(cases, ways):
         if suitable:
             found.append(Group([StraightCode(listing, machine, 'multi',
                                              suitable)]))
+    if ways.beside():
+        plugged = PowerNV('POWER9', PLUGGED).suitable(cases)
+        found.append(Group([Job(DEFAULT, 'plugins', plugged)] * bool(plugged)))
     return [group for group in found if group.jobs]

@@ -9,8 +9,8 @@ import debugger
 from codes import code
 from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
                   Stepped, StraightCode, agreeing)
-from machine import (COMMON, KERNEL, MODES, NOT_OBSERVED, PROGRAMS, QEMU,
-                     Machine)
+from machine import (COMMON, KERNEL, MODES, NOT_OBSERVED, OTHER_MODES, PLUGGED,
+                     PROGRAMS, QEMU, Machine)
 from straight import Listing
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=0']
@@ -100,6 +100,8 @@ def model(name, codes_of):
 
 
 DEFAULT = Pc('')
+# For suites in which plugins look on.
+PLUGGED_IN = [mode for mode in OTHER_MODES if mode != 'plugins']
 AMD = Pc('AMD', AMD_CPU)
 
 # Suites that also run on AMD's PMU: all but those about registers of Intel's.
@@ -225,6 +227,8 @@ def groups(suite, cases, ways):
                     {'insn_ns': INSN_NS.get(mode, 0)}, suite not in COMPARED)
 
     machines = MACHINES.get(suite, [DEFAULT]) + [AMD] * (suite in ON_AMD)
+    if suite in PLUGGED:
+        machines[0] = machines[0].variant(other=PLUGGED_IN)
     compared = cases if suite in COMPARED else []
     found = [agreeing(partial(job, machine), ways.modes(machine.other), cases,
                       compared) for machine in machines]

@@ -1,26 +1,23 @@
-#!/usr/bin/env python3
-#
-# Guest of 32 bits: boots it in every mode of TCG and on the PMUs of both
-# vendors, and reports
-#
-#   1..N
-#   ok SUITE/CASE [MODE VENDOR]
-#   not ok SUITE/CASE [MODE VENDOR] # why
-#
-# Leaves with status 1 if a case failed. QEMU names the binary, QEMU_BIOS_DIR
-# its firmware directory, BUILD the directory for all that is made.
-#
 # SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest of 32 bits, in every mode of TCG and on the PMUs of both vendors.
 
+QEMU names the binary, which may be qemu-system-i386, QEMU_BIOS_DIR its
+firmware directory, and BUILD the directory for all that is made.
+"""
+
+import functools
 import os
+import pathlib
 import re
 import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.environ.get('BUILD', os.path.join(HERE, '../../../../build'))
-PROGRAMS = os.path.join(os.path.abspath(BUILD), 'tests/guest/bare/i386')
-QEMU = os.environ.get('QEMU', 'qemu-system-i386')
+import pytest
+
+from linux_guest import BUILD, qemu_of
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = BUILD.resolve() / 'tests/guest/bare/i386'
+QEMU = os.environ.get('QEMU') or str(qemu_of('x86_64'))
 
 MODES = {
     'multi': ['-accel', 'tcg,thread=multi'],
@@ -48,18 +45,27 @@ ENDED_WELL, ENDED_WITH_FAILURE = 1, 3
 # QEMU itself may be emulated.
 SECONDS = 600
 
-
-def cases_of(vendor):
-    return [case for case in CASES
-            if vendor == 'Intel' or not case.startswith(('memory/', 'pebs/'))]
+pytestmark = pytest.mark.arch('x86_64')
 
 
+def has(vendor, case):
+    return vendor == 'Intel' or not case.startswith(('memory/', 'pebs/'))
+
+
+@functools.lru_cache
+def build():
+    subprocess.run(['make', '-s', '-C', HERE, f'PROGRAMS={PROGRAMS}'],
+                   check=True)
+    return PROGRAMS / 'rom.bin'
+
+
+@functools.lru_cache
 def boot(mode, vendor):
-    """Its lines, and what was wrong with how QEMU ended, if anything."""
+    """The guest's lines, and what was wrong with QEMU's end, if anything."""
     command = [
         QEMU, '-nodefaults', '-no-reboot', '-display', 'none',
         '-serial', 'stdio', '-monitor', 'none', '-machine', 'pc', '-m', '32',
-        '-cpu', CPUS[vendor], '-bios', os.path.join(PROGRAMS, 'rom.bin'),
+        '-cpu', CPUS[vendor], '-bios', build(),
         '-global', 'apic-common.vapic=off',
         '-device', 'isa-debug-exit,iobase=0xf4,iosize=0x4', *MODES[mode],
     ]
@@ -83,27 +89,12 @@ def boot(mode, vendor):
                              *errors[-1:]])
 
 
-def run(mode, vendor):
-    """Boot once; whether all has passed."""
+@pytest.mark.parametrize('mode, vendor, case', [
+    (mode, vendor, case) for mode in MODES for vendor in CPUS
+    for case in CASES if has(vendor, case)])
+def test_case(mode, vendor, case):
     lines, complaint = boot(mode, vendor)
-    reasons = {match[1]: match[2] for match in map(
-        re.compile(r'(?:not )?ok (\S+)(?: # (.*))?$').match, lines) if match}
-    passed = True
-    for case in cases_of(vendor):
-        why = complaint or reasons.get(case, 'it was not run')
-        passed = passed and not why
-        print(f'not ok {case} [{mode} {vendor}] # {why}' if why
-              else f'ok {case} [{mode} {vendor}]', flush=True)
-    return passed
-
-
-def main():
-    subprocess.run(['make', '-s', '-C', HERE, f'PROGRAMS={PROGRAMS}'],
-                   check=True)
-    runs = [(mode, vendor) for mode in MODES for vendor in CPUS]
-    print(f'1..{sum(len(cases_of(vendor)) for _, vendor in runs)}', flush=True)
-    return 0 if all([run(*one) for one in runs]) else 1
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+    assert not complaint
+    result, = [line for line in lines
+               if re.match(rf'(not )?ok {case}( #|$)', line)]
+    assert result == f'ok {case}'

@@ -1,28 +1,24 @@
-#!/usr/bin/env python3
-#
-# Power's CPUs that are no servers, and have no PMU: their branches, interrupts
-# and returns, as a profile has them.  In every mode of TCG, reports
-#
-#   1..N
-#   ok branches/CASE [MODE CPU]
-#   not ok branches/CASE [MODE CPU] # why
-#
-# Leaves with status 1 if a case failed.  QEMU names the binary, QEMU_BIOS_DIR
-# its firmware directory, BUILD the directory for all that is made.
-#
 # SPDX-License-Identifier: GPL-2.0-or-later
+"""Power's CPUs that are no servers, and have no PMU: their branches, interrupts
+and returns, as a profile has them, in every mode of TCG.
 
+QEMU names the binary, QEMU_BIOS_DIR its firmware directory, and BUILD the
+directory for all that is made.
+"""
+
+import functools
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, '../common'))
-os.environ['ARCH'] = 'ppc64'
-from jobs import Results                        # noqa: E402
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / 'common'))
+
 from machine import BUILD, MODES, QEMU          # noqa: E402
 from perf import branch_stacks                  # noqa: E402
 
@@ -53,14 +49,18 @@ ENOUGH = 1 << 18
 # QEMU itself may be emulated.
 SECONDS = 600
 
+pytestmark = pytest.mark.arch('ppc64')
 
+
+@functools.lru_cache
 def build_loop(cpu):
     """Its ELF file, and its branches, from and to, by name."""
+    os.makedirs(PROGRAMS, exist_ok=True)
     path = os.path.join(PROGRAMS, f'{cpu}.elf')
     subprocess.run(
         [f'{CROSS}gcc', '-m32', '-mbig-endian', '-nostdlib', '-static',
          '-Wl,-m,elf32ppc', '-Wl,-Ttext=0', '-Wl,--build-id=none',
-         *CPUS[cpu][0], '-o', path, os.path.join(HERE, 'loop.S')], check=True)
+         *CPUS[cpu][0], '-o', path, HERE / 'loop.S'], check=True)
     listed = subprocess.run([f'{CROSS}nm', path], check=True, text=True,
                             capture_output=True).stdout
     address = {name: int(value, 16) for value, _, name in
@@ -83,6 +83,7 @@ def command(cpu, mode, elf, file):
     return words
 
 
+@functools.lru_cache
 def profile(cpu, mode, elf):
     """The branches of each sample, the oldest first."""
     with tempfile.TemporaryDirectory() as directory:
@@ -99,35 +100,34 @@ def profile(cpu, mode, elf):
 
 def wrong_order(stacks, cycle):
     """None, or where a branch is followed by another than in the cycle."""
-    behind = dict(zip(cycle, cycle[1:] + cycle[:1]))
+    following_one = dict(zip(cycle, cycle[1:] + cycle[:1]))
     for stack in stacks:
         for branch, following in zip(stack, stack[1:]):
-            if following != behind.get(branch):
+            if following != following_one.get(branch):
                 return ('%x to %x, and then %x to %x' % (*branch, *following))
     return None
 
 
-def run(mode, cpu, elf, branches, results):
-    stacks = profile(cpu, mode, elf)
-    seen = {branch for stack in stacks for branch in stack}
-    for name, branch in branches.items():
-        results.case(f'branches/{name}', f'{mode} {cpu}',
-                     None if branch in seen else 'it was not seen')
-    results.case('branches/order', f'{mode} {cpu}',
-                 wrong_order(stacks, list(branches.values())))
+# The steps that each CPU has, by the options of its program.
+OPTIONAL = {'rfci': '-DRFCI', 'rfdi': '-DRFDI', 'rfmci': '-DRFMCI'}
 
 
-def main():
-    os.makedirs(PROGRAMS, exist_ok=True)
-    loops = {cpu: build_loop(cpu) for cpu in CPUS}
-    cases = sum(len(branches) + 1 for _, branches in loops.values())
-    print(f'1..{cases * len(MODES)}', flush=True)
-    results = Results()
-    for mode in MODES:
-        for cpu, (elf, branches) in loops.items():
-            run(mode, cpu, elf, branches, results)
-    return 1 if results.failed else 0
+def has(cpu, step):
+    return step not in OPTIONAL or OPTIONAL[step] in CPUS[cpu][0]
 
 
-if __name__ == '__main__':
-    sys.exit(main())
+@pytest.mark.parametrize('mode, cpu, step', [
+    (mode, cpu, step) for mode in MODES for cpu in CPUS for step in STEPS
+    if has(cpu, step)])
+def test_branch_is_seen(mode, cpu, step):
+    elf, branches = build_loop(cpu)
+    assert any(branches[step] in stack for stack in profile(cpu, mode, elf))
+
+
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('cpu', CPUS)
+def test_order(mode, cpu):
+    elf, branches = build_loop(cpu)
+    assert set(branches) == {step for step in STEPS if has(cpu, step)}
+    wrong = wrong_order(profile(cpu, mode, elf), list(branches.values()))
+    assert not wrong

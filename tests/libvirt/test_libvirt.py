@@ -1,10 +1,8 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Domains of libvirt whose <emulator> is the QEMU that is installed.
 
-Prints `ok NAME` or `not ok NAME # why` for each test; `run NAME...` runs these.
-Whoever calls it, libvirt runs as an ordinary user's qemu:///session, with a
-home of its own, and without systemd.  ARCH names the guest's architecture.
+libvirt runs as an ordinary user's qemu:///session, with a home of its own and
+without systemd, even if root runs pytest.
 """
 
 import contextlib
@@ -15,18 +13,14 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / 'guest' / 'linux'))
-sys.dont_write_bytecode = True
+import pytest
 
-from harness import (ARCH, BUILD, GUEST, HERE as LINUX,     # noqa: E402
-                     PROGRAMS, ROOT, Failure, build_programs, end_by_signals,
-                     expectations, ignore_signals, require, require_equal)
+from harness import (ARCH, BUILD, GUEST, PROGRAMS, ROOT, build_programs,
+                     expectations)
 
 # Debian's nobody.
 USER = 65534
@@ -37,13 +31,12 @@ LOOKS = 50
 # The daemons of libvirt, the modular one first, and how clients find them.
 DAEMONS = {'virtqemud': 'direct', 'libvirtd': 'legacy'}
 
-# For each architecture: libvirt's name of it, the machine, a CPU model of which
-# TCG has everything, what the kernel is told, and whether the CPU's PMU can be
-# left out.  On a busy host x86's timer ticks too late for the kernel's check.
-ARCHITECTURE, MACHINE, CPU, APPEND, HAS_OFF = {
-    'x86_64': ('x86_64', 'q35', 'Westmere', 'console=ttyS0 no_timer_check',
-               True),
-    'ppc64': ('ppc64le', 'pseries', 'POWER9', 'console=hvc0', False),
+# libvirt's name of the architecture, the machine, a CPU model of which TCG has
+# everything, and the kernel's parameters.  On a busy host x86's timer ticks
+# too late for the kernel's check.
+ARCHITECTURE, MACHINE, CPU, APPEND = {
+    'x86_64': ('x86_64', 'q35', 'Westmere', 'console=ttyS0 no_timer_check'),
+    'ppc64': ('ppc64le', 'pseries', 'POWER9', 'console=hvc0'),
 }[ARCH]
 
 EVENTS = {
@@ -114,7 +107,7 @@ class Session:
             ((shutil.which(name, path=path), mode)
              for name, mode in DAEMONS.items()
              if shutil.which(name, path=path)), (None, None))
-        require(daemon, 'there is no daemon of libvirt')
+        assert daemon, 'there is no daemon of libvirt'
         self.environment = {
             'PATH': path, 'LANG': 'C.UTF-8',
             'HOME': str(self.home), 'XDG_RUNTIME_DIR': str(top / 'run'),
@@ -143,9 +136,9 @@ class Session:
     def wait_for(self, condition, what):
         end = time.monotonic() + PATIENCE
         while not condition():
-            require(self.daemon.poll() is None, 'libvirt has ended: '
-                    + (self.top / 'log').read_text(errors='replace')[-500:])
-            require(time.monotonic() < end, f'{what} has not come')
+            assert self.daemon.poll() is None, 'libvirt has ended: ' \
+                + (self.top / 'log').read_text(errors='replace')[-500:]
+            assert time.monotonic() < end, f'{what} has not come'
             time.sleep(0.1)
 
     def virsh(self, *words):
@@ -154,8 +147,8 @@ class Session:
             ['virsh', '--quiet', *map(str, words)], text=True,
             stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
             check=False, **self.as_user())
-        require(done.returncode == 0,
-                f'virsh {words[0]}: {done.stderr.strip()}')
+        assert done.returncode == 0, \
+            f'virsh {words[0]}: {done.stderr.strip()}'
         return done.stdout
 
     def answers(self):
@@ -196,12 +189,12 @@ class Domain:
 
     @staticmethod
     def make_initrd(directory, job):
-        """The guest's initramfs and, behind it, the job's files."""
+        """The guest's initramfs and, after it, the job's files."""
         tree = directory / 'tree'
         binaries = tree / 'usr' / 'bin'
         binaries.mkdir(parents=True)
         (tree / 'tests').mkdir()
-        shutil.copy(LINUX / 'guest.sh', tree / 'tests')
+        shutil.copy(ROOT / 'tests/guest/linux/guest.sh', tree / 'tests')
         shutil.copy(PROGRAMS / 'long', binaries)
         (tree / 'job').write_text(job)
         names = '\n'.join(str(path.relative_to(tree))
@@ -226,14 +219,12 @@ class Domain:
             request['arguments'] = arguments
         answer = json.loads(self.virsh('qemu-monitor-command',
                                        json.dumps(request)))
-        require('return' in answer, f'{command}: {answer}')
+        assert 'return' in answer
         return answer['return']
 
     def counters(self):
         """What all counters of the first CPU hold."""
-        pmu = self.monitor('query-pmu')[0].get('pmu')
-        require(pmu, 'there is no PMU')
-        return pmu['counters']
+        return self.monitor('query-pmu')[0]['pmu']['counters']
 
     def state_is(self):
         return self.virsh('domstate').strip()
@@ -244,14 +235,8 @@ class Domain:
 
     def lines_until(self, mark):
         """What the guest has printed since the last one, up to this mark."""
-        def is_there():
-            return self.log().find(f'{mark}\n', self.position) >= 0
-
-        try:
-            self.session.wait_for(is_there, mark)
-        except AssertionError as wrong:
-            raise Failure(f'{wrong}; the guest said: '
-                          f'{self.log()[-300:]}') from None
+        self.session.wait_for(
+            lambda: f'{mark}\n' in self.log()[self.position:], mark)
         begin = self.position
         self.position = self.log().index(f'{mark}\n', begin) + len(mark) + 1
         return self.log()[begin:self.position]
@@ -271,21 +256,70 @@ def counts_in(text):
 def check_counts(text):
     """The program has counted what it states."""
     want = expectations('long')
-    require_equal(counts_in(text), {name: [str(want[event])]
-                                    for event, name in EVENTS.items()},
-                  'counts')
+    assert counts_in(text) == {name: [str(want[event])]
+                               for event, name in EVENTS.items()}
 
 
-TESTS = []
+def prepare(top):
+    """What libvirt's user is to find: the installed QEMU, and the kernel."""
+    subprocess.run([ROOT / 'scripts' / 'install'], check=True, env={
+        **os.environ, 'DESTDIR': '', 'PREFIX': str(top / 'prefix'),
+        'ARCHES': ARCH})
+    shutil.copyfile(BUILD / f'guest-{ARCH}' / 'kernel', top / 'kernel')
 
 
-def test(function):
-    TESTS.append(function)
-    return function
+def processes_of(top):
+    """Those in whose environment is a path in this directory."""
+    found = []
+    for path in pathlib.Path('/proc').glob('[0-9]*/environ'):
+        # It may have ended, or be another user's.
+        with contextlib.suppress(OSError):
+            if b'=%s/' % os.fsencode(top) in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
 
 
-def on_x86(function):
-    return test(function) if ARCH == 'x86_64' else function
+def end_processes(top):
+    """End libvirt, and its domains and other daemons, which it would leave.
+
+    They get no chance to end by themselves: libvirt may be starting a domain,
+    hang, or have ended.  A process that begins a program has no environment
+    for a moment, so the loop ends when it finds none twice.
+    """
+    found = last = True
+    while found or last:
+        last, found = found, processes_of(top)
+        for process in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope='module')
+def session():
+    build_programs()
+    with tempfile.TemporaryDirectory(prefix='libvirt-') as directory:
+        top = pathlib.Path(directory)
+        top.chmod(0o755)
+        try:
+            prepare(top)
+            yield Session(top)
+        finally:
+            # What has been started has to end, whatever comes meanwhile.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {
+                signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+            end_processes(top)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.fixture(autouse=True)
+def logs(session):
+    """Shows the ends of QEMU's and the guests' logs if a test fails."""
+    yield
+    for path in sorted([*session.home.glob('cache/libvirt/qemu/log/*.log'),
+                        *session.top.glob('*/console')]):
+        print(path, *path.read_text(errors='replace').splitlines()[-5:],
+              sep='\n')
 
 
 #
@@ -299,35 +333,32 @@ def capabilities(session):
     return ElementTree.fromstring(text)
 
 
-@test
-def probing(session):
+def test_probing(session):
     """libvirt asks for what there is, and gets answers that it understands."""
     found = capabilities(session)
-    require_equal(found.findtext('path'), str(session.emulator), 'emulator')
-    require_equal(found.findtext('domain'), 'qemu', 'type of domain')
-    require(MACHINE in found.findtext('machine'), found.findtext('machine'))
+    assert found.findtext('path') == str(session.emulator)
+    assert found.findtext('domain') == 'qemu'
+    assert MACHINE in found.findtext('machine')
     models = {one.text: one.get('usable')
               for one in found.iterfind("cpu/mode[@name='custom']/model")}
-    require(CPU in models, f'models: {sorted(models)}')
+    assert CPU in models
     if ARCH == 'x86_64':
-        require_equal(models[CPU], 'yes', f'{CPU} usable')
+        assert models[CPU] == 'yes'
 
 
 #
 # Domains
 #
 
-@test
-def pmu_on(session):
+def test_pmu_on(session):
     """Counts are right over save and restore in the midst of counting."""
     domain = Domain(session, 'on', COUNTS)
     before = suspended_in_counting(domain)
     domain.virsh('save', domain.state)
-    require(domain.name not in session.virsh('list', '--all', '--name').split(),
-            'the domain is still there')
+    assert domain.name not in session.virsh('list', '--all', '--name').split()
     session.virsh('restore', domain.state)
-    require_equal(domain.state_is(), 'paused', 'state')
-    require_equal(held(domain.counters()), held(before), 'counters')
+    assert domain.state_is() == 'paused'
+    assert held(domain.counters()) == held(before)
     domain.virsh('resume')
     check_counts(domain.lines_until('@@@ end'))
     # And when it begins after that.
@@ -356,54 +387,57 @@ def suspended_in_counting(domain):
                 one['running'] and one['value'] for one in counters):
             return counters
         domain.virsh('resume')
-    raise Failure('no counter was running, whenever the guest was looked at')
+    pytest.fail('no counter was running, whenever the guest was looked at')
 
 
-@test
-def pmu_of_the_monitor(session):
+def test_pmu_of_the_monitor(session):
     """Both of QEMU's monitors say what PMU there is."""
     domain = Domain(session, 'monitor', COUNTS_ONCE)
-    require(domain.counters(), 'no counters')
-    text = domain.virsh('qemu-monitor-command', '--hmp', 'info pmu')
-    require('CPU' in text, f'info pmu: {text}')
+    assert domain.counters()
+    assert 'CPU' in domain.virsh('qemu-monitor-command', '--hmp', 'info pmu')
     domain.virsh('destroy')
 
 
-@test
-def pmu_off(session):
-    """Without a PMU, perf finds none; Power's always has one, says libvirt."""
-    if not HAS_OFF:
-        try:
-            Domain(session, 'off', COUNTS_ONCE, pmu="<pmu state='off'/>")
-        except AssertionError as wrong:
-            require('PMU is always enabled' in str(wrong), str(wrong))
-            return
-        raise Failure('libvirt has started a domain without a PMU')
-    for name, pmu in (('off', "<pmu state='off'/>"), ('unnamed', '')):
-        domain = Domain(session, name, COUNTS_ONCE, pmu=pmu)
-        require_equal(counts_in(domain.lines_until('@@@ end')),
-                      {'instructions:u': ['<not supported>']}, 'counts')
-        require('pmu' not in domain.monitor('query-pmu')[0], 'there is a PMU')
-        domain.virsh('destroy')
+@pytest.mark.arch('ppc64')
+def test_pmu_off_is_refused(session):
+    """By libvirt: Power's PMU is always enabled."""
+    with pytest.raises(AssertionError, match='PMU is always enabled'):
+        Domain(session, 'off', COUNTS_ONCE, pmu="<pmu state='off'/>")
 
 
-@on_x86
-def models(session):
+@pytest.mark.arch('x86_64')
+@pytest.mark.parametrize('name, pmu', [
+    ('off', "<pmu state='off'/>"), ('unnamed', '')], ids=['off', 'unnamed'])
+def test_pmu_off(session, name, pmu):
+    """Without a PMU, perf finds none."""
+    domain = Domain(session, name, COUNTS_ONCE, pmu=pmu)
+    assert counts_in(domain.lines_until('@@@ end')) == {
+        'instructions:u': ['<not supported>']}
+    assert 'pmu' not in domain.monitor('query-pmu')[0]
+    domain.virsh('destroy')
+
+
+MODELS = {
+    'host-model': "<cpu mode='host-model'/>",
+    'maximum': "<cpu mode='maximum'/>",
+    'default': '<cpu/>',
+    # QEMU warns of what TCG lacks.
+    'lacking': "<cpu mode='custom' match='exact' check='none'>"
+               '<model>Skylake-Client</model></cpu>',
+}
+
+
+@pytest.mark.arch('x86_64')
+@pytest.mark.parametrize('name', MODELS)
+def test_models(session, name):
     """Other models, and none, have the PMU of their vendor."""
-    for name, cpu in (
-            ('host-model', "<cpu mode='host-model'/>"),
-            ('maximum', "<cpu mode='maximum'/>"),
-            ('default', '<cpu/>'),
-            # Of what TCG lacks, QEMU warns.
-            ('lacking', "<cpu mode='custom' match='exact' check='none'>"
-                        '<model>Skylake-Client</model></cpu>')):
-        domain = Domain(session, name, COUNTS_ONCE, cpu=cpu)
-        require(domain.counters(), f'{name} has no counters')
-        domain.virsh('destroy')
+    domain = Domain(session, name, COUNTS_ONCE, cpu=MODELS[name])
+    assert domain.counters()
+    domain.virsh('destroy')
 
 
-@on_x86
-def vcpu_added(session):
+@pytest.mark.arch('x86_64')
+def test_vcpu_added(session):
     """A CPU that comes later has the PMU, too.
 
     Its guest does not use it: where Linux 6.12 knows no hypervisor, as with
@@ -411,91 +445,7 @@ def vcpu_added(session):
     """
     domain = Domain(session, 'added', COUNTS_ONCE, vcpus=2)
     domain.virsh('setvcpus', '2', '--live')
-    cpus = domain.monitor('query-pmu')
-    require_equal(len(cpus), 2, 'CPUs')
-    require_equal(held(cpus[1]['pmu']['counters'])[0].keys(),
-                  held(cpus[0]['pmu']['counters'])[0].keys(), 'counters')
+    first, second = domain.monitor('query-pmu')
+    assert held(second['pmu']['counters'])[0].keys() \
+        == held(first['pmu']['counters'])[0].keys()
     domain.virsh('destroy')
-
-
-#
-# Running
-#
-
-def prepare(top):
-    """What libvirt's user is to find: the installed QEMU, and the kernel."""
-    subprocess.run([ROOT / 'scripts' / 'install'], check=True, env={
-        **os.environ, 'DESTDIR': '', 'PREFIX': str(top / 'prefix'),
-        'ARCHES': ARCH})
-    shutil.copyfile(BUILD / f'guest-{ARCH}' / 'kernel', top / 'kernel')
-
-
-def processes_of(top):
-    """Those in whose environment is a path in this directory."""
-    found = []
-    for path in pathlib.Path('/proc').glob('[0-9]*/environ'):
-        # It may have ended, or be another user's.
-        with contextlib.suppress(OSError):
-            if b'=%s/' % os.fsencode(top) in path.read_bytes():
-                found.append(int(path.parent.name))
-    return found
-
-
-def end_processes(top):
-    """End libvirt, and its domains and other daemons, which it would leave.
-
-    It is not asked for them: it may be starting one, hang, or have ended.  A
-    process that begins a program has no environment for a moment, so there have
-    to be none twice.
-    """
-    ignore_signals()
-    found = last = True
-    while found or last:
-        last, found = found, processes_of(top)
-        for process in found:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        time.sleep(0.1)
-
-
-def logs(session):
-    """The ends of QEMU's logs."""
-    for path in sorted(session.home.glob('cache/libvirt/qemu/log/*.log')):
-        for line in path.read_text(errors='replace').splitlines()[-5:]:
-            print(f'    {path.stem}: {line[:300]}', flush=True)
-
-
-def main():
-    names = sys.argv[1:]
-    chosen = [one for one in TESTS if not names or one.__name__ in names]
-    if not chosen:
-        sys.exit('run: no test has such a name')
-    end_by_signals()
-    print(f'1..{len(chosen)}', flush=True)
-    build_programs()
-    failed = 0
-    with tempfile.TemporaryDirectory(prefix='libvirt-') as directory:
-        top = pathlib.Path(directory)
-        top.chmod(0o755)
-        try:
-            prepare(top)
-            session = Session(top)
-            for function in chosen:
-                begin = time.monotonic()
-                try:
-                    function(session)
-                except (AssertionError, Failure, OSError, LookupError,
-                        ValueError, subprocess.SubprocessError) as wrong:
-                    failed += 1
-                    print(f'not ok {function.__name__} # '
-                          f"{' '.join(str(wrong).split())}", flush=True)
-                    logs(session)
-                else:
-                    print(f'ok {function.__name__}', flush=True)
-                print(f'# {time.monotonic() - begin:.1f} s', flush=True)
-        finally:
-            end_processes(top)
-    return 1 if failed else 0
-
-
-sys.exit(main())

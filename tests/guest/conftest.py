@@ -2,6 +2,7 @@
 """Guests as fixtures, and the machines on which a test runs."""
 
 import inspect
+import shutil
 
 import pytest
 
@@ -66,10 +67,15 @@ class Shared:
                            or self.guest.process.poll() is not None):
             self.leave()
         if not self.guest:
-            self.guest = Guest(self.directory, machine)
-            self.guest.connect()
-            self.guest.begin()
-            self.guest.run('guest_setup')
+            guest = Guest(self.directory, machine)
+            try:
+                guest.connect()
+                guest.begin()
+                guest.run('guest_setup')
+            except BaseException:
+                guest.close()
+                raise
+            self.guest = guest
         return self.guest
 
     def leave(self):
@@ -119,6 +125,9 @@ def start(tmp_path):
     yield start_one
     for one in guests:
         one.close()
+    errors = list(filter(None, (one.errors() for one in guests)))
     for one in guests:
         print(*one.log[-20:], sep='\n')
-        assert not one.errors(), f'QEMU said: {one.errors()}'
+    # pytest would keep disk images and profiles.
+    shutil.rmtree(tmp_path)
+    assert not errors, f'QEMU said: {errors}'

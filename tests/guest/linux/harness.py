@@ -86,8 +86,8 @@ KERNEL = -1
 SLOWNESS = int(os.environ.get('SLOWNESS', '1'))
 PATIENCE = 'nowatchdog' if SLOWNESS > 1 else ''
 
-# The time that a guest may be silent, and that it may take in all.  Only what
-# hangs takes that long: on a host that is busy with something else all takes
+# The time that a guest may be silent, and that its job may take, or each script.
+# Only what hangs takes that long: on a host that is busy with something else all takes
 # many times as long as usual.
 SILENT_SECONDS = 600 * SLOWNESS
 GUEST_SECONDS = 1200 * SLOWNESS
@@ -286,6 +286,7 @@ class Guest:
         self.status = None              # of the job that has ended
         self.lines = queue.Queue()
         self.ready = threading.Event()
+        self.seconds = seconds
         self.end = time.monotonic() + seconds
         self.has_own_job = boots or bool(adds) or qemu is not None
         self.arrives = incoming is not None
@@ -386,6 +387,7 @@ class Guest:
 
     def run(self, script):
         """Let it run a script; what that prints."""
+        self.end = time.monotonic() + self.seconds
         self.give(f'. /tests/guest.sh\n{self.machine.setup}\n{script}\n')
         output = list(iter(lambda: self.line(SILENT_SECONDS), None))
         require(self.status == 0, f'the script ended with status {self.status}'

@@ -86,9 +86,9 @@ KERNEL = -1
 SLOWNESS = int(os.environ.get('SLOWNESS', '1'))
 PATIENCE = 'nowatchdog' if SLOWNESS > 1 else ''
 
-# The time that a guest may be silent, and that its job may take, or each script.
-# Only what hangs takes that long: on a host that is busy with something else all takes
-# many times as long as usual.
+# The time that a guest may be silent, and that its job may take, or each of its
+# scripts.  Only what hangs takes that long: on a host that is busy with
+# something else all takes many times as long as usual.
 SILENT_SECONDS = 600 * SLOWNESS
 GUEST_SECONDS = 1200 * SLOWNESS
 # For QEMU to leave when its guest or its monitor has ended.

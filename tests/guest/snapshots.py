@@ -20,9 +20,10 @@ from linux_guest import BUILD, READY
 from qmp import Failure, Monitor
 
 DIRECTORY = BUILD / 'snapshots'
+GOOD_END = '<<< exit 0 >>>'
 # How many there are at most: each has some hundred MB.
 KEPT = 24
-BOOT_SECONDS = 600 * int(os.environ.get('SLOWNESS', '1'))
+BOOT_SECONDS = 1800 * int(os.environ.get('SLOWNESS', '1'))
 
 # How TCG executes, and who looks on, which no guest sees.
 HIDDEN = re.compile(r'(?<=^tcg),(thread|one-insn-per-tb|tb-size)=[^,]*')
@@ -68,13 +69,14 @@ def identity(path):
     return str(path), about.st_size, about.st_mtime_ns
 
 
-def snapshot_of(words):
-    """That of a machine that these start, or None if it cannot be saved."""
+def snapshot_of(words, prepare=''):
+    """That of a machine that these start, and whose guest has run a script, or
+    None if it cannot be saved."""
     memory = memory_of(value_of(words, '-machine'))
     if not memory or '-S' in words or not value_of(
             words, '-accel').startswith('tcg'):
         return None
-    return Snapshot(saved_words(words), memory)
+    return Snapshot(saved_words(words), memory, prepare)
 
 
 def memory_options(words, name, path, how):
@@ -114,13 +116,15 @@ def load(monitor, state):
 class Snapshot:
     """One, whether or not it has been made."""
 
-    def __init__(self, words, memory):
+    def __init__(self, words, memory, prepare):
         self.words = words
         self.memory = memory
+        self.prepare = prepare
         depends = [identity(value_of(words, option))
                    for option in ('-kernel', '-initrd')]
         name = hashlib.sha256(repr(
-            [words, identity(words[0]), depends]).encode()).hexdigest()[:24]
+            [words, identity(words[0]), depends,
+             *filter(None, [prepare])]).encode()).hexdigest()[:24]
         self.path = DIRECTORY / name
         self.state = self.path / 'state'
 
@@ -164,9 +168,11 @@ class Snapshot:
             late = threading.Timer(BOOT_SECONDS, process.kill)
             late.start()
             try:
-                if not any(READY in line for line in process.stdout):
-                    errors.seek(0)
-                    raise Failure(f'the guest did not boot: {errors.read()}')
+                self._await(READY, process, errors)
+                if self.prepare:
+                    give_job(process.stdin, self.prepare)
+                    self._await(GOOD_END, process, errors)
+                    self._await(READY, process, errors)
                 monitor = Monitor.at(f'{directory}/qmp')
                 ignore_memory(monitor, True)
                 monitor.command('migrate', uri=f'file:{part}/state')
@@ -175,6 +181,22 @@ class Snapshot:
             finally:
                 late.cancel()
                 process.kill()
+
+    def _await(self, what, process, errors):
+        said = []
+        for line in process.stdout:
+            said.append(line.rstrip())
+            if what in line:
+                return
+        errors.seek(0)
+        raise Failure(f'the guest did not print "{what}": '
+                      + '; '.join([*said[-20:], errors.read()]))
+
+
+def give_job(stdin, job):
+    """To a guest that takes jobs."""
+    stdin.write(f'{len(job.encode())}\n{job}')
+    stdin.flush()
 
 
 def make_room():

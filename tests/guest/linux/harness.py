@@ -42,7 +42,7 @@ import pytest
 from linux_guest import (BEGIN, BUILD, END, JOBS, READY, ROOT, command,
                          qemu_of, write_initramfs)
 from qmp import Closed, Failure, Monitor
-from snapshots import load, snapshot_of
+from snapshots import give_job, load, snapshot_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 ARCH = os.environ.get('ARCH', 'x86_64')
@@ -170,9 +170,6 @@ def expectations(program):
             if name.startswith('expect_')}
 
 
-GUEST_FILES = BUILD / f'guest-{ARCH}'
-
-
 def files_of_tests():
     """What each guest has beside perf: pairs of source and path."""
     return [(HERE / 'guest.sh', '/tests/guest.sh'),
@@ -180,19 +177,30 @@ def files_of_tests():
               for name in build_programs())]
 
 
-@functools.lru_cache
-def initramfs():
-    """The guest's, with the files of the tests."""
-    target = PROGRAMS / 'initrd'
-    files = files_of_tests()
-    changed = max(source.stat().st_mtime for source in
-                  [GUEST_FILES / 'initrd', *(source for source, _ in files)])
-    with locked(PROGRAMS / 'lock'):
-        if not target.exists() or target.stat().st_mtime < changed:
-            part = target.with_suffix('.part')
-            write_initramfs(GUEST_FILES, part, files)
-            part.replace(target)
-    return target
+class System:
+    """What a machine boots: a guest that scripts/build-NAME makes, with what
+    files() returns."""
+
+    def __init__(self, name, files, memory):
+        self.guest = BUILD / f'{name}-{ARCH}'
+        self.files = files
+        self.memory = memory
+
+    @functools.lru_cache
+    def initramfs(self):
+        files = self.files()
+        target = PROGRAMS / f'{self.guest.name}.initrd'
+        changed = max(source.stat().st_mtime for source in [
+            self.guest / 'initrd', *(source for source, _ in files)])
+        with locked(PROGRAMS / 'lock'):
+            if not target.exists() or target.stat().st_mtime < changed:
+                part = target.with_suffix('.part')
+                write_initramfs(self.guest, part, files)
+                part.replace(target)
+        return target
+
+
+LINUX = System('guest', files_of_tests, '1G')
 
 
 #
@@ -203,7 +211,8 @@ class Machine:
     """A way to start QEMU."""
 
     def __init__(self, name, cpu=GUEST.cpu, smp=1, accel='tcg', append='',
-                 extra=(), monitor=(), setup='', machine=None, usual=True):
+                 extra=(), monitor=(), setup='', machine=None, usual=True,
+                 system=LINUX, prepare=''):
         self.name = name
         self.machine = machine          # if none: guest-run's own
         self.cpu = cpu                  # if none: the machine's own
@@ -214,6 +223,8 @@ class Machine:
         self.monitor = list(monitor)    # commands before the first job
         self.setup = setup              # script before each test
         self.usual = usual              # or for `make check-more`
+        self.system = system
+        self.prepare = prepare          # script before its snapshot
 
     def variant(self, name, **changes):
         """A machine that differs in what is named."""
@@ -224,9 +235,10 @@ class Machine:
     def command(self, initrd, qemu=None, append=''):
         """QEMU's words for it."""
         parameters = [GUEST.append, PATIENCE, self.append, append]
-        return [*command(ARCH, GUEST_FILES / 'kernel', initrd,
+        return [*command(ARCH, self.system.guest / 'kernel', initrd,
                          qemu=qemu or QEMU, machine=self.machine, cpu=self.cpu,
                          accel=self.accel, smp=self.smp,
+                         memory=self.system.memory,
                          append=' '.join(filter(None, parameters)),
                          console='stdio,signal=off'), *self.extra]
 
@@ -292,17 +304,19 @@ class Guest:
         self.arrives = incoming is not None
         self.job = job
         self.snapshot = None
-        initrd = initramfs()
+        system = machine.system
         if self.has_own_job:
             initrd = self.directory / 'initrd'
-            write_initramfs(GUEST_FILES, initrd, [*files_of_tests(), *adds],
+            write_initramfs(system.guest, initrd, [*system.files(), *adds],
                             job)
+        else:
+            initrd = system.initramfs()
         words = [*machine.command(initrd, qemu,
                                   '' if self.has_own_job else JOBS), *extra]
         if self.arrives:
             words += ['-incoming', f'file:{incoming}']
         elif not self.has_own_job:
-            self.snapshot = snapshot_of(words)
+            self.snapshot = snapshot_of(words, machine.prepare)
         self._start(words)
 
     def _start(self, words):
@@ -321,6 +335,7 @@ class Guest:
             if self.snapshot:
                 self.ready.set()
                 self.connect()
+                require(self.monitor, f'QEMU has ended: {self.errors()}')
                 load(self.monitor, self.snapshot.state)
 
     def _read(self):
@@ -345,12 +360,12 @@ class Guest:
         self.lines.put(None)
 
     def connect(self):
-        """To its monitor; and give it its job, if it takes jobs."""
+        """To its monitor, unless QEMU ends."""
         while not self.monitor:
             try:
                 self.monitor = Monitor.at(self.directory / 'qmp',
                                           closed=self._closed)
-            except (FileNotFoundError, ConnectionRefusedError):
+            except (FileNotFoundError, ConnectionError, Closed):
                 if self.process.poll() is not None:
                     return
                 time.sleep(0.01)
@@ -377,7 +392,8 @@ class Guest:
             raise Failure('the guest does not wait for a job')
         self.ready.clear()
         self.status = None
-        self._write(f'{len(job.encode())}\n{job}')
+        with contextlib.suppress(BrokenPipeError):
+            give_job(self.process.stdin, job)
 
     def _write(self, text):
         # What QEMU says as it ends is better than that it has ended.

@@ -3,36 +3,14 @@
 hosts refuse, and with which remedy.
 
 The second guests are of a few instructions each, rom.S.  What they have not
-lost is not reported, however often QEMU looks, which its trace tells; and what
+lost is not reported, however often QEMU looks, which its trace shows; and what
 they have is.  Hosts that are not at hand are made of this one, other-host.c.
 """
 
 import json
-import subprocess
 
-from harness import BUILD
-from l1 import HERE, boot, differs
+import pytest
 
-PROGRAMS = BUILD / 'tests' / 'guest' / 'nested'
-
-# Of AMD's selectors: counts, in the kernel and in user mode; once per cycle;
-# and where that is not so.
-COUNT = 0x430000
-ONCE = 1 << 24
-INVERTED = 1 << 23
-INSTRUCTIONS, CYCLES = 0xc0, 0x76
-
-# Second guests: what they do, and what their counters count meanwhile.
-ROMS = {
-    'halted': ('HALT', COUNT | INSTRUCTIONS, COUNT | CYCLES),
-    'running': ('LOOP', COUNT | INSTRUCTIONS | ONCE,
-                COUNT | CYCLES | ONCE | INVERTED),
-    # Each way of counting is another event of KVM's; both count all the time.
-    # (Writing a register is an instruction that KVM counts by itself.)
-    'programming': (f'AGAIN={ONCE}', COUNT | CYCLES, 0),
-    'not_counting': ('LOOP',),
-    'ending': ('END',),
-}
 # More instructions than any of them has before it halts or loops.
 ROM_LENGTH = 50
 PMU = 'pmu=on,pmu-host-perf=on'
@@ -41,7 +19,7 @@ RUNS = {
     'halted': ('halted', PMU),
     'running': ('running', PMU),
     'programming': ('programming', PMU),
-    'without_pmu': ('not_counting', 'pmu=off,pmu-host-perf=on'),
+    'without_pmu': ('endless', 'pmu=off,pmu-host-perf=on'),
 }
 # So often QEMU looks, at each of them at the same time.
 LOOKS = 30
@@ -196,21 +174,6 @@ MESSAGES_WITHOUT_PMU = {
 }
 
 
-def build_programs():
-    PROGRAMS.mkdir(parents=True, exist_ok=True)
-    subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-o',
-                    PROGRAMS / 'other-host.so', HERE / 'other-host.c'],
-                   check=True)
-    for name, (macro, *selectors) in ROMS.items():
-        macros = [f'-DCTL{i}={value:#x}' for i, value in enumerate(selectors)]
-        part = PROGRAMS / f'{name}.o'
-        subprocess.run(['cc', '-c', '-m32', f'-D{macro}', *macros, '-o', part,
-                        HERE / 'rom.S'], check=True)
-        subprocess.run(['ld', '-m', 'elf_i386', '-e', '0', '-Ttext=0',
-                        '--oformat', 'binary', '-o', PROGRAMS / f'{name}.bin',
-                        part], check=True)
-
-
 def messages(table):
     for name, (host, options, _) in table.items():
         yield f'on {host} {name} {options}' if host else f'say {name} {options}'
@@ -244,7 +207,7 @@ def return_of_counters(name):
     yield f'grep PMU_LOST /tmp/{name}.said | sed "s/^/@ l1 returned /"'
 
 
-def script():
+def script(_):
     yield FUNCTIONS
     for name, (rom, properties) in RUNS.items():
         yield f'watch {name} {rom} {properties}'
@@ -263,120 +226,132 @@ def script():
     yield 'kill $(jobs -p); wait'
     yield from messages(MESSAGES)
     yield from other_pmus()
-    yield 'rmmod kvm-amd kvm'
-    yield ("sed 's/kvm.ko/& enable_pmu=0/' /modules/load > /tmp/load; "
-           'sh /tmp/load')
+    yield 'reload_kvm enable_pmu=0'
     yield from messages(MESSAGES_WITHOUT_PMU)
     yield 'echo @ l1 end'
 
 
-class Host:
-    def __init__(self, options):
-        self.options = options
+class Said:
+    """What was printed, by question and name of a run; what was said, by name
+    of a message; and the events of counters that came back."""
 
-    def results(self):
-        """Names of tests, and what is wrong or None."""
-        build_programs()
-        lines, output = boot(
-            self.options, script(),
-            [(PROGRAMS / name, f'/{name}') for name in
-             ('other-host.so', *(f'{name}.bin' for name in ROMS))])
-        # By question and name of a run, what was printed.
-        printed = {}
-        said = {}
-        now = []                        # of the run that prints
-        returned = []
-        for level, what, values in lines:
+    def __init__(self, output):
+        self.printed = {}
+        self.said = {}
+        self.returned = []
+        now = []
+        for level, what, values in output.lines:
             if level == 'l2':
                 now.append(' '.join([what, *values]))
             elif what == 'said':
-                now = said[values[0]] = []
+                now = self.said[values[0]] = []
             elif what == 'returned':
-                returned.append(json.loads(' '.join(values))['data'])
+                self.returned.append(json.loads(' '.join(values))['data'])
             else:
-                printed[(what, *values[:1])] = values[1:]
-        if ('end',) not in printed:
-            yield 'l1/says_of_its_host', 'no end: ' + repr(output[-700:])
-            return
-        yield from self.results_of_runs(printed)
-        yield 'l1/counters_come_back', differs(
-            returned, [{'cpu-index': 0, 'lost': lost, 'losses': 1}
-                       for lost in (['PERF_CTR0'], [])])
-        for name, (_, _, parts) in {**MESSAGES, **MESSAGES_WITHOUT_PMU}.items():
-            yield f'kvm/says/{name}', self.wrong_message(
-                said[name], parts, ACCEPTED.get(name, REFUSED))
+                self.printed[(what, *values[:1])] = values[1:]
 
-        for name, (_, _, written, others) in PMUS.items():
-            yield f'kvm/writes/{name}', self.wrong_registers(
-                said[name], written, others)
 
-    def wrong_message(self, lines, parts, status):
-        """Each part is said, and QEMU ends as it has to."""
-        text = '\n'.join(lines)
-        return None if lines[-1] == f'status {status}' and all(
-            part in text for part in parts) else f'it said: {text!r}'
+@pytest.fixture(scope='module')
+def host(output):
+    return Said(output)
 
-    def wrong_registers(self, lines, written, others):
-        """CPUID and the registers agree; QEMU says so where they do not."""
-        text = '\n'.join(lines)
-        writes = {line.split()[-1] for line in lines if line.startswith(WROTE)}
-        return None if lines[-1] == f'status {ENDED}' and HIDES not in text \
-            and set(written) <= writes and not set(others) & writes \
-            else f'it said: {text!r}'
 
-    def results_of_runs(self, printed):
-        for name in RUNS:
-            yield f'l1/runs/{name}', differs(printed['began', name], ['!'])
-            yield f'l1/nothing_is_lost/{name}', differs(
-                printed['lost', name], ['0'])
-        executed = int(printed['account', 'halted'][-1])
-        yield 'l1/halted_guest_stays_halted', None if executed < ROM_LENGTH \
-            else f'it executed {executed}'
-        looks = int(printed['looks', 'halted'][0])
-        yield 'l1/halted_guest_is_not_looked_at', None if looks < LOOKS / 2 \
-            else f'{looks} times'
-        # The other one that runs is inverted.
-        yield 'l1/lost_counter_is_reported', differs(
-            [values for values in printed if values[0] == 'taken'],
-            [('taken', '0x1')])
-        yield 'l1/lost_counter_is_an_event', self.wrong_event(
-            ' '.join(printed['event', 'running']))
-        for name in RUNS:
-            yield f'l1/monitor_shows/{name}', self.wrong_in_monitor(
-                name, ' '.join(printed['shows', name]))
-        first, last = map(int, printed['account', 'without_pmu'])
-        yield 'l1/accounts_without_pmu', None if first < last \
-            else f'{first} to {last}'
+def test_ends(output):
+    output.require(('l1', 'end'))
 
-    def wrong_event(self, line):
-        """The event has the counter's name."""
-        return differs(line and json.loads(line)['data'],
-                       {'cpu-index': 0, 'lost': ['PERF_CTR0'], 'losses': 1})
 
-    def wrong_in_monitor(self, name, line):
-        """query-pmu has both accounts, and what has been taken away."""
-        if not line:
-            return 'it says nothing'
-        (cpu,) = json.loads(line)['return']
-        host = cpu['host']
-        if not self.accounts_make_sense(name, host['guest'], host['all']):
-            return f'accounts: {host}'
-        if name == 'without_pmu':
-            return differs([cpu['engine'], 'pmu' in cpu], ['none', False])
-        counter = cpu['pmu']['counters'][0]
-        lost = [] if name == 'halted' else ['PERF_CTR0']
-        event = 'cycles' if name == 'programming' else 'instructions'
-        return differs(
-            [cpu['engine'], counter['event'], counter['running'],
-             counter['stopped-by'], host['lost'], 'last-loss' in host,
-             'overflows' in counter],
-            ['kvm', event, not lost, ['host'] if lost else [], lost,
-             bool(lost), False])
+def require_said(lines, status):
+    """The text of it; QEMU ends as it has to."""
+    assert lines[-1] == f'status {status}', lines
+    return '\n'.join(lines)
 
-    def accounts_make_sense(self, name, guest, both):
-        """They hold what was executed, unless the host took their counters."""
-        if name == 'halted':
-            return guest['instructions'] < ROM_LENGTH < both['instructions']
-        return all(account['instructions'] > ROM_LENGTH
-                   and account['running-ns'] <= account['enabled-ns']
-                   for account in (guest, both))
+
+ALL_MESSAGES = {**MESSAGES, **MESSAGES_WITHOUT_PMU}
+
+
+@pytest.mark.parametrize('name', ALL_MESSAGES)
+def test_says(host, name):
+    text = require_said(host.said[name], ACCEPTED.get(name, REFUSED))
+    for part in ALL_MESSAGES[name][2]:
+        assert part in text
+
+
+@pytest.mark.parametrize('name', PMUS)
+def test_writes(host, name):
+    """CPUID and the registers agree; QEMU says so where they do not."""
+    _, _, written, others = PMUS[name]
+    assert HIDES not in require_said(host.said[name], ENDED)
+    writes = {line.split()[-1] for line in host.said[name]
+              if line.startswith(WROTE)}
+    assert set(written) <= writes
+    assert not set(others) & writes
+
+
+@pytest.mark.parametrize('run', RUNS)
+def test_runs(host, run):
+    assert host.printed['began', run] == ['!']
+
+
+@pytest.mark.parametrize('run', RUNS)
+def test_nothing_is_lost(host, run):
+    assert host.printed['lost', run] == ['0']
+
+
+def test_halted_guest_stays_halted(host):
+    assert int(host.printed['account', 'halted'][-1]) < ROM_LENGTH
+
+
+def test_halted_guest_is_not_looked_at(host):
+    assert int(host.printed['looks', 'halted'][0]) < LOOKS / 2
+
+
+def test_lost_counter_is_reported(host):
+    """The other one that runs is inverted."""
+    assert [what for what in host.printed if what[0] == 'taken'] \
+        == [('taken', '0x1')]
+
+
+def test_lost_counter_is_an_event(host):
+    """The event has the counter's name."""
+    assert json.loads(' '.join(host.printed['event', 'running']))['data'] \
+        == {'cpu-index': 0, 'lost': ['PERF_CTR0'], 'losses': 1}
+
+
+def test_counters_come_back(host):
+    assert host.returned == [
+        {'cpu-index': 0, 'lost': lost, 'losses': 1}
+        for lost in (['PERF_CTR0'], [])]
+
+
+@pytest.mark.parametrize('run', RUNS)
+def test_monitor_shows(host, run):
+    """query-pmu has both accounts, and what has been taken away."""
+    (cpu,) = json.loads(' '.join(host.printed['shows', run]))['return']
+    account = cpu['host']
+    require_sensible(run, account['guest'], account['all'])
+    if run == 'without_pmu':
+        assert [cpu['engine'], 'pmu' in cpu] == ['none', False]
+        return
+    counter = cpu['pmu']['counters'][0]
+    lost = [] if run == 'halted' else ['PERF_CTR0']
+    event = 'cycles' if run == 'programming' else 'instructions'
+    assert [cpu['engine'], counter['event'], counter['running'],
+            counter['stopped-by'], account['lost'], 'last-loss' in account,
+            'overflows' in counter] \
+        == ['kvm', event, not lost, ['host'] if lost else [], lost,
+            bool(lost), False]
+
+
+def require_sensible(run, guest, both):
+    """They hold what was executed, unless the host took their counters."""
+    if run == 'halted':
+        assert guest['instructions'] < ROM_LENGTH < both['instructions']
+        return
+    for account in guest, both:
+        assert account['instructions'] > ROM_LENGTH
+        assert account['running-ns'] <= account['enabled-ns']
+
+
+def test_accounts_without_pmu(host):
+    first, last = map(int, host.printed['account', 'without_pmu'])
+    assert first < last

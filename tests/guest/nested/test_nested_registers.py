@@ -3,76 +3,27 @@
 QEMU refuses.
 
 This is the part of the registers' tests that needs KVM.  There is that of
-tests/qtest, whose commands read and write what KVM keeps; and a second guest,
-suite "state" of tests/guest/bare on the bare machine, which reads as a guest
-does, and counts.  To compare, the latter is run with Debian's QEMU, too.
+tests/qtest, whose commands read and write what KVM keeps; and there are second
+guests on the bare machine, of which some come from Debian's QEMU, which does
+not send these registers, or go there.
 """
 
-import subprocess
+import pytest
 
-from harness import BUILD, ROOT
-from l1 import differs
-from phases import Phases
-
-BARE = ROOT / 'tests' / 'guest' / 'bare'
-PROGRAMS = BUILD / 'tests' / 'guest' / 'bare' / 'x86'
-
-OURS = 'qemu-system-x86_64'
-STOCK = '/stock/qemu'
-KVM = '-accel kvm -cpu host'
-TCG = '-accel tcg -cpu EPYC-Genoa,pmu=on'
+from nested_bare import (FUNCTIONS, KVM, OURS, STOCK, TCG, fw_cfg,
+                         require_passed, values)
+from nested_l1 import job
 
 # What the program does when it is to be migrated, and has been.
 USED, UNUSED, ARRIVED = 1, 2, 3
-
-# Linux as the second guest, for as long as it is let.
-LINUX_JOB = 'while echo @ l2 alive; do sleep 1; done'
-
-FUNCTIONS = """
-# lines: add what is read, to the second guest's
-lines() {
-    while IFS= read -r line; do echo "@ l2 $line"; done >> /tmp/l2.out
-}
-# Of a type that ours and stock both have
-machine=pc-i440fx-10.0
-# bare QEMU OPTION...: run the program
-bare() {
-    timeout 600 "$@" -L /usr/share/qemu -nodefaults -display none \
-        -machine $machine -m 32 -bios /rom.bin \
-        -global apic-common.vapic=off -serial stdio \
-        -device isa-debug-exit,iobase=0xf4,iosize=0x4 < /dev/null 2>&1 | lines
-}
-# leave FILE QEMU OPTION...: until it is to be migrated; migrate it there
-leave() {
-    file=$1
-    shift
-    bare "$@" $monitor 9<> /tmp/monitor & l2=$!
-    until_l2 'ready to leave'
-    save_l2 $file
-}
-"""
-
 
 # The registers that the program fills: PerfMonV2's, the six counters and their
 # selectors, and the first four by their old names.
 REGISTERS = {f'{number:x}' for number in (
     0xc0000300, 0xc0000301, *range(0xc0010200, 0xc001020c),
     *range(0xc0010000, 0xc0010008))}
-
-
-class Bare(Phases):
-    """Tests that run that program."""
-
-    def files(self):
-        subprocess.run(['make', '-s', '-C', BARE, 'ARCH=x86_64',
-                        f'PROGRAMS={PROGRAMS}'], check=True)
-        return [(PROGRAMS / 'rom.bin', '/rom.bin')]
-
-
-def fw_cfg(**options):
-    return ' '.join(f'-fw_cfg name=opt/vpmu/{name},string={value}'
-                    for name, value in options.items())
-
+# After a reset, all others are 0.
+AFTER_RESET = {'c0000301': '3f'}
 
 SUITE = fw_cfg(suite='state')
 
@@ -133,26 +84,28 @@ REFUSALS = {
         f'{OURS} {KVM},pmu=off,pmu-host-counters=2', 'Add pmu=on'),
 }
 
-
 # The cases of tests/qtest/vpmu-test-kvm.c.
 QTESTS = ['registers', 'reset', 'migration', 'not-asked-for', 'leftovers',
           'two-cpus', 'host-counters']
 
 # How many of the programs below end by themselves.
-ENDS = 5
+ENDS = 7
 
 
-def script():
+def script(_):
     yield FUNCTIONS
     for name, qemu in ('ours', OURS), ('stock', STOCK):
         yield f'phase {name}/reset; bare {qemu} {KVM} {SUITE}'
         yield f'phase {name}/leave'
         yield f'leave /tmp/{name} {qemu} {KVM} {program(USED)}'
         yield f'phase {name}/arrive; bare {qemu} {KVM} {arrival(name)}'
+    yield f'phase stock/ours; bare {OURS} {KVM} {arrival("stock")}'
     yield f'phase tcg/leave; leave /tmp/tcg {OURS} {TCG} {program(USED)}'
-    yield 'phase unused/leave'
-    yield f'leave /tmp/unused {OURS} {KVM} {program(UNUSED)}'
-    yield f'phase unused/arrive; bare {STOCK} {KVM} {arrival("unused")}'
+    for source, target in (OURS, STOCK), (STOCK, OURS):
+        yield 'phase unused/leave'
+        yield f'leave /tmp/unused {source} {KVM} {program(UNUSED)}'
+        yield f'phase unused/{target}'
+        yield f'bare {target} {KVM} {arrival("unused")}'
     yield from linux_to_stock()
     for name, (options, _) in REFUSALS.items():
         yield f'phase refused/{name}; bare {options}'
@@ -167,8 +120,11 @@ def script():
 
 
 def linux_to_stock():
-    yield f"phase linux; echo '{LINUX_JOB}' > /tmp/job"
-    yield 'l2 /tmp/job $monitor >> /tmp/l2.out 9<> /tmp/monitor & l2=$!'
+    """Linux, for as long as it is let."""
+    yield 'phase linux'
+    yield job('while echo @ l2 alive; do sleep 1; done')
+    yield ('l2 --saved /tmp/job $monitor >> /tmp/l2.out 9<> /tmp/monitor & '
+           'l2=$!')
     yield 'until_l2 "^@ l2 alive"; save_l2 /tmp/linux; phase linux/stock'
     yield (f'L2_QEMU={STOCK} l2 /tmp/job -L /usr/share/qemu $monitor '
            '-incoming file:/tmp/linux >> /tmp/l2.out 9<> /tmp/monitor & '
@@ -176,46 +132,61 @@ def linux_to_stock():
     yield 'until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
 
 
-class Registers(Bare):
-    def script(self):
-        return script()
+@pytest.fixture(scope='module')
+def printed(output):
+    return output.phases()
 
-    def results_of_phases(self):
-        yield ('l2/reset_clears_amd_registers',
-               self.verdict('ours/reset', 'state/reset'))
-        yield ('l2/migration_keeps_amd_registers',
-               self.verdict('ours/arrive', 'state/migration'))
-        yield from self.results_of_stock()
-        yield ('l2/unused_pmu_goes_to_stock',
-               self.verdict('unused/arrive', 'state/unused'))
-        yield ('l2/linux_goes_to_stock',
-               None if ['alive'] in self.printed['linux/stock']
-               else repr(self.printed['linux/stock'][-3:]))
-        yield from self.results_of_qtest()
-        for name, (_, message) in REFUSALS.items():
-            said = '\n'.join(map(' '.join, self.printed[f'refused/{name}']))
-            yield f'kvm/refuses/{name}', None if message in said \
-                else f'QEMU said: {said!r}'
 
-    def results_of_qtest(self):
-        passed = {words[-1] for words in self.printed['qtest']
-                  if words[0] == 'ok'}
-        for name in QTESTS:
-            has_passed = f'/x86_64/vpmu/kvm/{name}' in passed
-            yield f'qtest/{name}', None if has_passed \
-                else repr(self.printed['qtest'][-3:])
+def test_ends(output):
+    output.require(('l1', 'end'))
 
-    def results_of_stock(self):
-        """Stock QEMU does not know these registers."""
-        reset = self.values('stock/reset', 'reset')
-        moved = self.values('stock/arrive', 'migration')
-        for register, (before, after) in reset.items():
-            arrived = moved.get(register, [before, before])[1]
-            print(f'# stock: 0x{register} is 0x{before}, after a reset '
-                  f'0x{after}, after migration 0x{arrived}')
-        yield 'stock/reset_leaves_amd_registers', differs(
-            {register for register, (before, after) in reset.items()
-             if after == before}, REGISTERS)
-        yield 'stock/migration_loses_amd_registers', differs(
-            {register for register, (before, after) in moved.items()
-             if after != before}, REGISTERS)
+
+def test_reset_clears_amd_registers(printed):
+    require_passed(printed['ours/reset'], 'state/reset')
+
+
+def test_migration_keeps_amd_registers(printed):
+    require_passed(printed['ours/arrive'], 'state/migration')
+
+
+def test_reset_by_stock_leaves_amd_registers(printed):
+    """Stock QEMU does not know these registers."""
+    assert {register for register, (before, after)
+            in values(printed['stock/reset'], 'reset').items()
+            if after == before} == REGISTERS
+
+
+def test_migration_by_stock_loses_amd_registers(printed):
+    assert {register for register, (before, after)
+            in values(printed['stock/arrive'], 'migration').items()
+            if after != before} == REGISTERS
+
+
+def test_unused_pmu_goes_to_stock(printed):
+    require_passed(printed[f'unused/{STOCK}'], 'state/unused')
+
+
+def test_unused_pmu_comes_from_stock(printed):
+    require_passed(printed[f'unused/{OURS}'], 'state/unused')
+
+
+def test_used_pmu_is_reset_by_stock(printed):
+    assert {register: after for register, (_, after)
+            in values(printed['stock/ours'], 'migration').items()} \
+        == {register: AFTER_RESET.get(register, '0') for register in REGISTERS}
+
+
+def test_linux_goes_to_stock(printed):
+    assert ['alive'] in printed['linux/stock']
+
+
+@pytest.mark.parametrize('name', QTESTS)
+def test_of_qtest(printed, name):
+    passed = {words[-1] for words in printed['qtest'] if words[0] == 'ok'}
+    assert f'/x86_64/vpmu/kvm/{name}' in passed, printed['qtest'][-3:]
+
+
+@pytest.mark.parametrize('name', REFUSALS)
+def test_refuses(printed, name):
+    said = '\n'.join(map(' '.join, printed[f'refused/{name}']))
+    assert REFUSALS[name][1] in said

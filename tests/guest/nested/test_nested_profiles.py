@@ -6,19 +6,15 @@ are, when there are any, and what cannot be had.
 import collections
 import json
 import re
-import subprocess
 
-from harness import BUILD
-from l1 import HERE, boot, differs
+import pytest
 
-PROGRAMS = BUILD / 'tests' / 'guest' / 'nested'
+from nested_files import symbols_of_rom
+
 PERIOD = 20011
 # So many are waited for, of each profile.
 SAMPLES = 400
-# By name, second guests: how they are made of rom.S.  The port is that of a
-# device of QEMU's, not of KVM's.
-ROMS = {'endless': '-DLOOP', 'ports': '-DPORT=0x71'}
-# Of all samples, those of one instruction of twelve and the one behind it,
+# Of all samples, those of one instruction of twelve and the one after it,
 # where KVM has completed it: less if it is by the number of instructions, and
 # more if it takes most of the time.
 FEW, MOST = 0.4, 0.7
@@ -249,152 +245,141 @@ def accountings():
     yield 'ask ports quit; wait'
 
 
-class Profiles:
-    def __init__(self, options):
-        self.options = options
+def script(_):
+    return [FUNCTIONS, *endless(), *pinned(), *unprivileged(), *accountings(),
+            'echo @ l1 end']
 
-    def results(self):
-        """Names of tests, and what is wrong or None."""
-        self.build()
-        lines, output = boot(
-            self.options,
-            [FUNCTIONS, *endless(), *pinned(), *unprivileged(),
-             *accountings(), 'echo @ l1 end'],
-            [(PROGRAMS / f'{name}.bin', f'/{name}.bin') for name in ROMS])
-        self.said = collections.defaultdict(list)
-        for _, what, values in lines:
-            self.said[what].append(values)
-        ended = 'end' in self.said
-        yield 'profiles/ends', None if ended \
-            else 'they did not: ' + repr(output[-700:])
-        if ended:
-            yield from self.results_of_endless()
 
-    def build(self):
-        PROGRAMS.mkdir(parents=True, exist_ok=True)
-        self.symbols = {name: self.build_rom(name, option)
-                        for name, option in ROMS.items()}
-        self.loop = self.symbols['endless']['loop']
+@pytest.fixture(scope='module')
+def said(output):
+    """By name, all that was printed of it: lists of words."""
+    lines = collections.defaultdict(list)
+    for _, what, values in output.lines:
+        lines[what].append(values)
+    return lines
 
-    def build_rom(self, name, option):
-        """Its symbols, by their names."""
-        part = PROGRAMS / f'{name}.o'
-        subprocess.run(['cc', '-c', '-m32', option, '-o', part,
-                        HERE / 'rom.S'], check=True)
-        subprocess.run(['ld', '-m', 'elf_i386', '-e', '0', '-Ttext=0',
-                        '--oformat', 'binary', '-o', PROGRAMS / f'{name}.bin',
-                        part], check=True)
-        named = subprocess.run(['nm', part], check=True, text=True,
-                               capture_output=True).stdout
-        return {symbol: int(address, 16) for address, symbol
-                in re.findall(r'^(\w+) \w (\w+)$', named, re.M)}
 
-    def places(self, what):
-        """By address, how many samples."""
-        return {int(ip, 16): int(n) for n, ip in self.said[what]}
+def test_ends(output):
+    output.require(('l1', 'end'))
 
-    def share_of_access(self, accounting):
-        """Of the loop that accesses a device, which is less than 64 KB."""
-        rom = self.symbols['ports']
-        places = collections.Counter()
-        for ip, n in self.places(f'places/{accounting}').items():
-            if rom['loop'] <= ip & 0xffff < rom['loop_end']:
-                places[ip & 0xffff] += n
-        return (places[rom['access']] + places[rom['behind']]) / places.total()
 
-    def results_of_endless(self):
-        for name, (_, message) in REFUSED.items():
-            text = ' '.join(self.said[f'refused/{name}'][0])
-            yield f'profiles/refuses/{name}', None if message in text \
-                else f'it said: {text}'
-        text = ' '.join(self.said['nobody'][0])
-        yield 'profiles/refuses/nobody', None \
-            if 'takes no samples' in text else f'it said: {text}'
-        for name, samples, lost in self.said['counts']:
-            yield f'profiles/counts/{name}', self.wrong_numbers(
-                name, int(samples), int(lost))
-        for name in 'kernel', 'coded', 'adapted':
-            yield f'profiles/places/{name}', self.wrong_places(name)
-        yield 'profiles/observers/few', self.wrong_observers('few', BESIDE)
-        yield 'profiles/info', differs(
-            len(re.findall(r'counted for \d+ of \d+ ms',
-                           ' '.join(self.said['info'][0]))), len(BESIDE))
-        yield 'profiles/observers/crowd', self.wrong_observers(
-            'crowd', [*BESIDE, *CROWD]) or self.wrong_turns()
-        yield 'profiles/observers/less', self.wrong_observers('less', BESIDE)
-        yield 'profiles/throttled', self.wrong_throttles(
-            *self.said['throttled'])
-        yield 'profiles/host_error', self.wrong_stop()
-        few, most = map(self.share_of_access, ('guest', 'vcpu'))
-        yield 'profiles/accounting/guest', None if few < FEW \
-            else f'{few:.1%} of the samples'
-        yield 'profiles/accounting/vcpu', None if most > MOST \
-            else f'{most:.1%} of the samples, not most'
-        yield 'profiles/accounting/vcpu_user', differs(self.said['vcpu_user'],
-                                                       [['0']])
-        (before, behind), = self.said['vcpu_disabled']
-        yield 'profiles/accounting/vcpu_disabled', differs(before, behind)
-        (before, behind), = self.said['disabled']
-        yield 'profiles/disabled', differs(before, behind)
-        (number, back), = self.said['times']
-        yield 'profiles/times', None if int(number) > SAMPLES and back == '0' \
-            else f'{back} of {number} are earlier than those before'
+@pytest.mark.parametrize('name', [*REFUSED, 'nobody'])
+def test_refuses(said, name):
+    if name == 'nobody':
+        (words,), message = said['nobody'], 'takes no samples'
+    else:
+        (words,), message = said[f'refused/{name}'], REFUSED[name][1]
+    assert message in ' '.join(words)
 
-    def observers(self, when):
-        """As query-pmu shows them, by their owners."""
-        answer = json.loads(' '.join(self.said[f'observers/{when}'][0]))
-        return {observer['owner']: observer
-                for observer in answer['return'][0]['observers']}
 
-    def wrong_observers(self, when, names):
-        """All are shown, and none has counted for longer than it could."""
-        shown = self.observers(when)
-        wrong = [o for o in shown.values()
-                 if not 0 < o['running-ns'] <= o['enabled-ns']
-                 or (o['count'] == 0) != (o['owner'] == 'user')]
-        return differs(set(shown), set(names)) or differs(wrong, []) \
-            or differs(shown['coded'].items() & BESIDE['coded'].items(),
-                       BESIDE['coded'].items()) \
-            or differs('period' in shown['adapted'], False)
+@pytest.mark.parametrize('name', BESIDE)
+def test_counts(said, name):
+    """It is all in the kernel; a few come when KVM has left the guest."""
+    ((samples, lost),) = [map(int, words[1:]) for words in said['counts']
+                          if words[0] == name]
+    if name == 'user':
+        assert (samples, lost) == (0, 0)
+    else:
+        assert samples > SAMPLES and lost <= LOST_SHARE * samples
 
-    def wrong_turns(self):
-        """There are not counters enough for all."""
-        shown = self.observers('crowd')
-        return None if any(shown[name]['running-ns'] < shown[name]['enabled-ns']
-                           for name in CROWD) \
-            else f'all have counted all the time: {shown}'
 
-    def wrong_throttles(self, said):
-        """perf finds all in the stream, each with its end.
+def places_of(said, name):
+    """By address, how many samples."""
+    return {int(ip, 16): int(n) for n, ip in said[f'places/{name}']}
 
-        The first beginning and the last end may be outside the stream.
-        """
-        number, first = int(said[0]), said[1]
-        found = dict(zip(said[2::2], map(int, said[3::2])))
-        begun, ended = found['THROTTLE'], found['UNTHROTTLE']
-        ended -= first == 'RECORD_UNTHROTTLE'
-        return None if 2 <= number <= begun and begun - ended in (0, 1) \
-            else f'{number} were told, and behind {first} there are {found}'
 
-    def wrong_stop(self):
-        """Pinned events that had no counter do not come back by themselves."""
-        event = json.loads(' '.join(self.said['stopped'][0]))['data']
-        restarted = ' '.join(self.said['restarted'][0])
-        return differs(event['reason'], 'host-error') \
-            or differs('no counter left' in event['message'], True) \
-            or differs(len(self.said['stopped/readable']), 1) \
-            or differs('The profile has ended' in restarted, True)
+@pytest.mark.parametrize('name', ['kernel', 'coded', 'adapted'])
+def test_places(said, name):
+    """It does nothing else, but on its way there from a reset."""
+    places = places_of(said, name)
+    loop = symbols_of_rom('endless')['loop']
+    assert sum(places.values()) - places.get(loop, 0) <= 1 \
+        < sum(places.values())
 
-    def wrong_numbers(self, name, samples, lost):
-        """It is all in the kernel; a few come when KVM has left the guest."""
-        if name == 'user':
-            return differs((samples, lost), (0, 0))
-        return None if samples > SAMPLES and lost <= LOST_SHARE * samples \
-            else f'{samples} samples, {lost} lost'
 
-    def wrong_places(self, name):
-        """It does nothing else, but on its way there from a reset."""
-        places = self.places(f'places/{name}')
-        elsewhere = sum(places.values()) - places.get(self.loop, 0)
-        return None if elsewhere <= 1 < sum(places.values()) \
-            else f'{places}, and the loop is at {self.loop:#x}'
+def observers_of(said, when):
+    """As query-pmu shows them, by their owners."""
+    (words,) = said[f'observers/{when}']
+    return {observer['owner']: observer for observer
+            in json.loads(' '.join(words))['return'][0]['observers']}
+
+
+OBSERVERS = {'few': [*BESIDE], 'crowd': [*BESIDE, *CROWD], 'less': [*BESIDE]}
+
+
+@pytest.mark.parametrize('when', OBSERVERS)
+def test_observers(said, when):
+    """All are shown, and none has counted for longer than it could."""
+    shown = observers_of(said, when)
+    assert set(shown) == set(OBSERVERS[when])
+    for each in shown.values():
+        assert 0 < each['running-ns'] <= each['enabled-ns']
+        assert (each['count'] == 0) == (each['owner'] == 'user')
+    assert BESIDE['coded'].items() <= shown['coded'].items()
+    assert 'period' not in shown['adapted']
+    if when == 'crowd':
+        # There are not counters enough for all.
+        assert any(shown[name]['running-ns'] < shown[name]['enabled-ns']
+                   for name in CROWD)
+
+
+def test_info(said):
+    (words,) = said['info']
+    assert len(re.findall(r'counted for \d+ of \d+ ms', ' '.join(words))) \
+        == len(BESIDE)
+
+
+def test_throttled(said):
+    """perf finds all in the stream, each with its end.
+
+    The first beginning and the last end may be outside the stream.
+    """
+    ((number, first, *rest),) = said['throttled']
+    found = dict(zip(rest[::2], map(int, rest[1::2])))
+    begun, ended = found['THROTTLE'], found['UNTHROTTLE']
+    ended -= first == 'RECORD_UNTHROTTLE'
+    assert 2 <= int(number) <= begun
+    assert begun - ended in (0, 1)
+
+
+def test_host_error(said):
+    """Pinned events that had no counter do not come back by themselves."""
+    event = json.loads(' '.join(said['stopped'][0]))['data']
+    assert event['reason'] == 'host-error'
+    assert 'no counter left' in event['message']
+    assert len(said['stopped/readable']) == 1
+    assert 'The profile has ended' in ' '.join(said['restarted'][0])
+
+
+def share_of_access(said, accounting):
+    """Of the loop that accesses a device, which is less than 64 KB."""
+    rom = symbols_of_rom('ports')
+    places = collections.Counter()
+    for ip, n in places_of(said, accounting).items():
+        if rom['loop'] <= ip & 0xffff < rom['loop_end']:
+            places[ip & 0xffff] += n
+    return (places[rom['access']] + places[rom['behind']]) / places.total()
+
+
+def test_accounting_of_guest(said):
+    assert share_of_access(said, 'guest') < FEW
+
+
+def test_accounting_of_vcpu(said):
+    assert share_of_access(said, 'vcpu') > MOST
+
+
+def test_accounting_of_vcpu_user(said):
+    assert said['vcpu_user'] == [['0']]
+
+
+@pytest.mark.parametrize('what', ['vcpu_disabled', 'disabled'])
+def test_no_samples_of(said, what):
+    ((before, after),) = said[what]
+    assert before == after
+
+
+def test_times(said):
+    """None is earlier than those before."""
+    ((number, back),) = said['times']
+    assert int(number) > SAMPLES and back == '0'

@@ -3,8 +3,10 @@
 Debian's QEMU.
 """
 
-from l1 import differs
-from registers import FUNCTIONS, KVM, OURS, STOCK, Bare, fw_cfg
+import pytest
+
+from nested_bare import (FUNCTIONS, KVM, OURS, STOCK, fw_cfg,
+                         require_passed)
 
 # CPUs that start with stock QEMU, and what of them is warned of here.
 NOTHING = None
@@ -43,12 +45,12 @@ starts() {
 """
 
 
-def name_of_start(qemu, cpu):
+def phase_of(cpu, qemu):
     """It is one word."""
-    return f'starts/{cpu}/{qemu}'.replace(' ', '')
+    return f'{cpu}/{qemu}'.replace(' ', '')
 
 
-def script():
+def script(_):
     yield FUNCTIONS + START
     for name, (qemu, machine) in WITHOUT_PMU.items():
         # Other cases of this suite are about registers of TCG's.
@@ -56,44 +58,48 @@ def script():
         yield f'bare {qemu} {KVM},pmu=off {fw_cfg(suite="nopmu")}'
     for name, qemu in ('ours', OURS), ('stock', STOCK):
         for cpu in STARTS:
-            yield f'phase {name_of_start(name, cpu)}'
+            yield f'phase {phase_of(cpu, name)}'
             yield f'starts {qemu} -accel kvm -cpu {cpu}'
     yield 'phase end; cat /tmp/l2.phases'
 
 
-class Cpus(Bare):
-    def script(self):
-        return script()
+@pytest.fixture(scope='module')
+def printed(output):
+    return output.phases()
 
-    def results_of_phases(self):
-        yield 'l2/no_rdpmc_without_pmu', self.verdict('off/ours',
-                                                      'nopmu/rdpmc')
-        yield from self.results_of_off()
-        yield from self.results_of_starts()
 
-    def results_of_off(self):
-        """What CPUID promises is there."""
-        for run in WITHOUT_PMU:
-            yield f'l2/promises/{run}', self.verdict(run, 'nopmu/promises')
-        yield 'l2/promises_nothing', differs(
-            {words[-1] for words in self.promises('off/ours')}, {'0'})
-        yield 'l2/promises_what_stock_does', differs(
-            self.promises('off/ours-9.2'), self.promises('off/stock-9.2'))
+def promises(lines):
+    return [words for words in lines if words[:2] == ['~', 'promises']]
 
-    def promises(self, run):
-        return [words for words in self.printed[run]
-                if words[:2] == ['~', 'promises']]
 
-    def results_of_starts(self):
-        for cpu, warning in STARTS.items():
-            for name in 'ours', 'stock':
-                yield f'kvm/{name_of_start(name, cpu)}', self.wrong_start(
-                    self.printed[name_of_start(name, cpu)],
-                    warning if name == 'ours' else NOTHING)
+def test_ends(output):
+    output.require(('l1', 'end'))
 
-    def wrong_start(self, printed, warning):
-        said = '\n'.join(map(' '.join, printed))
-        if ['status', '0'] not in printed:
-            return f'it does not start: {said!r}'
-        return None if (warning in said if warning else 'PMU' not in said) \
-            else f'QEMU said: {said!r}'
+
+def test_no_rdpmc_without_pmu(printed):
+    require_passed(printed['off/ours'], 'nopmu/rdpmc')
+
+
+@pytest.mark.parametrize('run', WITHOUT_PMU)
+def test_promises(printed, run):
+    """What CPUID promises is there."""
+    require_passed(printed[run], 'nopmu/promises')
+
+
+def test_promises_nothing(printed):
+    assert {words[-1] for words in promises(printed['off/ours'])} == {'0'}
+
+
+def test_promises_what_stock_does(printed):
+    assert promises(printed['off/ours-9.2']) \
+        == promises(printed['off/stock-9.2'])
+
+
+@pytest.mark.parametrize('qemu', ['ours', 'stock'])
+@pytest.mark.parametrize('cpu', STARTS)
+def test_starts(printed, cpu, qemu):
+    lines = printed[phase_of(cpu, qemu)]
+    said = '\n'.join(map(' '.join, lines))
+    assert ['status', '0'] in lines, said
+    warning = STARTS[cpu] if qemu == 'ours' else NOTHING
+    assert warning in said if warning else 'PMU' not in said

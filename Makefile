@@ -105,7 +105,7 @@ deb:
 	@scripts/build-deb
 
 check-deb: deb
-	@scripts/check deb-bookworm deb-trixie
+	@$(with_build) /usr/bin/python3 -m pytest tests/deb
 
 run: build
 	@$(with_build) scripts/demo/run
@@ -116,9 +116,9 @@ shell: build
 check: packages
 	@scripts/check
 
-check-more: packages
-	@scripts/check bare-ways bare-ways-ppc linux-ways linux-ways-ppc \
-		selftests-ppc nested-ppc nested-power9-ppc
+check-more: source
+	@ARCH=ppc64 scripts/build-nested
+	@scripts/check --suite more
 
 check-sanitized: packages
 	@STAGE_SECONDS=10800 scripts/check sanitized \
@@ -127,7 +127,7 @@ check-sanitized: packages
 	    threads-bare threads-linux threads-bare-ppc threads-linux-ppc
 
 soak: packages
-	@STAGE_SECONDS=86400 scripts/check soak soak-ppc
+	@scripts/check --suite soak
 
 check-hosts: packages
 	@STAGE_SECONDS=14400 scripts/check host-arm64 host-s390x host-ppc64el \
@@ -137,8 +137,9 @@ check-builds: packages
 	@STAGE_SECONDS=14400 scripts/check \
 	    build-no-tcg build-least build-interpreter build-sanitized
 
-check-consumers: packages
-	@scripts/check consumers
+check-consumers: vpmu-perf
+	@scripts/build-consumers
+	@$(with_build) /usr/bin/python3 -m pytest -rP tests/consumers
 
 fuzz: source
 	@scripts/fuzz --seconds $(SECONDS)

@@ -186,8 +186,8 @@ check-series: qemu
 clean:
 	@mkdir -p $(SERIES_BUILD)
 	cd $(SERIES_BUILD) && rm -rf qemu qemu.stamp qemu-[!p]* qemu-pp* \
-	    tests unit* guest-* functional-* nested-* vpmu-perf deb deb-* consumers \
-	    benchmark mutants patches series logs *.part download/*.part
+	    tests check check-* snapshots guest-* functional-* nested-* vpmu-perf deb \
+	    deb-* consumers benchmark mutants patches series logs *.part download/*.part
 	cd $(SERIES_BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean

@@ -5,7 +5,7 @@ A test is a function of pytest.  `@on(MACHINE...)` gives it the machines on
 which it runs, as its argument `machine`, and further arguments with `each`:
 
     @on(UP, SMP, each=['loop', 'calls'])
-    def test_returns(guest, machine, program):
+    def test_counts_of(guest, machine, program):
         output = guest.run(f'count r08c4:u {program}')
         assert parse(output)['r08c4:u'] == ...
 

@@ -22,7 +22,7 @@ a loop, or a moment's sleep, and a host that runs other programs in between
 fails them however often they are tried.  Tests of ours look for the same, and
 wait as long as it takes:
 
-* "Number of exit events of a simple workload": records_of_processes;
+* "Number of exit events of a simple workload": test_records_of_processes;
 * "Track with switches" of the scheduler: samples_of_loop and others that record
   switches.
 
@@ -33,8 +33,8 @@ them when it switches tasks.  With four CPUs, icount (shift=4) and 100 samples a
 second none of 240 was without; but its last part is a race.  Nine recordings at
 once have different filters, of which a CPU has one; Linux prefers the two of
 the whole system, and one that lies within them has no sample and fails.  The
-test passed two of three times, in 3 to 5 minutes.  branches_before and
-callers_by_branches look at every stack.
+test passed two of three times, in 3 to 5 minutes.  test_branches_before
+and test_callers_by_branches look at every stack.
 
 These are about what is not there:
 

@@ -5,13 +5,13 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * It is there in the place of firmware.  Each of `cases` is a second guest, of
- * one instruction and a hypercall, or one that spins; entry.py reads what has
- * become of them.
+ * one instruction and a hypercall, or one that spins; test_nested_entry.py reads
+ * what has become of them.
  */
 
 #define ENTRY           0x100
 
-/* What entry.py reads: two numbers for each case, and how many there are. */
+/* For test_nested_entry.py: two numbers for each case, and how many there are. */
 #define RESULTS         0x8000
 #define DONE            0x7ff8
 

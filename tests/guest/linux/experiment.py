@@ -6,6 +6,8 @@ both accountings at the same time: what it executes, and the time of its vCPU's
 thread, with what QEMU does for it.  After Du, Sehrawat and Zwaenepoel,
 "Performance Profiling of Virtual Machines" (VEE 2011), where the first is
 called CPU switch and the second domain switch.
+
+    experiment.py [BYTES [DEVICE...]]     prints a table for each device
 """
 
 import bisect
@@ -15,6 +17,7 @@ import lzma
 import pathlib
 import re
 import socket
+import sys
 import tempfile
 import threading
 
@@ -169,22 +172,22 @@ def table(device, found):
     return [title, '-' * len(title), '', rule, head, rule, *body, rule, '']
 
 
-def main():
-    """Print a table for each device."""
+def main(size=SIZE, *devices):
     with tempfile.TemporaryDirectory(prefix='experiment-') as directory, \
             contextlib.ExitStack() as guests:
         def start(*args, **kwargs):
             guest = guests.enter_context(
                 contextlib.closing(Guest(directory, *args, **kwargs)))
             guest.connect()
+            guest.begin()
             return guest
 
-        for device in DRIVERS:
+        for device in devices or DRIVERS:
             own = pathlib.Path(directory, device)
             own.mkdir()
-            found = receive(start, own, UP, device, SIZE)
+            found = receive(start, own, UP, device, int(size))
             print(*table(device, found), sep='\n', flush=True)
 
 
 if __name__ == '__main__':
-    main()
+    main(*sys.argv[1:])

@@ -121,21 +121,16 @@ check-more: source
 	@scripts/check --suite more
 
 check-sanitized: packages
-	@STAGE_SECONDS=10800 scripts/check sanitized \
-	    sanitized-qtest sanitized-bare sanitized-linux \
-	    sanitized-qtest-ppc sanitized-bare-ppc sanitized-linux-ppc \
-	    threads-bare threads-linux threads-bare-ppc threads-linux-ppc
+	@scripts/check-elsewhere sanitized threads
 
 soak: packages
 	@scripts/check --suite soak
 
 check-hosts: packages
-	@STAGE_SECONDS=14400 scripts/check host-arm64 host-s390x host-ppc64el \
-	    host-armhf host-i386
+	@scripts/check-elsewhere arm64 s390x ppc64el-tcg armhf i386
 
 check-builds: packages
-	@STAGE_SECONDS=14400 scripts/check \
-	    build-no-tcg build-least build-interpreter build-sanitized
+	@scripts/check-elsewhere no-tcg least interpreter clang default
 
 check-consumers: vpmu-perf
 	@scripts/build-consumers

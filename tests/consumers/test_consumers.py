@@ -65,8 +65,9 @@ INSIDE = {
 class Workplace:
     """A directory with the program, its profiles, and what is made of it."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, compiler=TREE / 'usr' / 'bin' / 'gcc-11'):
         self.directory = directory
+        self.compiler = compiler
         self.environment = {
             **os.environ, 'XDG_CACHE_HOME': str(directory / 'cache'),
             'PATH': f'{directory}/bin:{os.environ["PATH"]}'}
@@ -109,8 +110,7 @@ class Workplace:
                         TREE / TOOLS[name] / name, *words)
 
     def compile(self, name, *flags):
-        self.run(TREE / 'usr' / 'bin' / 'gcc-11', *FLAGS, *flags, '-o', name,
-                 SOURCE)
+        self.run(self.compiler, *FLAGS, *flags, '-o', name, SOURCE)
 
     def vpmu_perf(self, *words, **expected):
         return self.run(VPMU_PERF, *words, **expected)
@@ -258,7 +258,7 @@ def functions(place):
             for start, size, name in found]
 
 
-def recorded_edges(place, profile):
+def edges_of(place, output):
     """How often each branch of the program's is in the records, as perf shows
     them: its ends by function and distance."""
     known = functions(place)
@@ -270,8 +270,6 @@ def recorded_edges(place, profile):
         return None
 
     edges = collections.Counter()
-    output = place.vpmu_perf('script', '-i', f'{profile}.data', '-F',
-                             'brstack')
     for ends in re.findall(r'0x([0-9a-f]+)/0x([0-9a-f]+)/', output):
         source, target = (named(int(end, 16)) for end in ends)
         if source and target:
@@ -295,14 +293,20 @@ def counts_between(edges, source, target):
                   if (one, other) == (source, target))
 
 
-def check_known_edges(edges):
-    """Calls, returns, and each way out of a branch, as often as they are."""
+def check_calls(edges):
+    """Calls and returns are as often as they are; in so many cycles."""
     calls = {('_start', 'choose'): 16, ('choose', '_start'): 16,
              ('_start', 'leaf'): 32, ('leaf', '_start'): 32}
     found = {call: sum(counts_between(edges, *call)) for call in calls}
     cycles = sum(found.values()) / sum(calls.values())
     for call, count in calls.items():
         check_near(found[call] / cycles, count, ' to '.join(call))
+    return cycles
+
+
+def check_known_edges(edges):
+    """Calls, returns, and each way out of a branch, as often as they are."""
+    cycles = check_calls(edges)
     # A condition that is mostly so; the comparison before a table of jumps,
     # and the entries of that.
     ways = {'leaf': [8, 24], 'choose': [1, 1, 1, 1, 1, 5, 11]}
@@ -327,7 +331,9 @@ def test_perf2bolt(place, profile, fdata):
         for wrong in ('traces mismatching disassembled function contents',
                       'out of range traces involving unknown regions'):
             assert f'{wrong}: 0 (0.0%)' in said
-        for edge, count in recorded_edges(place, profile).items():
+        recorded = place.vpmu_perf('script', '-i', f'{profile}.data', '-F',
+                                   'brstack')
+        for edge, count in edges_of(place, recorded).items():
             assert edges.get(edge) == count, f'branch {edge}'
     check_known_edges(edges)
 

@@ -199,7 +199,7 @@ perf script -i - --show-mmap-events < /tmp/data |
     grep PERF_RECORD_MMAP | grep -o '/tmp/busybox.*' | sort -u |
     sed 's/^/@@@ mapped /'
 ''' + SHOW.replace('script -i - -F', 'script -i - --comm long -F'),
-                ['long', 'vpmu-agent'], modes='u', period=PERIOD)
+                modes='u', period=PERIOD)
     require_equal(values_of(lines, 'mapped'), ['/tmp/busybox?flush'],
                   'as what the name is shown')
     check_program(lines)

@@ -96,7 +96,7 @@ echo @@@ end
 
 
 @functools.lru_cache
-def tests_of_meson():
+def meson_tests():
     """By name; those of the directory that is tested, or of a new one."""
     directory = BUILD / 'check'
     if not (directory / 'build.ninja').exists():
@@ -113,7 +113,7 @@ def tests_of_meson():
     'sanitized-linux-ppc64', 'threads-linux-x86_64', 'threads-linux-ppc64'])
 def test_selects(name):
     """What a command selects is there."""
-    test = tests_of_meson()[name]
+    test = meson_tests()[name]
     words = [word for word in test['cmd'] if 'junitxml' not in word]
     run(*words, '--collect-only', VARIANT='least', **test['env'])
 
@@ -126,7 +126,7 @@ def test_has_tests(directory):
 
 def test_suites_of_other_qemus():
     """So are the suites that scripts/check-elsewhere names."""
-    suites = {suite.partition(':')[2] for test in tests_of_meson().values()
+    suites = {suite.partition(':')[2] for test in meson_tests().values()
               for suite in test['suite']}
     text = (ROOT / 'scripts' / 'check-elsewhere').read_text()
     named = {word for words in re.findall(r'suites=\((.*?)\)', text)

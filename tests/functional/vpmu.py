@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from qemu_test import LinuxKernelTest
+from qemu_test import Asset, LinuxKernelTest
 
 # A test takes a minute, on an idle machine.
 SECONDS = 800
@@ -71,6 +71,12 @@ class VirtualPMUTest(LinuxKernelTest):
     which is the KERNEL in its package, what the dynamic LINKER and the CONSOLE
     are called, and where Debian has libraries: TRIPLET.
     """
+
+    TRIPLET: str
+    LINKER: str
+    CONSOLE: str
+    KERNEL: str
+    ASSET_KERNEL: Asset
 
     # More words for the kernel
     APPEND = ''

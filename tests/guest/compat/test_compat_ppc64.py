@@ -174,7 +174,7 @@ def test_counting_pmu_moves(source, target, machine, cpu):
     move(bare_with(USED), source, target, machine_of(machine, cpu))
 
 
-@each_move([move for move in MOVES if move[2] == 'pseries'])
+@each_move([one for one in MOVES if one[2] == 'pseries'])
 def test_recorded_branches_move(source, target, machine, cpu):
     move(bare_with(BRANCHES), source, target, machine_of(machine, cpu))
 

@@ -44,18 +44,22 @@ static void copy_out(const PmuHostEvent *e, uint64_t from, void *buf,
     memcpy((char *)buf + first, e->ring, size - first);
 }
 
-/* As perf_event_open(2) wants it. */
+/* This and the next are as perf_event_open(2) wants them. */
+void pmu_host_event_look(PmuHostEvent *e)
+{
+    e->seen = e->page ? qatomic_read__nocheck(&e->page->data_head) : 0;
+    smp_rmb(); /* between data_head and the data */
+}
+
 static bool next_record(PmuHostEvent *e, Record *r)
 {
-    uint64_t head, tail;
+    uint64_t tail;
 
     if (!e->page) {
         return false;
     }
-    head = qatomic_read__nocheck(&e->page->data_head);
     tail = e->page->data_tail;
-    smp_rmb(); /* between data_head and the data */
-    if (head == tail) {
+    if (e->seen == tail) {
         return false;
     }
     copy_out(e, tail, r, sizeof(r->sample.header));

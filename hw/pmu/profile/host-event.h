@@ -22,6 +22,7 @@
  * @page: what the kernel says of the ring; NULL likewise
  * @ring: the ring, behind that
  * @size: of the ring, a power of 2
+ * @seen: up to where pmu_host_event_look() has seen records
  * @lost: samples for which the kernel had no room, so far
  */
 typedef struct PmuHostEvent {
@@ -30,6 +31,7 @@ typedef struct PmuHostEvent {
     struct perf_event_mmap_page *page;
     const char *ring;
     size_t size;
+    uint64_t seen;
     uint64_t lost;
 } PmuHostEvent;
 
@@ -102,13 +104,21 @@ void pmu_host_event_enable(const PmuHostEvent *event, bool enabled);
 bool pmu_host_event_read(const PmuHostEvent *event, PmuHostCount *count);
 
 /**
+ * pmu_host_event_look - see what is in the ring now, for pmu_host_event_next()
+ * @event: the event; it need not be open
+ *
+ * In the thread that takes it out.
+ */
+void pmu_host_event_look(PmuHostEvent *event);
+
+/**
  * pmu_host_event_next - take what is oldest out of the ring
  * @event: the event; it need not be open
  * @sample: set to it
  *
  * In one thread at a time.
  *
- * Returns: false if there are none.
+ * Returns: false if pmu_host_event_look() has seen no more of them.
  */
 bool pmu_host_event_next(PmuHostEvent *event, PmuHostSample *sample);
 

@@ -38,6 +38,7 @@ enum {
  * @size: how many there are
  * @head: how many words were put in; changed by the thread that does
  * @tail: how many were taken out; changed by the thread that does
+ * @seen: what @head was when that thread looked
  * @lost: samples that did not fit; changed by the thread that puts them in
  * @told: how many of these the thread that takes them out knows of
  * @words: the words, by their number modulo @size
@@ -46,6 +47,7 @@ struct PmuRing {
     uint32_t size;
     uint32_t head;
     uint32_t tail;
+    uint32_t seen;
     Stat64 lost;
     uint64_t told;
     uint64_t words[];
@@ -155,12 +157,17 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
     return used <= r->size / 2 && used + length > r->size / 2;
 }
 
+void pmu_ring_look(PmuRing *r)
+{
+    r->seen = qatomic_load_acquire(&r->head);
+}
+
 bool pmu_ring_get(PmuRing *r, PmuSample *s)
 {
     uint64_t words[NR_WORDS];
     uint32_t at = r->tail + NR_WORDS;
 
-    if (qatomic_load_acquire(&r->head) == r->tail) {
+    if (r->seen == r->tail) {
         return false;
     }
     get_words(r, r->tail, words, NR_WORDS);

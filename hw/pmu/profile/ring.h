@@ -42,6 +42,15 @@ void pmu_ring_free(PmuRing *ring);
 bool pmu_ring_put(PmuRing *ring, const PmuSample *sample);
 
 /**
+ * pmu_ring_look - see what is in a ring now, for pmu_ring_get()
+ * @ring: the ring
+ *
+ * In the thread that takes samples out.  What is put in afterwards is for the
+ * next look, so that no vCPU can keep that thread at work.
+ */
+void pmu_ring_look(PmuRing *ring);
+
+/**
  * pmu_ring_get - take the oldest sample out of a ring
  * @ring: the ring
  * @sample: set to it; callers beyond @nr_callers are left alone, and so are
@@ -49,7 +58,7 @@ bool pmu_ring_put(PmuRing *ring, const PmuSample *sample);
  *
  * In one thread at a time, which need not be that of pmu_ring_put().
  *
- * Returns: false if the ring is empty.
+ * Returns: false if pmu_ring_look() has seen no more of them.
  */
 bool pmu_ring_get(PmuRing *ring, PmuSample *sample);
 

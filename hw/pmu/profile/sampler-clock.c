@@ -119,6 +119,7 @@ static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
 static const PmuSamplerOps clock_ops = {
     .start = start,
     .stop = stop,
+    .look = pmu_ring_sampler_look,
     .get = pmu_ring_sampler_get,
     .take_lost = pmu_ring_sampler_take_lost,
     .describe = describe,

@@ -71,6 +71,11 @@ static uint64_t take_lost(PmuSampler *sampler)
     return lost;
 }
 
+static void look(PmuSampler *sampler)
+{
+    pmu_host_event_look(&kvm_sampler(sampler)->event);
+}
+
 static bool get(PmuSampler *sampler, PmuSample *sample)
 {
     KvmSampler *s = kvm_sampler(sampler);
@@ -216,6 +221,7 @@ static const PmuSamplerOps kvm_ops = {
     .start = start,
     .stop = stop,
     .check = check,
+    .look = look,
     .get = get,
     .take_lost = take_lost,
     .describe = describe,

@@ -72,6 +72,11 @@ int64_t pmu_ring_sampler_take(PmuRingSampler *s, const PmuSampleOwner *owner,
     return sample.time_ns;
 }
 
+void pmu_ring_sampler_look(PmuSampler *sampler)
+{
+    pmu_ring_look(pmu_ring_sampler_of(sampler)->ring);
+}
+
 bool pmu_ring_sampler_get(PmuSampler *sampler, PmuSample *sample)
 {
     return pmu_ring_get(pmu_ring_sampler_of(sampler)->ring, sample);

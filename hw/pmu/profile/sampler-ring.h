@@ -78,6 +78,7 @@ int64_t pmu_ring_sampler_take(PmuRingSampler *s, const PmuSampleOwner *owner,
 /*
  * Operations of samplers
  */
+void pmu_ring_sampler_look(PmuSampler *sampler);
 bool pmu_ring_sampler_get(PmuSampler *sampler, PmuSample *sample);
 uint64_t pmu_ring_sampler_take_lost(PmuSampler *sampler);
 char *pmu_ring_sampler_space_name(const PmuSampler *sampler,

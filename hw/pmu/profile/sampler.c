@@ -101,6 +101,11 @@ void pmu_sampler_forget_cpu(PmuSampler *s)
     s->cpu = NULL;
 }
 
+void pmu_sampler_look(PmuSampler *s)
+{
+    s->ops->look(s);
+}
+
 bool pmu_sampler_get(PmuSampler *s, PmuSample *sample)
 {
     return s->ops->get(s, sample);

@@ -57,6 +57,7 @@ typedef struct PmuSamplerOps {
     bool (*start)(PmuSampler *sampler, Error **errp);
     void (*stop)(PmuSampler *sampler);
     bool (*check)(const PmuSampler *sampler, Error **errp);
+    void (*look)(PmuSampler *sampler);
     bool (*get)(PmuSampler *sampler, PmuSample *sample);
     uint64_t (*take_lost)(PmuSampler *sampler);
     void (*describe)(const PmuSampler *sampler, PmuStreamEvent *event);
@@ -148,11 +149,19 @@ bool pmu_sampler_check(const PmuSampler *sampler, Error **errp);
 void pmu_sampler_forget_cpu(PmuSampler *sampler);
 
 /**
+ * pmu_sampler_look - see what samples there are now, for pmu_sampler_get()
+ * @sampler: the sampler
+ *
+ * Those that are taken afterwards are for the next look.
+ */
+void pmu_sampler_look(PmuSampler *sampler);
+
+/**
  * pmu_sampler_get - fetch the oldest sample
  * @sampler: the sampler
  * @sample: set to it; callers beyond @nr_callers are left alone
  *
- * Returns: false if there are none.
+ * Returns: false if pmu_sampler_look() has seen no more of them.
  */
 bool pmu_sampler_get(PmuSampler *sampler, PmuSample *sample);
 

@@ -314,6 +314,7 @@ bool pmu_writer_is_full(const PmuWriter *w)
 
 void pmu_writer_empty(PmuWriter *w, PmuSampler *s)
 {
+    pmu_sampler_look(s);
     while (!pmu_writer_is_full(w) && pmu_sampler_get(s, &w->sample)) {
         if (w->streaming) {
             write_what_is_told(w, s);

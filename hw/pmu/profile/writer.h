@@ -116,7 +116,8 @@ bool pmu_writer_is_full(const PmuWriter *writer);
  * @writer: the writer
  * @sampler: the sampler
  *
- * Until the stream is full; what does not fit in stays where it is.
+ * Until the stream is full; what does not fit in stays where it is, and so do
+ * samples that are taken meanwhile.
  */
 void pmu_writer_empty(PmuWriter *writer, PmuSampler *sampler);
 

@@ -408,7 +408,7 @@ class Guest:
         output = list(iter(lambda: self.line(SILENT_SECONDS), None))
         require(self.status == 0, f'the script ended with status {self.status}'
                 f'{self.errors()}: ' + '; '.join(output[-20:]))
-        return '\n'.join(output)
+        return ''.join(f'{line}\n' for line in output)
 
     def go(self):
         """Let the guest go on that waits with wait_for_test."""

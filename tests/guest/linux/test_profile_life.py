@@ -62,7 +62,7 @@ def test_profile_of_unplugged_cpu(start, tmp_path, machine):
     """A CPU is unplugged while it executes a program: the profile has all that
     it has executed, and goes on with the other one."""
     machine = machine.variant(machine.name, smp='1,sockets=2,maxcpus=2')
-    guest = start(machine, UNPLUGGED, extra=['-S'])
+    guest = start(machine, UNPLUGGED, extra=['-S'], boots=True)
     monitor = guest.monitor
     # Linux on x86 has no CPU that was not there when it was booted.
     cpu, = absent_cpus(monitor)

@@ -15,6 +15,10 @@ monitor=$monitor,input-path=/tmp/monitor
 nested_setup()
 {
     sh /modules/load
+    # With those of the modules, see guest-init
+    umount /proc/kallsyms
+    cat /proc/kallsyms > /symbols
+    mount --bind /symbols /proc/kallsyms
     touch /tmp/l2.out /tmp/l2.phases
     mkfifo /tmp/monitor
 }

@@ -129,7 +129,7 @@ static PmuObserverInfo *describe_observer(const PmuObserver *o,
     info->owner = g_strdup(config->owner);
     info->event = g_strdup(pmu_event_name(config->event));
     info->modes = pmu_mode_names(config->modes, ops);
-    info->has_period = config->period;
+    info->has_period = true;
     info->period = config->period;
     info->count = pmu_observer_count(o);
     return info;

@@ -59,7 +59,6 @@ static uint64_t since_written(const PmuObserver *o, uint64_t value)
     return value - o->from;
 }
 
-/* Without a period it never comes to its end. */
 static void write_counter(PmuObserver *o, uint64_t distance)
 {
     Pmu *pmu = observers_of(o)->pmu;
@@ -113,7 +112,7 @@ void pmu_observer_set_period(PmuObserver *o, uint64_t period)
     Pmu *pmu = observers_of(o)->pmu;
     uint64_t gone;
 
-    assert(o->config.period && period);
+    assert(period);
     pmu_begin(pmu);
     gone = o->config.period - pmu_distance(pmu, o->index);
     o->before = pmu_observer_count(o);
@@ -256,7 +255,7 @@ bool pmu_observers_can_wait(const PmuObservers *all, unsigned mode,
     for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
         const PmuObserver *o = all->slots[i];
 
-        if (!o || !o->config.period || !(o->config.modes >> mode & 1)) {
+        if (!o || !(o->config.modes >> mode & 1)) {
             continue;
         }
         if (!is_of_insns(o->config.event)) {

@@ -1,71 +1,18 @@
 /*
  * Performance monitoring unit: query-stats
  *
- * What query-pmu tells of each CPU, added up; and events that observers count,
- * from the first time on that somebody asks for one of them.
+ * What query-pmu says of each CPU, added up.  To ask begins nothing, so that it
+ * costs nothing afterwards: of executed events, the numbers are those that an
+ * observer counts already.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
-#include "qemu/timer.h"
 #include "qom/object.h"
 #include "system/stats.h"
 #include "hw/pmu/pmu-monitor.h"
-#include "hw/pmu/pmu-observer.h"
-
-static const char owner[] = "query-stats";
-
-static const PmuEvent observed[] = {
-    PMU_EVENT_INSNS, PMU_EVENT_BRANCHES, PMU_EVENT_INTERRUPTS,
-    PMU_EVENT_EXCEPTIONS,
-};
-
-/*
- * Observers
- */
-
-static PmuObserver *observer_of(CPUState *cpu, PmuEvent event)
-{
-    PmuObserver *o = NULL;
-
-    while ((o = pmu_observer_next(cpu, o))) {
-        const PmuObserverConfig *config = pmu_observer_config(o);
-
-        if (config->owner == owner && config->event == event) {
-            break;
-        }
-    }
-    return o;
-}
-
-/* Its argument is the time at which it began. */
-static void observe(CPUState *cpu, PmuEvent event)
-{
-    int64_t *since = g_new(int64_t, 1);
-    const PmuObserverConfig config = {
-        .owner = owner,
-        .event = event,
-        .modes = (1u << pmu_guest_ops(cpu)->nr_modes) - 1,
-        .gone = g_free,
-        .opaque = since,
-    };
-
-    *since = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
-    if (!pmu_observer_new(cpu, &config, NULL)) {
-        g_free(since);
-    }
-}
-
-static void observe_all(CPUState *cpu)
-{
-    for (unsigned i = 0; i < ARRAY_SIZE(observed); i++) {
-        if (pmu_guest_ops(cpu) && !observer_of(cpu, observed[i])) {
-            observe(cpu, observed[i]);
-        }
-    }
-}
 
 /*
  * Numbers
@@ -80,28 +27,32 @@ typedef struct Source {
 /* Returns: whether the number is known. */
 typedef bool GetFn(const Source *s, PmuEvent event, uint64_t *value);
 
-static bool get_events(const Source *s, PmuEvent event, uint64_t *value)
+/* The host's PMU does not count all of the time. */
+static bool is_exact(const PmuObserverInfo *o)
 {
-    PmuObserverInfoList *o = s->info->observers;
-
-    while (o && (!g_str_equal(o->value->owner, owner)
-                 || !g_str_equal(o->value->event, pmu_event_name(event)))) {
-        o = o->next;
-    }
-    *value = o ? o->value->count : 0;
-    return o;
+    return !o->has_enabled_ns;
 }
 
-static bool get_observed_time(const Source *s, PmuEvent event, uint64_t *value)
+static bool counts_all(const PmuObserverInfo *o, const Source *s,
+                       PmuEvent event)
 {
-    const PmuObserver *o = observer_of(s->cpu, event);
+    return g_str_equal(o->event, pmu_event_name(event)) && is_exact(o)
+           && QAPI_LIST_LENGTH(o->modes) == pmu_guest_ops(s->cpu)->nr_modes;
+}
 
-    if (o) {
-        const int64_t *since = pmu_observer_config(o)->opaque;
+/* Of several, the one that has counted for the longest time. */
+static bool get_events(const Source *s, PmuEvent event, uint64_t *value)
+{
+    bool known = false;
 
-        *value = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) - *since;
+    *value = 0;
+    for (PmuObserverInfoList *o = s->info->observers; o; o = o->next) {
+        if (counts_all(o->value, s, event)) {
+            *value = MAX(*value, o->value->count);
+            known = true;
+        }
     }
-    return o;
+    return known;
 }
 
 static bool get_overflows(const Source *s, PmuEvent event, uint64_t *value)
@@ -165,19 +116,16 @@ static bool get_lost_samples(const Source *s, PmuEvent event, uint64_t *value)
  * @name: its name
  * @get: finds it, for a CPU
  * @event: what it is about, if observers count it
- * @time: it is in nanoseconds, and that of the machine is the longest
  */
 static const struct Number {
     const char *name;
     GetFn *get;
     PmuEvent event;
-    bool time;
 } numbers[] = {
     { "instructions", get_events, PMU_EVENT_INSNS },
     { "branches", get_events, PMU_EVENT_BRANCHES },
     { "interrupts", get_events, PMU_EVENT_INTERRUPTS },
     { "exceptions", get_events, PMU_EVENT_EXCEPTIONS },
-    { "observed-time", get_observed_time, PMU_EVENT_INSNS, .time = true },
     { "overflows", get_overflows },
     { "pmis", get_pmis },
     { "folds", get_folds },
@@ -202,8 +150,7 @@ static void add_numbers(Sums *sums, const Source *s)
 
         if (numbers[i].get(s, numbers[i].event, &value)) {
             sums->known[i] = true;
-            sums->values[i] = numbers[i].time ? MAX(sums->values[i], value)
-                                              : sums->values[i] + value;
+            sums->values[i] += value;
         }
     }
 }
@@ -230,26 +177,12 @@ static StatsList *stats_of(const Sums *sums, strList *names)
     return list;
 }
 
-static bool wants_observers(strList *names)
-{
-    for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
-        if (numbers[i].event && apply_str_list_filter(numbers[i].name, names)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Returns: false with @errp set if the CPU cannot be read. */
-static bool ask_cpu(CPUState *cpu, strList *names, Sums *sums, Error **errp)
+static bool ask_cpu(CPUState *cpu, Sums *sums, Error **errp)
 {
     ERRP_GUARD();
-    g_autoptr(PmuCpuInfo) info = NULL;
+    g_autoptr(PmuCpuInfo) info = pmu_describe_cpu(cpu, errp);
 
-    if (wants_observers(names)) {
-        observe_all(cpu);
-    }
-    info = pmu_describe_cpu(cpu, errp);
     if (info) {
         add_numbers(sums, &(Source) { cpu, info });
     }
@@ -283,8 +216,7 @@ static void query(StatsResultList **result, StatsTarget target,
         if (!apply_str_list_filter(path, targets)) {
             continue;
         }
-        if (!ask_cpu(cpu, names, target == STATS_TARGET_VM ? &all : &own,
-                     errp)) {
+        if (!ask_cpu(cpu, target == STATS_TARGET_VM ? &all : &own, errp)) {
             return;
         }
         add_result(result, path, &own, names);
@@ -298,11 +230,6 @@ static StatsSchemaValue *schema_of(const struct Number *number)
 
     value->name = g_strdup(number->name);
     value->type = STATS_TYPE_CUMULATIVE;
-    value->has_unit = number->time;
-    value->unit = STATS_UNIT_SECONDS;
-    value->has_base = number->time;
-    value->base = 10;
-    value->exponent = number->time ? -9 : 0;
     return value;
 }
 

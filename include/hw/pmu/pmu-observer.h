@@ -74,7 +74,7 @@ typedef void PmuObserverGoneFn(void *opaque);
  * @owner: who looks, for query-pmu; outlives the observer
  * @event: what it counts
  * @modes: in which modes
- * @period: after how many events it calls @overflow; 0 if it only counts
+ * @period: after how many events it calls @overflow, at least 1
  * @branches: pmu_observer_branches() is asked for what led there
  * @overflow: called once a period
  * @in_place: @overflow has to see the vCPU as the instruction has left it.
@@ -171,7 +171,7 @@ void pmu_observer_forget_branches(CPUState *cpu);
 
 /**
  * pmu_observer_set_period - count another period
- * @observer: the observer, which has a period
+ * @observer: the observer
  * @period: the period, at least 1; that which has begun is as long already
  *
  * In the vCPU's thread.

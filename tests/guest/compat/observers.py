@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who looks at a guest from outside, from its beginning on: a profile, and
-query-stats.
+query-stats, which has what that counts.
 """
 
 import pathlib
@@ -43,7 +43,7 @@ class Observers:
                         f'callchain=4,file={self.path}']
 
     def instructions(self, qemu):
-        """So many since it was asked first."""
+        """So many since the profile began."""
         result, = qemu.command(
             'query-stats', target='vm',
             providers=[{'provider': 'pmu', 'names': ['instructions']}])

@@ -24,8 +24,8 @@ def counted(log, plugin, options):
     words = ['-plugin', f'{PLUGINS}/lib{plugin}.so,{options}',
              '-d', 'plugin', '-D', str(log)]
     for event in 'instructions', 'loads', 'stores':
-        words += ['-object', f'pmu-profile,id={event},event={event},period=1P,'
-                  'file=/dev/null']
+        words += ['-object', f'pmu-profile,id={event},event={event},'
+                  'period=1000000000000000,file=/dev/null']
     with Bare(program.image()).start(OURS, MACHINE, *words) as qemu:
         qemu.command('cont')
         until(lambda: qemu.number(program.ROUNDS) > 1000)

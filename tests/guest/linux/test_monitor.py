@@ -60,10 +60,12 @@ def instructions(monitor, target):
 
 @on(UP, POWER10_BOTH)
 def test_monitor_adds_up(start, machine):
-    """query-stats counts from when it is asked first, whatever perf does."""
+    """query-stats has what a profile counts, whatever perf does."""
     guest = start(machine, count_long(machine) + 'wait_for_test\n')
     monitor = guest.monitor
     monitor.command('stop')
+    monitor.command('object-add', id='count', period=10 ** 15, file='/dev/null',
+                    **{'qom-type': 'pmu-profile'})
     require_equal(instructions(monitor, 'vm'), 0, 'instructions at first')
     monitor.command('cont')
     guest.lines_until('@@@ begin')

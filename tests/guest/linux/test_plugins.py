@@ -36,8 +36,8 @@ def attached(log, plugin, options):
     words = ['-plugin', f'{PLUGINS}/lib{plugin}.so,{options}',
              '-d', 'plugin', '-D', str(log)]
     for event in EVENTS:
-        words += ['-object', f'pmu-profile,id={event},event={event},period=1P,'
-                  'file=/dev/null']
+        words += ['-object', f'pmu-profile,id={event},event={event},'
+                  'period=1000000000000000,file=/dev/null']
     return words
 
 

@@ -152,19 +152,19 @@ static void put_user_sample(Profile *p, uint32_t pid, bool nested,
 
 static void test_user(Profile *p)
 {
-    pmu_stream_comm(&p->stream, 1, 1, "cr3 0x1000", 5);
+    pmu_stream_comm(&p->stream, 1, 1, "cr3=0x1000", 5);
     put_user_sample(p, 1, false, 1500000000);
-    assert_script(p, "cr3 0x1000 1 [000] 1.500000000: 1000 instructions:"
+    assert_script(p, "cr3=0x1000 1 [000] 1.500000000: 1000 instructions:"
                      " 401000 [unknown] ([unknown])");
 }
 
 static void test_symbols(Profile *p)
 {
     pmu_stream_kernel(&p->stream, &no_build_id, 5);
-    pmu_stream_comm(&p->stream, 1, 1, "cr3 0x1000", 5);
+    pmu_stream_comm(&p->stream, 1, 1, "cr3=0x1000", 5);
     put_kernel_sample(p, TEXT + 0x1004, TEXT + 0x2010, 10);
     assert_script_with_symbols(
-        p, "cr3 0x1000 1 [002] 0.000000010: 1000 instructions:"
+        p, "cr3=0x1000 1 [002] 0.000000010: 1000 instructions:"
            " ffffffff9a001004 guest_read ([kernel.kallsyms])"
            " ffffffff9a002010 guest_write ([kernel.kallsyms])");
 }
@@ -235,17 +235,17 @@ static void test_other_build_id(Profile *p)
 static void test_nested(Profile *p)
 {
     pmu_stream_kernel(&p->stream, &no_build_id, 5);
-    pmu_stream_comm(&p->stream, 7, 7, "guest 0x5000 cr3 0x1000", 5);
+    pmu_stream_comm(&p->stream, 7, 7, "guest=0x5000,cr3=0x1000", 5);
     pmu_stream_nested(&p->stream, 7, 5);
     put(p, (PmuStreamSample) {
         .ip = TEXT + 0x1004, .nested = true, .pid = 7, .time_ns = 10,
     });
     put_user_sample(p, 7, true, 11);
     assert_script_with_symbols(
-        p, "guest 0x5000 cr3 0x1000 7 [000] 0.000000010: 1000 instructions:"
-           " ffffffff9a001004 [unknown] ([nested guest])"
-           " guest 0x5000 cr3 0x1000 7 [000] 0.000000011: 1000 instructions:"
-           " 401000 [unknown] ([nested guest])");
+        p, "guest=0x5000,cr3=0x1000 7 [000] 0.000000010: 1000 instructions:"
+           " ffffffff9a001004 [unknown] ([nested-guest])"
+           " guest=0x5000,cr3=0x1000 7 [000] 0.000000011: 1000 instructions:"
+           " 401000 [unknown] ([nested-guest])");
 }
 
 /* Two vCPUs are fetched in turn, and what the first has next is earlier. */

@@ -391,11 +391,11 @@ static void test_flushed(Tape *tape)
 static void test_comm(Tape *tape)
 {
     skip_beginning(tape);
-    pmu_stream_comm(&tape->stream, 3, 4, "cr3 0x10", 5);
+    pmu_stream_comm(&tape->stream, 3, 4, "cr3=0x10", 5);
     assert_begins(tape, 3, 0);
     g_assert_cmpuint(take32(tape), ==, 3);
     g_assert_cmpuint(take32(tape), ==, 4);
-    assert_string(tape, "cr3 0x10");
+    assert_string(tape, "cr3=0x10");
     assert_sample_id(tape, 3, 4, 5, 0);
     assert_all_read(tape);
 }
@@ -427,7 +427,7 @@ static void test_nested(Tape *tape)
 {
     skip_beginning(tape);
     pmu_stream_nested(&tape->stream, 9, 5);
-    assert_mmap(tape, 2, 9, 9, 0, "[nested guest]", 5);
+    assert_mmap(tape, 2, 9, 9, 0, "[nested-guest]", 5);
     assert_all_read(tape);
 }
 

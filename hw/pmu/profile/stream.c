@@ -415,7 +415,7 @@ void pmu_stream_nested(PmuStream *s, uint32_t pid, uint64_t time_ns)
     const PmuStreamMap all = {
         .pid = pid,
         .length = UINT64_MAX,
-        .name = "[nested guest]",
+        .name = "[nested-guest]",
         .time_ns = time_ns,
     };
 

@@ -47,7 +47,8 @@ typedef struct PmuGuestSpace {
  * @kvm_mode: under KVM, the mode in which the vCPU goes on; NULL where QEMU
  *            does not read what profiles need of a vCPU that KVM executes
  * @space: the address space in use
- * @space_name: its name, by the registers that say which it is
+ * @space_name: its name, by the registers that say which it is; without blanks,
+ *              as other programs read what perf script prints
  * @callchain: to where the functions return that are under way, the innermost
  *             first, by frame pointers; as many as there are, up to a number.
  *             Only those in the present mode: what a program has called is

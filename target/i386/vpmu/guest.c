@@ -114,9 +114,9 @@ static PmuGuestSpace x86_space(CPUState *cpu)
 static char *x86_space_name(const PmuGuestSpace *space)
 {
     if (!space->guest) {
-        return g_strdup_printf("cr3 0x%" PRIx64, space->id);
+        return g_strdup_printf("cr3=0x%" PRIx64, space->id);
     }
-    return g_strdup_printf("guest 0x%" PRIx64 " cr3 0x%" PRIx64,
+    return g_strdup_printf("guest=0x%" PRIx64 ",cr3=0x%" PRIx64,
                            space->guest & ~IS_GUEST, space->id);
 }
 

@@ -37,7 +37,7 @@ static PmuGuestSpace ppc_space(CPUState *cpu)
 
 static char *ppc_space_name(const PmuGuestSpace *space)
 {
-    return g_strdup_printf("pid %" PRIu64 " lpid %" PRIu64, space->id,
+    return g_strdup_printf("pid=%" PRIu64 ",lpid=%" PRIu64, space->id,
                            space->guest);
 }
 

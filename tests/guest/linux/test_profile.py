@@ -333,6 +333,20 @@ if ARCH == 'x86_64':
     CHAINS['leaf'] = ['leaf_1', 'leaf_2']
 
 
+def check_text(profile):
+    """Programs such as FlameGraph and speedscope know the lines of perf script
+    by these expressions: each name goes with one pid, and is whole."""
+    text = perf('script', '-i', profile.path)
+    found = {re.match(r'(\S.+?)\s+(\d+)\s', line).groups()
+             for line in text.splitlines() if line[:1].strip()}
+    pids = set(profile.script('pid', '--hide-call-graph').split())
+    require_equal({pid for _, pid in found}, pids, 'the pids')
+    require_equal(len({name for name, _ in found}), len(pids), 'names')
+    frames = [line for line in text.splitlines() if line[:1].isspace()]
+    require(all(re.match(r'\s*(\w+)\s*(.+) \((\S*)\)$', frame)
+                for frame in frames), text)
+
+
 @on(UP, POWER10, more=(GENOA, POWER8))
 def test_profile_of_chain(start, tmp_path, machine):
     """Callchains by frame pointers, and what is made of those that are bad."""
@@ -347,6 +361,7 @@ echo @@@ end''', {'modes': 'u', 'period': 50021, 'callchain': 9})
                if names[loop] <= chain[0] < names[f'{loop}_end']}
         want = tuple(names[f'expect_behind_{caller}'] for caller in callers)
         require_equal(got, {want}, f'callers of the loop {loop}')
+    check_text(profile)
 
 
 @on(UP)

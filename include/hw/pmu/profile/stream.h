@@ -12,7 +12,7 @@
  *   symbols: these samples are in hypervisor mode, for which perf has none.
  * - A kernel whose build id is not known gets one that no kernel has.  perf
  *   then resolves nothing by itself, but does with --kallsyms.
- * - Of nested guests nothing but the address is shown, as in "[nested guest]".
+ * - Of nested guests nothing but the address is shown, as in "[nested-guest]".
  *
  * What is known before the first sample therefore gives the best profile.
  *

@@ -199,10 +199,10 @@ class NestedApart(Profiled):
         self.owners |= spaces_of_code(file, *self.code)
 
     def verdict(self):
-        nested = {space.startswith('guest ') for space, _ in self.shown}
-        apart = all(space.startswith('guest ') == (what == '[nested guest]')
+        nested = {space.startswith('guest=') for space, _ in self.shown}
+        apart = all(space.startswith('guest=') == (what == '[nested-guest]')
                     for space, what in self.shown)
-        owned = {space.startswith('guest ') for space in self.owners}
+        owned = {space.startswith('guest=') for space in self.owners}
         return None if apart and nested == {False, True} and owned == {True} \
             else f'perf shows {sorted(self.shown)}, and {self.owners}'
 

@@ -109,10 +109,10 @@ static bool find_page(PmuGuestMemory *m, vaddr addr)
 
 bool pmu_guest_read(void *memory, uint64_t addr, void *buf, unsigned size)
 {
-    static const MemTxAttrs from_ram = { .memory = 1 };
     PmuGuestMemory *m = memory;
 
     return find_page(m, addr)
-           && address_space_read(m->as, m->phys + (addr & ~TARGET_PAGE_MASK),
-                                 from_ram, buf, size) == MEMTX_OK;
+           && address_space_read_ram(m->as,
+                                     m->phys + (addr & ~TARGET_PAGE_MASK),
+                                     MEMTXATTRS_UNSPECIFIED, buf, size);
 }

@@ -13,9 +13,6 @@
 /* Linux has a page for it, of at most 64 KiB, and the note's header. */
 #define MAX_NOTE (68 * 1024)
 
-/* Nothing but RAM: to read from a device could have an effect. */
-static const MemTxAttrs from_ram = { .memory = 1 };
-
 /* The device by which a guest tells; NULL if the machine has none. */
 static const VMCoreInfoState *device;
 
@@ -47,8 +44,8 @@ bool pmu_guest_kernel_find(PmuGuestKernel *kernel)
     }
     size = MIN(le32_to_cpu(s->vmcoreinfo.size), MAX_NOTE);
     note = g_malloc(size);
-    return address_space_read(&address_space_memory,
-                              le64_to_cpu(s->vmcoreinfo.paddr), from_ram, note,
-                              size) == MEMTX_OK
+    return address_space_read_ram(&address_space_memory,
+                                  le64_to_cpu(s->vmcoreinfo.paddr),
+                                  MEMTXATTRS_UNSPECIFIED, note, size)
            && pmu_guest_kernel_parse(kernel, note, size);
 }

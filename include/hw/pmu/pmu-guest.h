@@ -148,8 +148,9 @@ typedef struct PmuGuestMemory {
  * @buf: is set to what is there, in the guest's byte order
  * @size: 4 or 8
  *
- * What is read is RAM; to read from a device could have an effect.  The guest
- * sees nothing of it: there are no faults, and no page is marked as accessed.
+ * What is read is RAM, as are the tables of pages that lead there; to read from
+ * a device could have an effect.  The guest sees nothing of it: there are no
+ * faults, and no page is marked as accessed.
  *
  * Returns: false if nothing is mapped there, or no RAM.
  */

@@ -25,11 +25,9 @@ static const char *const mode_names[X86_VPMU_NR_MODES] = {
 static bool read_entries(CPUState *cpu, hwaddr addr, uint64_t *entries,
                          unsigned count)
 {
-    static const MemTxAttrs from_ram = { .memory = 1 };
-
-    return address_space_read(cpu_get_address_space(cpu, X86ASIdx_MEM), addr,
-                              from_ram, entries, count * sizeof(*entries))
-           == MEMTX_OK;
+    return address_space_read_ram(cpu_get_address_space(cpu, X86ASIdx_MEM),
+                                  addr, MEMTXATTRS_UNSPECIFIED, entries,
+                                  count * sizeof(*entries));
 }
 
 /* Returns: the first that leads somewhere; @count if there is none */
@@ -207,13 +205,13 @@ static bool find_in_tables(const KernelMemory *m, uint64_t addr, hwaddr *phys)
 
 static bool read_kernel(void *memory, uint64_t addr, void *buf, unsigned size)
 {
-    static const MemTxAttrs from_ram = { .memory = 1 };
     const KernelMemory *m = memory;
     hwaddr phys;
 
     return find_in_tables(m, addr, &phys)
-           && address_space_read(cpu_get_address_space(m->cpu, X86ASIdx_MEM),
-                                 phys, from_ram, buf, size) == MEMTX_OK;
+           && address_space_read_ram(cpu_get_address_space(m->cpu,
+                                                           X86ASIdx_MEM),
+                                     phys, MEMTXATTRS_UNSPECIFIED, buf, size);
 }
 
 /*

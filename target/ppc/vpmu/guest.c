@@ -115,12 +115,11 @@ static unsigned ppc_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
 
 static bool read_kernel(void *opaque, uint64_t addr, void *buf, unsigned size)
 {
-    static const MemTxAttrs from_ram = { .memory = 1 };
     CPUState *cpu = opaque;
 
     return (addr & LINEAR_MASK) == LINEAR
-           && address_space_read(cpu->as, addr & ~LINEAR_MASK, from_ram, buf,
-                                 size) == MEMTX_OK;
+           && address_space_read_ram(cpu->as, addr & ~LINEAR_MASK,
+                                     MEMTXATTRS_UNSPECIFIED, buf, size);
 }
 
 /* It finds what is the CPU's own by one register or the other. */

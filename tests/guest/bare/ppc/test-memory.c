@@ -342,3 +342,71 @@ TEST(memory, code_tlb_misses)
         expect(read_pmc(4), pages + 1, "%u pages: misses", pages);
     }
 }
+
+/*
+ * Who follows frames from outside walks page tables, which may lead to a device.
+ * One of its registers says which interrupt it has, and no longer if it has been
+ * read: that of the serial port, which has one while it can send.
+ */
+#define SERIAL          0x60300d00103f8ull
+#define SERIAL_IER      1
+#define SERIAL_IIR      2
+#define IER_SENT        2
+#define IIR_SENT        2
+#define IIR_NONE        1
+
+/* A table of 32 entries, the last of which is where the registers are */
+#define SERIAL_TABLE    (SERIAL & -0x100)
+#define SERIAL_BITS     5
+#define TABLE_VALID     BIT(0)
+#define TABLE_BITS      9
+#define TABLE_ADDRESS   0x0fffffffffffff00ull
+#define FRAME           (BIT(33) | 31 << 16)
+
+static uint64_t table[1 << TABLE_BITS] __attribute__((aligned(0x1000)));
+
+/* In a loop, with the frame at r3. */
+CODE("memory_frame:\n"
+     "    mr r4, r1\n"
+     "    mr r1, r3\n"
+     "    lis r5, 1\n"
+     "    mtctr r5\n"
+     "1:  bdnz 1b\n"
+     "    mr r1, r4\n"
+     "    blr\n");
+code_fn memory_frame;
+
+static uint64_t *table_of(uint64_t entry)
+{
+    return (uint64_t *)(entry & TABLE_ADDRESS);
+}
+
+static unsigned interrupt_of_serial(void)
+{
+    return ((volatile uint8_t *)SERIAL)[SERIAL_IIR] & 0xf;
+}
+
+static void enable_serial(unsigned interrupts)
+{
+    ((volatile uint8_t *)SERIAL)[SERIAL_IER] = interrupts;
+}
+
+/* From the table of partitions, by the trees of the whole memory. */
+TEST(memory, tables_in_device)
+{
+    uint64_t *partitions = table_of(mfspr(SPR_PTCR));
+    uint64_t *second_gib = &table_of(*table_of(*partitions))[1];
+
+    *second_gib = TABLE_VALID | (uint64_t)table | TABLE_BITS;
+    table[0] = TABLE_VALID | SERIAL_TABLE | SERIAL_BITS;
+    enable_serial(0);
+    enable_serial(IER_SENT);
+    expect(interrupt_of_serial(), IIR_SENT, "interrupt");
+    expect(interrupt_of_serial(), IIR_NONE, "interrupt that was read");
+    enable_serial(0);
+    enable_serial(IER_SENT);
+    run(MMCR0_FC, STATE_HV_PROBLEM, memory_frame, FRAME);
+    expect(interrupt_of_serial(), IIR_SENT, "interrupt that nobody read");
+    enable_serial(0);
+    *second_gib = 0;
+}

@@ -29,9 +29,10 @@ class Pc(Machine):
     """With a ROM of ours in the place of the BIOS."""
 
     def __init__(self, name, cpu=DEFAULT_CPU, options=None, cpus=2, ended=(),
-                 **more):
+                 devices=(), **more):
         super().__init__(name, cpu, options, **more)
         self.cpus = cpus
+        self.devices = devices
         self.ended = ended      # further statuses with which it may end well
 
     def command(self, options):
@@ -40,7 +41,7 @@ class Pc(Machine):
             '-smp', str(self.cpus), '-cpu', self.cpu,
             '-bios', os.path.join(PROGRAMS, 'rom.bin'),
             '-global', 'apic-common.vapic=off',
-            '-device', 'isa-debug-exit,iobase=0xf4,iosize=0x4',
+            '-device', 'isa-debug-exit,iobase=0xf4,iosize=0x4', *self.devices,
         ]
         if os.environ.get('QEMU_BIOS_DIR'):
             command += ['-L', os.environ['QEMU_BIOS_DIR']]
@@ -124,7 +125,8 @@ MACHINES = {
             lbr('SapphireRapids', 5),
             seldom_observed('SierraForest', 4, 1500),
             Pc('AMD', f'{AMD_CPU},lbr=on')],
-    'memory': [Pc('', DEFAULT_CPU + ',+mpx')],
+    'memory': [Pc('', DEFAULT_CPU + ',+mpx',
+                  devices=['-device', 'e1000,addr=3,romfile='])],
     'models': [
         DEFAULT,
         model('Nehalem', 'nehalem'),

@@ -432,3 +432,99 @@ TEST(memory, tlb_hits)
     expect(misses(EV_DTLB_LOAD_MISSES, memory_load_twice, 16) - once,
            option("recorded", 0) ? 0 : 15, "more misses of 16 pages than of 1");
 }
+
+/*
+ * Who follows frame pointers from outside walks page tables, which may lead to a
+ * device.  One of its registers is cleared when it is read: that of a network
+ * card (82540EM) with the causes of its interrupt.
+ */
+#define PCI_ADDRESS     0xcf8
+#define PCI_DATA        0xcfc
+#define PCI_SLOT(n)     (0x80000000 | (n) << 11)
+#define PCI_COMMAND     4
+#define PCI_MEMORY      2
+#define PCI_BAR0        0x10
+#define NIC             PCI_SLOT(3)
+#define NIC_BASE        0xfe000000ull
+#define NIC_CAUSES      0xc0
+#define NIC_SET_CAUSES  0xc8
+#define SOME_CAUSE      4
+
+#define ENTRIES         (PAGE_SIZE / sizeof(uint64_t))
+#define ENTRY_RWU       7
+#define TOP_LEVEL       4
+
+static uint64_t tables[TOP_LEVEL][ENTRIES]
+    __attribute__((aligned(PAGE_SIZE)));
+
+/* In a loop, with both pointers of a frame at RDI. */
+CODE("memory_frame:\n"
+     "    mov %rsp, %r8\n"
+     "    mov %rdi, %rbp\n"
+     "    mov %rdi, %rsp\n"
+     "    mov $20000, %ecx\n"
+     "1:  dec %ecx\n"
+     "    jnz 1b\n"
+     "    mov %r8, %rsp\n"
+     "    ret\n");
+code_fn memory_frame;
+
+static uint32_t pci_read(uint32_t address)
+{
+    outl(PCI_ADDRESS, address);
+    return inl(PCI_DATA);
+}
+
+static void pci_write(uint32_t address, uint32_t value)
+{
+    outl(PCI_ADDRESS, address);
+    outl(PCI_DATA, value);
+}
+
+static volatile uint32_t *nic_register(unsigned offset)
+{
+    return (volatile uint32_t *)(NIC_BASE + offset);
+}
+
+static bool has_cause(void)
+{
+    return *nic_register(NIC_CAUSES) & SOME_CAUSE;
+}
+
+/*
+ * The second entry of the top table leads to tables whose first entries lead to
+ * the device in the place of a table of this level.
+ *
+ * Returns: an address whose entry there is the register.
+ */
+static uint64_t lead_to_device(unsigned level)
+{
+    uint64_t next = NIC_BASE;
+
+    for (unsigned i = level + 1; i < TOP_LEVEL; i++) {
+        tables[i][0] = next | ENTRY_RWU;
+        next = (uint64_t)tables[i];
+    }
+    ((uint64_t *)(read_cr3() & -PAGE_SIZE))[1] = next | ENTRY_RWU;
+    return BIT(39) | (NIC_CAUSES / sizeof(uint64_t)) << (12 + 9 * (level - 1));
+}
+
+TEST(memory, tables_in_device)
+{
+    if (pci_read(NIC) == UINT32_MAX) {
+        skip();
+    }
+    pci_write(NIC + PCI_BAR0, NIC_BASE);
+    pci_write(NIC + PCI_COMMAND, PCI_MEMORY);
+    *nic_register(NIC_SET_CAUSES) = SOME_CAUSE;
+    expect(has_cause(), true, "a cause");
+    expect(has_cause(), false, "a cause that was read");
+    for (unsigned level = 1; level < TOP_LEVEL; level++) {
+        uint64_t frame = lead_to_device(level);
+
+        *nic_register(NIC_SET_CAUSES) = SOME_CAUSE;
+        run_user(0, memory_frame, frame);
+        expect(has_cause(), true, "level %u: a cause that nobody read", level);
+    }
+    ((uint64_t *)(read_cr3() & -PAGE_SIZE))[1] = 0;
+}

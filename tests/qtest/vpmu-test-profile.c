@@ -1421,16 +1421,22 @@ static void tell_kernel(Profiled *p, uint64_t text)
     pc_fw_cfg_uninit(fw_cfg);
 }
 
-static bool file_has(const char *path, uint64_t number)
+static bool has_number(const void *bytes, size_t size, uint64_t number)
 {
-    g_autofree char *contents = NULL;
     Word word;
-    size_t size;
 
     stq_le_p(word.little, number);
     stq_be_p(word.big, number);
+    return has_word(bytes, size, &word);
+}
+
+static bool file_has(const char *path, uint64_t number)
+{
+    g_autofree char *contents = NULL;
+    size_t size;
+
     g_assert_true(g_file_get_contents(path, &contents, &size, NULL));
-    return has_word(contents, size, &word);
+    return has_number(contents, size, number);
 }
 
 /* Until the guest has told, it is asked, and for the last time at the end. */
@@ -1476,6 +1482,43 @@ static void test_kernel_before_reset(void)
     delete_profile(&p, "p");
     g_assert_false(file_has(file, OLD_TEXT));
     g_assert_true(file_has(file, NEW_TEXT));
+    end(&p);
+}
+
+/* Returns: where the first sample begins in a stream; 0 if it has none. */
+static size_t first_sample(const GByteArray *stream)
+{
+    Record r = {};
+
+    while (next_record(stream, &r)) {
+        if (r.type == SAMPLE) {
+            return r.at - stream->data;
+        }
+    }
+    return 0;
+}
+
+/* Who begins to read is told of the kernel ahead of all samples. */
+static void test_kernel_of_reader(void)
+{
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "period=1000 -device vmcoreinfo");
+    g_autoptr(GByteArray) stream = g_byte_array_new();
+    uint8_t some[4096];
+    int fd;
+
+    tell_kernel(&p, OLD_TEXT);
+    fd = unix_connect(socket, &error_abort);
+    do {
+        ssize_t n = read(fd, some, sizeof(some));
+
+        g_assert_cmpint(n, >, 0);
+        g_byte_array_append(stream, some, n);
+        count_insns(&p.m, PERIOD);
+    } while (!first_sample(stream));
+    g_assert_true(has_number(stream->data, first_sample(stream), OLD_TEXT));
+    close(fd);
+    unlink(socket);
     end(&p);
 }
 
@@ -1731,6 +1774,7 @@ void add_profile_cases(void)
         add("profile/kernel-untold-at-exit", test_kernel_untold_at_exit);
         add("profile/kernel-before-reset", test_kernel_before_reset);
         add("profile/kernel-before-cont", test_kernel_before_cont);
+        add("profile/kernel-of-reader", test_kernel_of_reader);
         add("profile/sleep", test_sleep);
         add("profile/given-kernel/of-reader", test_given_kernel_of_reader);
     }

@@ -184,6 +184,7 @@ static bool begin_stream(void *opaque)
     pmu_writer_end(&p->writer);
     empty_samplers_to_end(p);
     pmu_writer_begin(&p->writer, &p->event, pmu_guest_ops(first_cpu)->machine);
+    ask_kernel(p, 0);
     return true;
 }
 

@@ -1634,7 +1634,7 @@ static const Refused refused[] = {
     { "very-long-time",
       "{'accounting': 'vcpu', 'period': 17293822569102704640}",
       "every 1000000000000000 ns" },
-    { "callchain", "{'callchain': 256}", "more than 255" },
+    { "callchain", "{'callchain': 256}", "'callchain' expects uint8_t" },
     { "branches-of-time", "{'accounting': 'vcpu', 'branch-stack': true}",
       "branch-stack=on" },
     { "vcpu", "{'vcpus': [0, 77]}", "no vCPU 77" },
@@ -1658,6 +1658,28 @@ static void test_refused(const void *data)
     qobject_unref(error);
     /* It has left nothing behind. */
     add_profile(&p, "p", "{}");
+    end(&p);
+}
+
+/* Numbers of events, of samples and of callers, and addresses: no sizes */
+static void test_no_sizes(void)
+{
+    static const char *const numbers[] = {
+        "period", "frequency", "callchain", "kernel-text",
+    };
+    Profiled p = start_profiled(face->cpu);
+
+    for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
+        g_autofree char *line = g_strdup_printf(
+            "object_add pmu-profile,id=p,file=/dev/null,%s=0.1k", numbers[i]);
+        g_autofree char *answer = qtest_hmp(p.m.qts, "%s", line);
+
+        g_assert_nonnull(strstr(answer, numbers[i]));
+    }
+    g_free(qtest_hmp(p.m.qts, "object_add pmu-profile,id=p,file=/dev/null,"
+                     "max-size=1k,kernel-text=0x1000"));
+    g_assert_cmpuint(property(&p, "p", "max-size"), ==, 1024);
+    g_assert_cmpuint(property(&p, "p", "kernel-text"), ==, 0x1000);
     end(&p);
 }
 
@@ -1778,6 +1800,7 @@ void add_profile_cases(void)
         add("profile/sleep", test_sleep);
         add("profile/given-kernel/of-reader", test_given_kernel_of_reader);
     }
+    add("profile/no-sizes", test_no_sizes);
     add("profile/file-exists", test_file_exists);
     add("profile/pipe-without-reader", test_pipe_without_reader);
     add("profile/no-cpu", test_no_cpu);

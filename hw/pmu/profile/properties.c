@@ -55,9 +55,39 @@ static void set_number(Object *obj, Visitor *v, const char *name, void *opaque,
     uint64_t *field = (void *)((char *)obj + GPOINTER_TO_SIZE(opaque));
     uint64_t value;
 
+    if (visit_type_uint64(v, name, &value, errp)
+        && may_change(PMU_PROFILE(obj), errp)) {
+        *field = value;
+    }
+}
+
+/* The same with suffixes, such as 64M */
+static void set_size(Object *obj, Visitor *v, const char *name, void *opaque,
+                     Error **errp)
+{
+    uint64_t *field = (void *)((char *)obj + GPOINTER_TO_SIZE(opaque));
+    uint64_t value;
+
     if (visit_type_size(v, name, &value, errp)
         && may_change(PMU_PROFILE(obj), errp)) {
         *field = value;
+    }
+}
+
+static void get_callchain(Object *obj, Visitor *v, const char *name,
+                          void *opaque, Error **errp)
+{
+    visit_type_uint8(v, name, &PMU_PROFILE(obj)->config.asked.callchain, errp);
+}
+
+static void set_callchain(Object *obj, Visitor *v, const char *name,
+                          void *opaque, Error **errp)
+{
+    uint8_t value;
+
+    if (visit_type_uint8(v, name, &value, errp)
+        && may_change(PMU_PROFILE(obj), errp)) {
+        PMU_PROFILE(obj)->config.asked.callchain = value;
     }
 }
 
@@ -128,10 +158,10 @@ static const struct {
 } properties[] = {
     { "event", "str", get_string, set_string,
       offsetof(PmuProfile, config.asked.event), "The event that is counted" },
-    { "period", "size", get_number, set_number,
+    { "period", "uint64", get_number, set_number,
       offsetof(PmuProfile, config.asked.period),
       "Events from one sample to the next" },
-    { "frequency", "size", get_number, set_number,
+    { "frequency", "uint64", get_number, set_number,
       offsetof(PmuProfile, config.asked.frequency),
       "Samples a second, to which the period is adapted" },
     { "modes", "str", get_string, set_string,
@@ -139,27 +169,26 @@ static const struct {
       "Modes, as letters of perf's: u, k, G, H" },
     { "vcpus", "uint16List", get_vcpus, set_vcpus, 0,
       "vCPUs by their numbers" },
-    { "callchain", "size", get_number, set_number,
-      offsetof(PmuProfile, config.asked.callchain),
+    { "callchain", "uint8", get_callchain, set_callchain, 0,
       "The most callers of a sample" },
-    { "max-size", "size", get_number, set_number,
+    { "max-size", "size", get_number, set_size,
       offsetof(PmuProfile, writer.max_size),
       "Where the stream ends, in bytes" },
     { "file", "str", get_string, set_string, offsetof(PmuProfile, file),
       "A new file, or a pipe" },
     { "chardev", "str", get_string, set_string, offsetof(PmuProfile, chardev),
       "The ID of a chardev; without file and chardev, the profile is one" },
-    { "kernel-text", "size", get_number, set_number,
+    { "kernel-text", "uint64", get_number, set_number,
       offsetof(PmuProfile, kernel_text),
       "Address of the guest kernel's symbol _stext" },
     { "build-id", "str", get_string, set_string,
       offsetof(PmuProfile, build_id), "Build id of the guest's kernel" },
-    { "samples", "size", get_number, NULL,
+    { "samples", "uint64", get_number, NULL,
       offsetof(PmuProfile, writer.samples),
       "Samples that were written" },
-    { "lost", "size", get_number, NULL, offsetof(PmuProfile, writer.lost),
+    { "lost", "uint64", get_number, NULL, offsetof(PmuProfile, writer.lost),
       "Samples for which there was no room" },
-    { "throttled", "size", get_number, NULL,
+    { "throttled", "uint64", get_number, NULL,
       offsetof(PmuProfile, writer.throttled),
       "How often the host took no samples for a while" },
     { "size", "size", get_number, NULL, offsetof(PmuProfile, writer.size),

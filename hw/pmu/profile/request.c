@@ -9,7 +9,6 @@
 #include "qemu/timer.h"
 #include "qapi/error.h"
 #include "request.h"
-#include "sample.h"
 
 /* Of instructions, some thousand samples a second. */
 #define DEFAULT_PERIOD 100003
@@ -145,22 +144,11 @@ static bool check_period(PmuProfileRequest *r, Error **errp)
     return true;
 }
 
-static bool check_callchain(const PmuProfileRequest *r, Error **errp)
-{
-    if (r->callchain > PMU_SAMPLE_MAX_CALLERS) {
-        error_setg(errp, "callchain=%" PRIu64 " is more than %u", r->callchain,
-                   PMU_SAMPLE_MAX_CALLERS);
-        return false;
-    }
-    return true;
-}
-
 bool pmu_profile_request_check(PmuProfileRequest *r, Error **errp)
 {
     choose_event(r);
-    return check_callchain(r, errp) && parse_event(r, errp)
-           && check_accounting(r, errp) && check_branch_stack(r, errp)
-           && parse_modes(r, errp)
+    return parse_event(r, errp) && check_accounting(r, errp)
+           && check_branch_stack(r, errp) && parse_modes(r, errp)
            && check_period(r, errp);
 }
 

@@ -29,7 +29,7 @@ typedef struct PmuProfileRequest {
     uint64_t period;
     uint64_t frequency;
     char *modes;
-    uint64_t callchain;
+    uint8_t callchain;
     bool branch_stack;
 
     bool cpu_clock;

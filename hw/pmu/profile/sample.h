@@ -13,7 +13,7 @@
 /**
  * PMU_SAMPLE_MAX_CALLERS - the longest chain of callers that a sample can have
  */
-#define PMU_SAMPLE_MAX_CALLERS 255
+#define PMU_SAMPLE_MAX_CALLERS UINT8_MAX
 
 /**
  * enum PmuSampleKind - what a sampler tells

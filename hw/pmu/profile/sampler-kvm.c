@@ -239,7 +239,7 @@ static bool check_possible(const PmuGuestOps *ops, const PmuProfileRequest *r,
                    "have the PMU for themselves");
         error_append_hint(errp, "Use -accel tcg, or perf in the guest.\n");
     } else if (r->callchain) {
-        error_setg(errp, "callchain=%" PRIu64 ": the host cannot follow the "
+        error_setg(errp, "callchain=%u: the host cannot follow the "
                    "calls of a guest", r->callchain);
         error_append_hint(errp, "Callers are known with -accel tcg.\n");
     } else if (r->branch_stack) {

@@ -45,7 +45,7 @@ def saved_words(words):
         if value.startswith('pmu-profile,'):
             name = re.search(r'id=([^,]*)', value)[1]
             if name in ports:
-                saved += [word, f'pmu-profile,id={name}']
+                saved += [word, f'pmu-profile,id={name},chardev={name}']
         else:
             saved += [HIDDEN.sub('', word), *filter(None, [value])]
     return saved

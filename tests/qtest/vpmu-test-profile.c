@@ -1067,8 +1067,8 @@ static char *port_args(const char *more)
 {
     g_autofree char *args = face->args(face->cpu);
 
-    return g_strdup_printf("%s -object pmu-profile,id=p%s -serial chardev:p",
-                           args, more);
+    return g_strdup_printf("%s -object pmu-profile,id=p,chardev=p%s"
+                           " -serial chardev:p", args, more);
 }
 
 static Port open_port(const char *more)
@@ -1383,7 +1383,7 @@ static void test_is_unused(void)
     for (int i = 0; i < 2; i++) {
         qtest_qmp_assert_success(p.m.qts, "{'execute': 'object-add', "
                                  "'arguments': {'qom-type': 'pmu-profile', "
-                                 "'id': 'p'}}");
+                                 "'id': 'p', 'chardev': 'p'}}");
         count_insns(&p.m, 1000);
         delete_profile(&p, "p");
     }
@@ -1701,6 +1701,20 @@ static void test_file_exists(void)
     end(&p);
 }
 
+/* A profile that goes nowhere is a mistake. */
+static void test_no_file(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    QDict *error = qtest_qmp_assert_failure_ref(
+        p.m.qts, "{'execute': 'object-add', 'arguments': {'qom-type':"
+        " 'pmu-profile', 'id': 'p'}}");
+
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"),
+                            "either file or chardev"));
+    qobject_unref(error);
+    end(&p);
+}
+
 static void test_pipe_without_reader(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -1802,6 +1816,7 @@ void add_profile_cases(void)
     }
     add("profile/no-sizes", test_no_sizes);
     add("profile/file-exists", test_file_exists);
+    add("profile/no-file", test_no_file);
     add("profile/pipe-without-reader", test_pipe_without_reader);
     add("profile/no-cpu", test_no_cpu);
     add("profile/too-many", test_too_many);

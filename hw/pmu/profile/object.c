@@ -513,6 +513,12 @@ static bool take_given_kernel(PmuProfile *p, Error **errp)
     return true;
 }
 
+/* It is itself the chardev that it names. */
+static bool is_chardev(const PmuProfile *p)
+{
+    return p->chardev && g_str_equal(p->chardev, p->config.owner);
+}
+
 /*
  * What the guest reads depends on how fast it is read; and what goes to a
  * chardev becomes a part of the recording, which waits until all of it is read.
@@ -525,18 +531,28 @@ static bool check_replay(const PmuProfile *p, Error **errp)
         return true;
     }
     error_setg(errp, "A profile that %s cannot be recorded or replayed",
-               p->chardev ? "goes to a chardev" : "the guest reads");
+               is_chardev(p) ? "the guest reads" : "goes to a chardev");
     error_append_hint(errp, "Name a file.\n");
     return false;
 }
 
-static bool check_properties(PmuProfile *p, Error **errp)
+static bool check_target(const PmuProfile *p, Error **errp)
 {
-    if (p->file && p->chardev) {
+    ERRP_GUARD();
+
+    if (!p->file == !p->chardev) {
         error_setg(errp, "A profile has either file or chardev");
+        error_append_hint(errp, "With chardev=%s it is itself a chardev, for a "
+                          "device by which the guest reads it.\n",
+                          p->config.owner);
         return false;
     }
-    return check_replay(p, errp)
+    return true;
+}
+
+static bool check_properties(PmuProfile *p, Error **errp)
+{
+    return check_target(p, errp) && check_replay(p, errp)
            && pmu_profile_request_check(&p->config.asked, errp)
            && take_given_kernel(p, errp);
 }
@@ -615,7 +631,7 @@ static void complete(UserCreatable *uc, Error **errp)
 
     p->config.owner = object_get_canonical_path_component(OBJECT(p));
     if (!check_properties(p, errp)
-        || (!p->file && !p->chardev && !be_chardev(p, errp))) {
+        || (is_chardev(p) && !be_chardev(p, errp))) {
         return;
     }
     p->complete = true;

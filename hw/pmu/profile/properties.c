@@ -177,7 +177,7 @@ static const struct {
     { "file", "str", get_string, set_string, offsetof(PmuProfile, file),
       "A new file, or a pipe" },
     { "chardev", "str", get_string, set_string, offsetof(PmuProfile, chardev),
-      "The ID of a chardev; without file and chardev, the profile is one" },
+      "The ID of a chardev; with its own ID, the profile is one" },
     { "kernel-text", "uint64", get_number, set_number,
       offsetof(PmuProfile, kernel_text),
       "Address of the guest kernel's symbol _stext" },

@@ -16,7 +16,7 @@ def port(**properties):
     """A port of the guest's, with a profile behind it."""
     given = ''.join(f',{name}={value}' for name, value in properties.items())
     return ['-device', 'virtio-serial',
-            '-object', f'pmu-profile,id=p0{given}',
+            '-object', f'pmu-profile,id=p0,chardev=p0{given}',
             '-device', 'virtserialport,chardev=p0,name=org.qemu.pmu.0']
 
 

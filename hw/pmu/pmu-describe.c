@@ -6,21 +6,24 @@
 
 #include "qemu/osdep.h"
 #include "qapi/clone-visitor.h"
+#include "qapi/error.h"
 #include "qapi/qapi-events-pmu-monitor.h"
 #include "qapi/qapi-visit-pmu.h"
 #include "hw/pmu/pmu-monitor.h"
 #include "hw/pmu/pmu-observer.h"
 
-strList *pmu_mode_names(PmuModes modes, const PmuGuestOps *ops)
+PmuModeList *pmu_mode_list(PmuModes modes, const PmuGuestOps *ops)
 {
-    strList *names = NULL, **tail = &names;
+    PmuModeList *list = NULL, **tail = &list;
 
     for (unsigned m = 0; m < ops->nr_modes; m++) {
         if (modes >> m & 1) {
-            QAPI_LIST_APPEND(tail, g_strdup(ops->mode_names[m]));
+            QAPI_LIST_APPEND(tail, qapi_enum_parse(&PmuMode_lookup,
+                                                   ops->mode_names[m], -1,
+                                                   &error_abort));
         }
     }
-    return names;
+    return list;
 }
 
 strList *pmu_counter_names(const CPUState *cpu, uint64_t counters)
@@ -46,7 +49,7 @@ void pmu_emit_lost(const CPUState *cpu, uint64_t counters, uint64_t losses)
 static void describe_select(PmuCounterInfo *info, const PmuSelect *select,
                             const PmuGuestOps *ops)
 {
-    info->modes = pmu_mode_names(select->modes, ops);
+    info->modes = pmu_mode_list(select->modes, ops);
     info->has_threshold = select->threshold;
     info->threshold = select->threshold;
     info->has_invert = select->invert;
@@ -97,7 +100,7 @@ PmuRecordsInfo *pmu_describe_records(const PmuRecorder *recorder,
     PmuRecordsInfo *info = g_new0(PmuRecordsInfo, 1);
 
     info->depth = pmu_recorder_depth(recorder);
-    info->modes = pmu_mode_names(recorded_modes(recorder), ops);
+    info->modes = pmu_mode_list(recorded_modes(recorder), ops);
     info->call_stack = recorder->call_stack;
     return info;
 }
@@ -128,7 +131,7 @@ static PmuObserverInfo *describe_observer(const PmuObserver *o,
 
     info->owner = g_strdup(config->owner);
     info->event = g_strdup(pmu_event_name(config->event));
-    info->modes = pmu_mode_names(config->modes, ops);
+    info->modes = pmu_mode_list(config->modes, ops);
     info->has_period = true;
     info->period = config->period;
     info->count = pmu_observer_count(o);

@@ -34,6 +34,18 @@ static void print_words(Monitor *mon, const char *title, const strList *words)
     monitor_printf(mon, "\n");
 }
 
+static void print_modes(Monitor *mon, const char *title,
+                        const PmuModeList *modes)
+{
+    g_autoptr(strList) words = NULL;
+    strList **tail = &words;
+
+    for (; modes; modes = modes->next) {
+        QAPI_LIST_APPEND(tail, g_strdup(PmuMode_str(modes->value)));
+    }
+    print_words(mon, title, words);
+}
+
 static void add_word(strList ***tail, char *word)
 {
     QAPI_LIST_APPEND(*tail, word);
@@ -73,7 +85,7 @@ static void print_counter(Monitor *mon, const PmuCounterInfo *c)
                    c->left, overflows);
     print_words(mon, "setup:", setup);
     if (c->running) {
-        print_words(mon, "counts in:", c->modes);
+        print_modes(mon, "counts in:", c->modes);
     }
     print_words(mon, c->running ? "but for:" : "stopped by:", c->stopped_by);
 }
@@ -96,7 +108,7 @@ static void print_records(Monitor *mon, const PmuRecordsInfo *records)
         monitor_printf(mon, " records of %u branches%s%s\n", records->depth,
                        records->call_stack ? ", as a call stack" : "",
                        records->modes ? "" : ", not recording");
-        print_words(mon, "recording in:", records->modes);
+        print_modes(mon, "recording in:", records->modes);
     }
 }
 

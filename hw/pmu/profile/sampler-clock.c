@@ -73,7 +73,7 @@ static PmuObserverInfo *describe_observer(const PmuHostObserver *observer)
 
     info->owner = g_strdup(config->owner);
     info->event = g_strdup(config->asked.event);
-    info->modes = pmu_mode_names(s->base.modes, pmu_guest_ops(observer->cpu));
+    info->modes = pmu_mode_list(s->base.modes, pmu_guest_ops(observer->cpu));
     info->has_period = true;
     info->period = period_ns(&config->asked);
     info->count = s->sampled_ns;

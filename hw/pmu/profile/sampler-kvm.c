@@ -119,7 +119,7 @@ static void fill_in(const KvmSampler *s, const PmuHostCount *count,
 
     info->owner = g_strdup(s->sampler.config->owner);
     info->event = g_strdup(asked->event);
-    info->modes = pmu_mode_names(s->modes, pmu_guest_ops(s->observer.cpu));
+    info->modes = pmu_mode_list(s->modes, pmu_guest_ops(s->observer.cpu));
     info->has_period = asked->period;
     info->period = asked->period;
     info->count = count->value;

@@ -39,7 +39,7 @@ typedef struct PmuGuestSpace {
  * struct PmuGuestOps - what an architecture tells of a guest
  * @machine: its name, as uname -m has it
  * @nr_modes: how many modes it tells apart, 1 to PMU_MAX_MODES
- * @mode_names: their names, as the architecture's users know them
+ * @mode_names: their names in the schema (PmuMode)
  * @user_modes: those in which users' programs run
  * @nested_modes: those in which the guest's own guests run.  Where modes do not
  *                tell, @space does.

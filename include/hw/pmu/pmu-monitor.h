@@ -127,11 +127,11 @@ void pmu_host_observer_add(PmuHostObserver *observer);
 void pmu_host_observer_remove(PmuHostObserver *observer);
 
 /**
- * pmu_mode_names - modes by their names
+ * pmu_mode_list - modes, as the monitor shows them
  * @modes: the modes
  * @ops: those of the architecture
  */
-strList *pmu_mode_names(PmuModes modes, const PmuGuestOps *ops);
+PmuModeList *pmu_mode_list(PmuModes modes, const PmuGuestOps *ops);
 
 /**
  * pmu_describe_observers - who looks at a vCPU

@@ -222,10 +222,28 @@ static void print_cpu(Monitor *mon, const PmuCpuInfo *info)
     }
 }
 
+static void print_profiles(Monitor *mon, const PmuProfileInfoList *list)
+{
+    if (list) {
+        monitor_printf(mon, "%-18s %-17s %15s %15s %10s\n", "Profile", "State",
+                       "Samples", "Bytes", "Lost");
+    }
+    for (; list; list = list->next) {
+        const PmuProfileInfo *p = list->value;
+
+        monitor_printf(mon, "%-18s %-17s %15" PRIu64 " %15" PRIu64 " %10"
+                       PRIu64 "\n", p->id, p->has_stop_reason
+                       ? PmuProfileStopReason_str(p->stop_reason)
+                       : PmuProfileState_str(p->state), p->samples, p->size,
+                       p->lost);
+    }
+}
+
 void hmp_info_pmu(Monitor *mon, const QDict *qdict)
 {
     Error *err = NULL;
     g_autoptr(PmuCpuInfoList) list = qmp_query_pmu(&err);
+    g_autoptr(PmuProfileInfoList) profiles = NULL;
 
     if (hmp_handle_error(mon, err)) {
         return;
@@ -233,4 +251,6 @@ void hmp_info_pmu(Monitor *mon, const QDict *qdict)
     for (PmuCpuInfoList *i = list; i; i = i->next) {
         print_cpu(mon, i->value);
     }
+    profiles = qmp_query_pmu_profiles(&error_abort);
+    print_profiles(mon, profiles);
 }

@@ -1661,6 +1661,55 @@ static void test_refused(const void *data)
     end(&p);
 }
 
+/* What the monitor says of the only profile; absent reasons are "". */
+static void assert_profile(Profiled *p, const char *state, const char *reason,
+                           uint64_t number)
+{
+    QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'query-pmu-profiles'}");
+    QList *list = qdict_get_qlist(answer, "return");
+    const QDict *info = qobject_to(QDict, qlist_peek(list));
+
+    g_assert_cmpuint(qlist_size(list), ==, 1);
+    g_assert_cmpstr(qdict_get_str(info, "id"), ==, "p");
+    g_assert_cmpstr(qdict_get_str(info, "state"), ==, state);
+    g_assert_cmpstr(qdict_get_try_str(info, "stop-reason") ?: "", ==, reason);
+    g_assert_cmpuint(get_uint(info, "samples"), ==, number);
+    g_assert_cmpuint(get_uint(info, "size"), ==, property(p, "p", "size"));
+    g_assert_cmpuint(get_uint(info, "lost"), ==, 0);
+    g_assert_cmpuint(get_uint(info, "throttled"), ==, 0);
+    qobject_unref(answer);
+}
+
+static void test_query(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *table = NULL;
+
+    add_profile(&p, "p", "{'period': 1000, 'max-size': 100000}");
+    count_insns(&p.m, 2 * PERIOD);
+    enable(&p, "p", false);
+    assert_profile(&p, "disabled", "", 2);
+    enable(&p, "p", true);
+    assert_profile(&p, "sampling", "", 2);
+    qtest_system_reset(p.m.qts);
+    table = qtest_hmp(p.m.qts, "info pmu");
+    g_test_message("%s", table);
+    g_assert_nonnull(strstr(table, "sampling"));
+    end(&p);
+}
+
+static void test_query_of_stopped(void)
+{
+    Profiled p = start_profiled(face->cpu);
+
+    add_profile(&p, "p", "{'period': 1000, 'kernel-text': 4096}");
+    count_insns(&p.m, PERIOD);
+    qtest_qmp_assert_success(p.m.qts, "{'execute': 'system_reset'}");
+    await_stop(&p, "guest-reset");
+    assert_profile(&p, "stopped", "guest-reset", 1);
+    end(&p);
+}
+
 /* Numbers of events, of samples and of callers, and addresses: no sizes */
 static void test_no_sizes(void)
 {
@@ -1814,6 +1863,8 @@ void add_profile_cases(void)
         add("profile/sleep", test_sleep);
         add("profile/given-kernel/of-reader", test_given_kernel_of_reader);
     }
+    add("profile/query", test_query);
+    add("profile/query-of-stopped", test_query_of_stopped);
     add("profile/no-sizes", test_no_sizes);
     add("profile/file-exists", test_file_exists);
     add("profile/no-file", test_no_file);

@@ -378,6 +378,7 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
         return;
     }
     p->stopped = g_strdup(message);
+    p->stop_reason = reason;
     p->enabled = false;
     pmu_writer_end(&p->writer);
     pmu_sink_hang_up(p->sink);

@@ -28,6 +28,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * @complete: the properties are settled
  * @machine_ready: there are vCPUs
  * @stopped: why it has ended by itself; NULL if it has not
+ * @stop_reason: the same for programs
  * @config: what the samplers share; what the user has asked for is in there
  * @samplers: of PmuSampler, one a vCPU
  * @event: what their samples are of
@@ -58,6 +59,7 @@ struct PmuProfile {
     bool complete;
     bool machine_ready;
     char *stopped;
+    PmuProfileStopReason stop_reason;
     PmuSamplerConfig config;
     GPtrArray *samplers;
     PmuStreamEvent event;

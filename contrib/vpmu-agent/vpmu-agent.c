@@ -9,7 +9,8 @@
  * written to standard output, for `perf report -i -`.  If QEMU does not answer
  * when it is asked for the end, a second signal ends the agent, or five seconds.
  *
- * Needs BTF (/sys/kernel/btf/vmlinux) and to be root.
+ * Needs BTF (/sys/kernel/btf/vmlinux), and to be root in the first PID namespace,
+ * that of the kernel's own pids: in a container, pids are others.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1616,6 +1616,7 @@ typedef struct Refused {
 static const Refused refused[] = {
     { "event", "{'event': 'giraffes'}", "no event giraffes" },
     { "code", "{'event': 'rfffff'}", "not counted here" },
+    { "prefix-of-code", "{'event': 'r0xc0'}", "no event r0xc0" },
     { "long-code", "{'event': 'r11111111111111111'}", "no event" },
     { "both-rates", "{'period': 10, 'frequency': 10}", "exclude each other" },
     { "period", "{'period': 9223372036854775808}", "9223372036854775807" },

@@ -16,6 +16,8 @@
 /* Of time, a thousand. */
 #define DEFAULT_PERIOD_NS SCALE_MS
 
+#define HEX_DIGITS "0123456789abcdefABCDEF"
+
 /* perf's name of time */
 #define CPU_CLOCK "cpu-clock"
 
@@ -32,7 +34,7 @@ static PmuEvent named_event(const char *name)
 /* Returns: whether it is written as one. */
 static bool raw_code(const char *name, uint64_t *code)
 {
-    return name[0] == 'r' && g_ascii_isxdigit(name[1])
+    return name[0] == 'r' && !name[1 + strspn(name + 1, HEX_DIGITS)]
            && parse_uint_full(name + 1, 16, code) == 0;
 }
 

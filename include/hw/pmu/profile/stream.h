@@ -4,14 +4,16 @@
  * This writes what `perf record -o -` would have written inside the guest, so
  * that `perf report -i`, `perf script -i` and whatever reads their output can
  * be used.  (perf takes such a stream as a file, too.)  Numbers are in the byte
- * order of the host; perf reads either.
+ * order of the host.  perf reads them on hosts of the same one: on others it
+ * complains, or shows wrong CPUs.
  *
- * perf must never show symbols of a kernel other than the guest's.  So:
+ * perf must not show symbols of a kernel that the guest is not said to run.  So:
  *
  * - Until the kernel is known, the guest's kernel is shown as [H] without
  *   symbols: these samples are in hypervisor mode, for which perf has none.
  * - A kernel whose build id is not known gets one that no kernel has.  perf
- *   then resolves nothing by itself, but does with --kallsyms.
+ *   then resolves nothing by itself, but does with --kallsyms.  One that is
+ *   known is believed, even if it is that of the host's kernel.
  * - Of nested guests nothing but the address is shown, as in "[nested-guest]".
  *
  * What is known before the first sample therefore gives the best profile.

@@ -171,8 +171,68 @@ TEST(rep, single_step)
     steps = 0;
     on_trap(DB_VECTOR, on_step);
     c = measure_user(rep_stepped, 0);
-    expect(steps > 20, true, "more than 20 steps");
+    /* Those of NOP and RET, of 20 iterations, and of none. */
+    expect(steps, 1 + 20 + 1 + 1, "steps");
     expect(c.user, 9, "user instructions");
+}
+
+code_fn *rep_to_step;
+
+CODE("rep_step_into:\n"
+     "    mov rep_to_step(%rip), %rax\n"
+     "    pushfq\n"
+     "    orq $0x100, (%rsp)\n"
+     "    popfq\n"
+     "    jmp *%rax\n");
+code_fn rep_step_into;
+
+/* The JMP, the instructions but the REP, and its iterations, or that of none. */
+static void expect_steps(code_fn *fn, unsigned iterations, unsigned executed,
+                         const char *name)
+{
+    steps = 0;
+    rep_to_step = fn;
+    run_user(0, rep_step_into, iterations);
+    expect(steps, 1 + REP_COUNT - 1 + (executed ?: 1), "%s of %u: steps", name,
+           iterations);
+}
+
+/*
+ * One trap an iteration, and none more, whoever counts: while nobody does,
+ * while instructions are counted, and, from outside, loads and stores.
+ */
+TEST(rep, steps_of_each)
+{
+    static const unsigned iterations[] = { 0, 1, 2, 3, 20 };
+
+    memset(rep_source, 0, BUFFER_SIZE);
+    memset(rep_target, 0, BUFFER_SIZE);
+    on_trap(DB_VECTOR, on_step);
+    for (unsigned s = 0; s < ARRAY_SIZE(strings); s++) {
+        for (unsigned i = 0; i < ARRAY_SIZE(iterations); i++) {
+            expect_steps(strings[s].fn, iterations[i], iterations[i],
+                         strings[s].name);
+        }
+    }
+    rep_target[7] = 1;
+    expect_steps(rep_scasb, 20, 8, "REPNE SCASB, found");
+    expect_steps(rep_scasb, 8, 8, "REPNE SCASB, found at its end");
+    expect_steps(rep_cmpsb, 20, 8, "REPE CMPSB, different");
+}
+
+/* The guest's own counters change nothing of that. */
+TEST(rep, steps_while_counted)
+{
+    static const uint64_t events[] = { EV_LOADS, EV_STORES, EV_INSTRUCTIONS };
+
+    on_trap(DB_VECTOR, on_step);
+    for (unsigned i = 0; i < ARRAY_SIZE(events); i++) {
+        pmu_gp(0, events[i] | SEL_ALL, 0);
+        rep_to_step = rep_movsb;
+        steps = 0;
+        run_user(GP(0), rep_step_into, 20);
+        expect(steps, 1 + REP_COUNT - 1 + 20, "event 0x%lx: steps", events[i]);
+    }
 }
 
 /* ---- Page faults ---------------------------------------------------- */

@@ -59,8 +59,8 @@ def cpi(thousandths):
               {'cpi': thousandths})
 
 
-def clock(mhz):
-    return Pc(f'{mhz} MHz', f'{DEFAULT_CPU},pmu-cycles=time,'
+def clock(mhz, vendor='', cpu=DEFAULT_CPU):
+    return Pc(f'{vendor}{mhz} MHz', f'{cpu},pmu-cycles=time,'
               f'pmu-frequency={mhz * 1000000}', {'mhz': mhz})
 
 
@@ -152,6 +152,7 @@ MACHINES = {
              pebs('SapphireRapids', store_sample=1, both_latencies=1),
              Pc('clock PEBS', f'{DEFAULT_CPU},pebs=on,pmu-cycles=time,'
                 'pmu-frequency=1000000000')],
+    'reset': [clock(1000), clock(1000, 'AMD ', AMD_CPU)],
     'smp': [DEFAULT, cpus(4)],
     'svm': [Pc('', DEFAULT_CPU + ',+svm'),
             Pc('PEBS', DEFAULT_CPU + ',+svm,pebs=on'),
@@ -164,7 +165,7 @@ MACHINES = {
 }
 
 # Suites that reset the machine do not end it by that.
-ARGUMENTS = {'state': ['-action', 'reboot=reset']}
+ARGUMENTS = dict.fromkeys(['reset', 'state'], ['-action', 'reboot=reset'])
 
 # Suites that assert nothing themselves: what they print is compared.
 COMPARED = ['oracle']

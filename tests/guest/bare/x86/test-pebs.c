@@ -226,6 +226,46 @@ TEST(pebs, registers)
     expect(record(11)[l.flags] & 1, 1, "carry behind STC");
 }
 
+/* A counter that does not count is written and read. */
+CODE("pebs_register:\n"
+     "    mov $0x4c3, %ecx\n"
+     "    xor %eax, %eax\n"
+     "    xor %edx, %edx\n"
+     "pebs_wrmsr:\n"
+     "    wrmsr\n"
+     "pebs_rdmsr:\n"
+     "    rdmsr\n"
+     "pebs_register_end:\n"
+     "    ret\n");
+code_fn pebs_register;
+LABEL(pebs_wrmsr);
+LABEL(pebs_rdmsr);
+LABEL(pebs_register_end);
+
+/* Registers of the PMU are accessed in the midst of an instruction. */
+TEST(pebs, accesses)
+{
+    const char *const insns[] = { pebs_wrmsr, pebs_rdmsr, pebs_register_end };
+    const struct layout l = layout();
+    unsigned i = 0;
+
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_INSTRUCTIONS | SEL_OS);
+    run_kernel(GP(0), pebs_register, 0);
+    end_sampling();
+    while (i < nr_records() && record(i)[l.ip] != (uint64_t)pebs_wrmsr) {
+        i++;
+    }
+    for (unsigned n = 1; n < ARRAY_SIZE(insns); n++) {
+        expect(record(i + n)[l.ip], (uint64_t)insns[n],
+               "IP behind instruction %u", n);
+        if (l.at) {
+            expect(record(i + n)[l.at], (uint64_t)insns[n - 1],
+                   "EventingIP of instruction %u", n);
+        }
+    }
+}
+
 CODE("pebs_more_registers:\n"
      "    .irp n, 8, 9, 10, 11, 12, 13, 14, 15\n"
      "    mov $(0x20 + \\n), %r\\n\n"

@@ -232,15 +232,21 @@ static int supervisor_index(const CPUX86State *env)
            : index + MMU_KSMAP32_IDX - MMU_KSMAP64_IDX;
 }
 
-/* Returns: where it is; NULL if there would be a page fault */
+/*
+ * Plugins are not told: records are none of the guest's accesses, and were taken
+ * for a device's in the midst of an instruction that a plugin watches.
+ *
+ * Returns: where it is; NULL if there would be a page fault
+ */
 static void *find_ram(X86VPmu *v, uint64_t addr, int len, bool write)
 {
     CPUX86State *env = &v->cpu->env;
     const int error_code = env->error_code;
+    CPUTLBEntryFull *full;
     void *host;
-    int flags = probe_access_flags(env, addr, len,
-                                   write ? MMU_DATA_STORE : MMU_DATA_LOAD,
-                                   supervisor_index(env), true, &host, 0);
+    int flags = probe_access_full_mmu(env, addr, len,
+                                      write ? MMU_DATA_STORE : MMU_DATA_LOAD,
+                                      supervisor_index(env), &host, &full);
 
     /* That is the guest's, and the walk of the tables has used it. */
     env->error_code = error_code;

@@ -60,7 +60,7 @@ MODES = {
 # nothing is chained in one-insn; late observers look where a debugger
 # interferes; and plugins look at some suites.
 OTHER_MODES = ('single', 'no-chain', 'profiled', 'plugins')
-PLUGGED = ['count', 'fault', 'memory', 'rep']
+PLUGGED = ['count', 'fault', 'memory', 'pebs', 'rep']
 # The same of a model like another that is observed.
 NOT_OBSERVED = (*OTHER_MODES, 'observed')
 

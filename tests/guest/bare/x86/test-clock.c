@@ -150,6 +150,52 @@ TEST(clock, halted)
     expect_cycles(cycles, rdmsr(MSR_FIXED_CTR(0)), 1, "asleep");
 }
 
+/* Each RDPMC ends a block. */
+CODE("clock_read:\n"
+     "    mov $0x40000001, %ecx\n"
+     "    .rept 30\n"
+     "    nop\n"
+     "    rdpmc\n"
+     "    .endr\n"
+     "    ret\n"
+     "clock_read_end:\n");
+code_fn clock_read;
+LABEL(clock_read_end);
+
+#define READ_INSNS (1 + 30 * 2 + 1)
+
+/*
+ * If it is a read that finds an overflow, which freezes all counters, nothing is
+ * counted from there on.  That is no reason not to count where the same code is
+ * executed once more.  In some of these copies the overflow is at a read.
+ */
+TEST(clock, frozen_by_read)
+{
+    if (!is_exact()) {
+        skip();
+    }
+    sample_with(APIC_MASKED | VEC_PMI);
+    for (unsigned i = 0; i < 16; i++) {
+        code_fn *copy = (code_fn *)spare[i];
+
+        memcpy(spare[i], clock_read, clock_read_end - (char *)clock_read);
+        pmu_fixed(0, FIXED_ALL, 0);
+        pmu_fixed(1, FIXED_ALL | FIXED_INT,
+                  -((25 + i) * option("mhz", 0) / 1000) & COUNTER_MASK);
+        wrmsr(MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+        run_kernel(FIXED(0) | FIXED(1), copy, 0);
+        wrmsr(MSR_DEBUGCTL, 0);
+        wrmsr(MSR_GLOBAL_OVF_CTRL, rdmsr(MSR_GLOBAL_STATUS));
+        expect(rdmsr(MSR_FIXED_CTR(0)) < READ_INSNS, true, "copy %u: frozen",
+               i);
+        pmu_fixed(1, 0, 0);
+        pmu_fixed(0, FIXED_ALL, 0);
+        run_kernel(FIXED(0), copy, 0);
+        expect(rdmsr(MSR_FIXED_CTR(0)), READ_INSNS + RUN_KERNEL_OVERHEAD,
+               "copy %u: instructions", i);
+    }
+}
+
 /* The interrupt comes, some time after the overflow. */
 TEST(clock, overflow)
 {

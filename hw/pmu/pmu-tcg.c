@@ -696,11 +696,11 @@ void pmu_tcg_far_branch_outside(CPUState *cpu, uint64_t from)
     }
 }
 
-void pmu_tcg_far_branch(CPUState *cpu, uint64_t from)
+void pmu_tcg_far_branch(CPUState *cpu, uint64_t from, uint64_t shown)
 {
     if (tcg_cflags_has(cpu, CF_PMU_RECORD)) {
         pmu_tcg_far_branch_outside(cpu, from);
-        note_far_branch(cpu, &cpu->neg.pmu.recorder, from);
+        note_far_branch(cpu, &cpu->neg.pmu.recorder, shown);
     }
 }
 

@@ -245,8 +245,9 @@ uint64_t pmu_tcg_address(CPUState *cpu);
  * @cpu: the vCPU, which goes on at the branch's target, in the state it has
  *       there
  * @from: where it comes from
+ * @shown: what the guest's own record has for @from
  */
-void pmu_tcg_far_branch(CPUState *cpu, uint64_t from);
+void pmu_tcg_far_branch(CPUState *cpu, uint64_t from, uint64_t shown);
 
 /**
  * pmu_tcg_far_branch_outside - record what is a far branch only from outside

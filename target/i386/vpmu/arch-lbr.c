@@ -72,13 +72,23 @@ static PmuBranchKinds wanted_kinds(uint64_t ctl)
     return wanted;
 }
 
+static PmuModes wanted_modes(const X86VPmu *v)
+{
+    return x86_vpmu_modes(v->lbr_arch.ctl & CTL_OS, v->lbr_arch.ctl & CTL_USR);
+}
+
+bool arch_lbr_hides(const X86VPmu *v, unsigned mode)
+{
+    return is_architectural(v) && !(wanted_modes(v) >> mode & 1);
+}
+
 void arch_lbr_update(X86VPmu *v, bool frozen)
 {
     uint64_t ctl = v->lbr_arch.ctl;
     bool record = ctl & CTL_LBREN && !frozen;
     LbrWanted wanted = {
         .kinds = wanted_kinds(ctl),
-        .modes = x86_vpmu_modes(ctl & CTL_OS, ctl & CTL_USR),
+        .modes = wanted_modes(v),
         .call_stack = ctl & CTL_CALL_STACK,
     };
 

@@ -184,6 +184,15 @@ void lbr_record(X86VPmu *v, const LbrWanted *wanted)
     }
 }
 
+void x86_vpmu_far_branch(X86CPU *cpu, uint64_t from, unsigned mode)
+{
+    const bool hidden = cpu->vpmu && arch_lbr_hides(cpu->vpmu, mode);
+
+    if (tcg_enabled()) {
+        pmu_tcg_far_branch(CPU(cpu), from, hidden ? UINT64_MAX : from);
+    }
+}
+
 bool lbr_is_recording(const X86VPmu *v)
 {
     return recorder(v)->wanted[x86_vpmu_mode(v->cpu->env.hflags)

@@ -163,6 +163,15 @@ void arch_lbr_reset(X86VPmu *v);
 void arch_lbr_update(X86VPmu *v, bool frozen);
 
 /**
+ * arch_lbr_hides - whether records do not say where a branch comes from
+ * @v: the PMU
+ * @mode: in which it is there
+ *
+ * What comes from a mode that is filtered out has all ones for that.
+ */
+bool arch_lbr_hides(const X86VPmu *v, unsigned mode);
+
+/**
  * arch_lbr_is_enabled, arch_lbr_enable - IA32_LBR_CTL.LBREn
  * @v: the PMU, in a transaction; to be followed by arch_lbr_update()
  * @enable: what it is to be

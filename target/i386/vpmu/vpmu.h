@@ -174,6 +174,15 @@ void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
 uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val);
 
 /**
+ * x86_vpmu_far_branch - record what may have changed the segment or privilege
+ * @cpu: the CPU, which goes on at the branch's target, in the state it has
+ *       there
+ * @from: where it comes from
+ * @mode: and in which mode it was there (x86_vpmu_mode())
+ */
+void x86_vpmu_far_branch(X86CPU *cpu, uint64_t from, unsigned mode);
+
+/**
  * x86_vpmu_rdmsr - read a register
  * @cpu: the CPU
  * @msr: its number

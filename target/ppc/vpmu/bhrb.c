@@ -115,7 +115,7 @@ void ppc_vpmu_bhrb_used(CPUPPCState *env)
 
 void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from)
 {
-    pmu_tcg_far_branch(env_cpu(env), from);
+    pmu_tcg_far_branch(env_cpu(env), from, from);
 }
 
 /*

@@ -269,12 +269,18 @@ LABEL(lbr_iretq);
 
 #define ONLY_FAR (NO_FAR - NO_COND)
 
+/* Where a branch comes from, of a ring that is left out */
+static uint64_t from_other_ring(uint64_t address)
+{
+    return lbr_is_arch() ? -1ull : address;
+}
+
 /* A branch is of the ring that it goes to. */
 TEST(lbr, far)
 {
     set_gate(UD_VECTOR, lbr_ud);
     record_user(ONLY_FAR, lbr_fault);
-    expect(lbr_from(0), AT(lbr_iretq), "IRETQ: FROM");
+    expect(lbr_from(0), from_other_ring(AT(lbr_iretq)), "IRETQ: FROM");
     expect(lbr_to(0), AT(lbr_fault_end), "IRETQ: TO");
     expect(lbr_to(1), AT(lbr_fault), "entry: TO");
     expect(lbr_to(2), 0, "before");
@@ -283,10 +289,25 @@ TEST(lbr, far)
     begin_recording(NO_RING_3 | ONLY_FAR, 0);
     run_user(0, lbr_fault, 0);
     end_recording();
-    expect(lbr_from(0), AT(user_exit), "INT: FROM");
-    expect(lbr_from(1), AT(lbr_fault), "fault: FROM");
+    expect(lbr_from(0), from_other_ring(AT(user_exit)), "INT: FROM");
+    expect(lbr_from(1), from_other_ring(AT(lbr_fault)), "fault: FROM");
     expect(lbr_to(1), AT(lbr_ud), "fault: TO");
     expect(lbr_to(2), 0, "before");
+}
+
+/* Nothing is left out: every branch says where it comes from. */
+TEST(lbr, far_of_both_rings)
+{
+    set_gate(UD_VECTOR, lbr_ud);
+    clear_records();
+    begin_recording(ONLY_FAR, 0);
+    run_user(0, lbr_fault, 0);
+    end_recording();
+    expect(lbr_from(0), AT(user_exit), "INT: FROM");
+    expect(lbr_from(1), AT(lbr_iretq), "IRETQ: FROM");
+    expect(lbr_to(1), AT(lbr_fault_end), "IRETQ: TO");
+    expect(lbr_from(2), AT(lbr_fault), "fault: FROM");
+    expect(lbr_to(2), AT(lbr_ud), "fault: TO");
 }
 
 /* ---- Page faults ---------------------------------------------------- */
@@ -1108,14 +1129,28 @@ static void model_branch(const struct passed *p)
     model.is_timed = true;
 }
 
-static void model_all(const struct passed *p, unsigned count)
+/* @kernel: where the branch comes from */
+static void model_one(const struct passed *p, bool kernel)
+{
+    struct passed shown = *p;
+
+    if (model.select & (kernel ? NO_RING_0 : NO_RING_3)) {
+        shown.from = from_other_ring(p->from);
+    }
+    if (is_wanted(p)) {
+        model_branch(&shown);
+    }
+}
+
+static void model_all(const struct passed *p, unsigned count, bool kernel)
 {
     for (unsigned i = 0; i < count; i++) {
         if (p[i].kind == SWITCHED_ON || p[i].kind == SWITCHED_OFF) {
             model.on = p[i].kind == SWITCHED_ON;
             model.is_timed = false;
-        } else if (is_wanted(&p[i])) {
-            model_branch(&p[i]);
+        } else {
+            model_one(&p[i], kernel);
+            kernel = p[i].kernel;
         }
     }
 }
@@ -1189,7 +1224,7 @@ static unsigned random_trial(unsigned trial)
     model.select = random_select();
     choose_depth(8 << random() % 3);
     model.depth = lbr_depth();
-    model_all(passed, count);
+    model_all(passed, count, kernel);
     expect_steps(trial, kernel);
     clear_records();
     lbr_choose(model.select);

@@ -1885,7 +1885,7 @@ static const struct KvmMismatch {
     { "fixed-global", INTEL, INTEL, as_kvm_two_fixed,
       MSR_GLOBAL_CTRL, GLOBAL_FIXED(2), "same pmu-fixed-counters" },
     { "version", INTEL, INTEL ",pmu-version=1", as_kvm,
-      MSR_GLOBAL_CTRL, GLOBAL_GP(0), "same pmu-version" },
+      MSR_GLOBAL_CTRL, GLOBAL_GP(0), "same pmu-version (AMD: perfmon-v2)." },
     { "no-pmu", INTEL, MODEL ",pmu=off", NULL,
       MSR_EVTSEL0, EVENT_INSNS, "uses an Intel PMU of KVM" },
     { "accelerator", INTEL, INTEL, NULL,

@@ -66,7 +66,7 @@ static const VMStateDescription vmstate_registers = {
         VMSTATE_UINT32_EQUAL(engine, X86VPmu, SAME("accelerator")),
         VMSTATE_UINT32_EQUAL(vendor, X86VPmu, SAME("vendor")),
         VMSTATE_UINT32_EQUAL(version, X86VPmu,
-                             SAME("pmu-version, or perfmon-v2,")),
+                             SAME("pmu-version (AMD: perfmon-v2)")),
         VMSTATE_UINT32_EQUAL(nr_gp, X86VPmu, SAME("pmu-gp-counters")),
         VMSTATE_UINT32_EQUAL(nr_fixed, X86VPmu, SAME("pmu-fixed-counters")),
         VMSTATE_UINT64_ARRAY(evtsel, X86VPmu, X86_VPMU_MAX_GP),
@@ -359,7 +359,7 @@ static const struct {
     bool (*beyond)(const X86VPmu *v);
     const char *message;
 } limits[] = {
-    { beyond_version, SAME("pmu-version, or perfmon-v2,") },
+    { beyond_version, SAME("pmu-version (AMD: perfmon-v2)") },
     { beyond_gp, SAME("pmu-gp-counters") },
     { beyond_fixed, SAME("pmu-fixed-counters") },
 };

@@ -45,7 +45,7 @@ REFUSALS = {
         f'{OURS} {KVM} {arrival("tcg")}', 'the same accelerator'),
     'state_of_perfmon_v2_without_it': (
         f'{OURS} {KVM},perfmon-v2=off {arrival("ours")}',
-        'the same pmu-version, or perfmon-v2'),
+        'the same pmu-version (AMD: perfmon-v2).'),
     'state_of_pmu_without_it': (
         f'{OURS} {KVM},pmu=off {arrival("ours")}',
         "The source's CPU has a PMU and this one has none"),

@@ -82,9 +82,10 @@ static void take_flush(void *opaque)
 static void take_nonsense(void *opaque, const char *why)
 {
     PmuAgent *agent = opaque;
-    g_autofree char *message = g_strdup_printf("pmu-profile: %s", why);
 
     if (may_write(agent)) {
+        g_autofree char *message = g_strdup_printf("pmu-profile: %s", why);
+
         pmu_writer_error(agent->writer, message);
     }
 }

@@ -2,7 +2,9 @@
  * Performance monitoring unit: the chardev that a profile can be
  *
  * A device of the guest's has it as its chardev, as it could have a socket:
- * what QEMU writes, the guest reads.
+ * what QEMU writes, the guest reads.  What the guest writes is taken as long as
+ * that takes a small part of the time.  A device that can wait then has its
+ * guest wait; what others write is lost.
  *
  * Threads: those that hold the big lock.
  *
@@ -16,7 +18,7 @@
  * struct PmuChardevOps - what a chardev tells its owner
  * @opened: the guest has opened its device
  * @closed: the guest has closed it, or was reset
- * @said: the guest has written something
+ * @said: the guest has written something; a NUL where a part of that is lost
  * @ready: the guest can take more
  */
 typedef struct PmuChardevOps {

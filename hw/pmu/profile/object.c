@@ -121,6 +121,18 @@ static void ask_kernel(PmuProfile *p, int64_t since_ns)
     }
 }
 
+/* What was sampled, or lost, for others is not for this reader. */
+static void begin_if_opened(PmuProfile *p)
+{
+    if (p->is_opened) {
+        p->is_opened = false;
+        empty_samplers_to_end(p);
+        pmu_writer_begin(&p->writer, &p->event,
+                         pmu_guest_ops(first_cpu)->machine);
+        ask_kernel(p, 0);
+    }
+}
+
 /*
  * perf sorts by time: the kernel must not be told of later than its samples
  * are taken, and what was taken before is written without it.
@@ -129,6 +141,7 @@ static void drain(PmuProfile *p)
 {
     int64_t begin = pmu_profile_clock_now(&p->config.clock);
 
+    begin_if_opened(p);
     empty_samplers(p);
     ask_kernel(p, begin);
     pmu_agent_flushed(&p->agent);
@@ -172,34 +185,38 @@ static void drain_now_and_then(void *opaque)
               qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + DRAIN_MS);
 }
 
-/* What was sampled, or lost, for others is not for this reader. */
-static bool begin_stream(void *opaque)
-{
-    PmuProfile *p = opaque;
-
-    pmu_agent_forget(&p->agent);
-    if (p->stopped || (p->writer.is_guests && p->is_loaded)) {
-        return false;
-    }
-    pmu_writer_end(&p->writer);
-    empty_samplers_to_end(p);
-    pmu_writer_begin(&p->writer, &p->event, pmu_guest_ops(first_cpu)->machine);
-    ask_kernel(p, 0);
-    return true;
-}
-
 static void end_stream(void *opaque)
 {
     PmuProfile *p = opaque;
 
+    p->is_opened = false;
     pmu_writer_end(&p->writer);
     pmu_agent_forget(&p->agent);
+}
+
+/* A guest may open and close a port many times before anything is written. */
+static bool begin_stream(void *opaque)
+{
+    PmuProfile *p = opaque;
+
+    end_stream(p);
+    if (p->stopped || (p->writer.is_guests && p->is_loaded)) {
+        return false;
+    }
+    p->is_opened = true;
+    if (p->writer.is_guests) {
+        qemu_bh_schedule(p->config.drain);
+    } else {
+        begin_if_opened(p);
+    }
+    return true;
 }
 
 static void guest_said(void *opaque, const uint8_t *bytes, size_t size)
 {
     PmuProfile *p = opaque;
 
+    begin_if_opened(p);
     pmu_agent_listen(&p->agent, bytes, size);
 }
 
@@ -380,6 +397,7 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
     p->stopped = g_strdup(message);
     p->stop_reason = reason;
     p->enabled = false;
+    p->is_opened = false;
     pmu_writer_end(&p->writer);
     pmu_sink_hang_up(p->sink);
     stop_samplers(p);

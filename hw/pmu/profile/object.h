@@ -35,6 +35,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * @writer: writes the stream
  * @agent: the guest, if it reads the stream
  * @sink: where that goes
+ * @is_opened: somebody has begun to read, for whom a stream is to begin
  * @drain_timer: empties the samplers
  * @ready: called when there are vCPUs
  * @shutdown: called when QEMU is to end
@@ -66,6 +67,7 @@ struct PmuProfile {
     PmuWriter writer;
     PmuAgent agent;
     PmuSink *sink;
+    bool is_opened;
     QEMUTimer *drain_timer;
     Notifier ready;
     Notifier shutdown;

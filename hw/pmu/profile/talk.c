@@ -35,12 +35,14 @@ typedef struct Said {
  * @numbers: what its numbers may be; those with a step of 0 are not there
  * @has_path: a path is behind them
  * @understood: is called then
+ * @otherwise: what is wrong if the line is not like this
  */
 typedef struct Sentence {
     const char *word;
     Number numbers[MAX_NUMBERS];
     bool has_path;
     void (*understood)(const PmuTalkOps *ops, void *opaque, const Said *said);
+    const char *otherwise;
 } Sentence;
 
 static void tell_task(const PmuTalkOps *ops, void *opaque, const Said *said)
@@ -93,10 +95,13 @@ static void tell_flush(const PmuTalkOps *ops, void *opaque,
 #define POINTER { UINT64_MAX, 8 }
 
 static const Sentence sentences[] = {
-    { "task", { POINTER, OFFSET, OFFSET, OFFSET }, false, tell_task },
-    { "map", { AGE, PID, ANY, ANY, ANY }, true, tell_map },
-    { "fork", { AGE, PID, PID }, false, tell_fork },
-    { "flush", {}, false, tell_flush },
+    { "task", { POINTER, OFFSET, OFFSET, OFFSET }, false, tell_task,
+      "not as a line of task is" },
+    { "map", { AGE, PID, ANY, ANY, ANY }, true, tell_map,
+      "not as a line of map is" },
+    { "fork", { AGE, PID, PID }, false, tell_fork,
+      "not as a line of fork is" },
+    { "flush", {}, false, tell_flush, "not as a line of flush is" },
 };
 
 /* Returns: the next word, which is cut off; NULL if there is none */
@@ -145,10 +150,7 @@ static void parse_sentence(const Sentence *s, char *rest,
     if (parse_numbers(s, &rest, &said)) {
         s->understood(ops, opaque, &said);
     } else {
-        g_autofree char *why = g_strdup_printf("not as a line of %s is",
-                                               s->word);
-
-        ops->nonsense(opaque, why);
+        ops->nonsense(opaque, s->otherwise);
     }
 }
 

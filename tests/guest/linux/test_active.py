@@ -3,6 +3,7 @@
 
 import collections
 import re
+import time
 
 from harness import expectations, on, require, require_equal
 from machines import (GENOA, POWER8, POWER10, SMP, UP, UP_OF_POWER, UP_OF_X86,
@@ -295,6 +296,30 @@ perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
             in values_of(lines, 'said'), 'the guest was not told')
     require('@@@ failed' not in lines, 'perf cannot read the answer')
     check_program(lines)
+
+
+# Each line is a sentence, and nobody reads what QEMU answers.
+FLOOD = SETUP + """
+yes '' | head -c 4194304 > /tmp/lines
+(while :; do dd if=/tmp/lines of="$port" bs=32k; done) > /dev/null 2>&1 &
+wait_for_test
+"""
+
+
+@on(SMP)
+def test_guest_speaks_without_end(start, machine):
+    """However much it writes, QEMU has time for others."""
+    guest = start(machine, FLOOD, extra=port(enabled='off'))
+    guest.lines_until('@@@ ready')
+    answered = time.monotonic()
+    longest = 0
+    for _ in range(20):
+        guest.monitor.command('query-status')
+        longest = max(longest, time.monotonic() - answered)
+        time.sleep(0.1)
+        answered = time.monotonic()
+    require(longest < 1, f'the monitor is silent for {longest:.1f} s')
+    guest.leave()
 
 
 @on(UP_OF_POWER, more=(UP, POWER10))

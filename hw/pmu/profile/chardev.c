@@ -15,8 +15,8 @@
 OBJECT_DECLARE_SIMPLE_TYPE(PmuChardev, PMU_CHARDEV)
 
 /*
- * The guest writes as fast as it likes, and the main loop, or a vCPU that holds
- * the big lock, works on that: so long of each turn, and no longer.
+ * The guest writes, and reads, as fast as it likes, and the main loop works on
+ * that, or a vCPU that holds the big lock: so long of each turn, and no longer.
  */
 #define TURN_NS  (100 * SCALE_MS)
 #define SHARE_NS (4 * SCALE_MS)
@@ -28,29 +28,57 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuChardev, PMU_CHARDEV)
 #define PART 1024
 
 /**
+ * struct Turn - how long may be worked for the guest
+ * @end_ns: until then
+ * @spent_ns: so long, of SHARE_NS, was worked already
+ * @last_ns: when we looked at the time last
+ */
+typedef struct Turn {
+    int64_t end_ns;
+    int64_t spent_ns;
+    int64_t last_ns;
+} Turn;
+
+/**
  * struct PmuChardev - a chardev whose other end is in QEMU
  * @ops, @opaque: the owner; NULL before it is known
- * @turn_end_ns: until then
- * @spent_ns: what the guest writes may take but SHARE_NS, and has taken this
+ * @taking: what the guest writes
  * @lacks: the guest has written more than was taken, and the device has not
  *         asked when to come again: the rest is lost
+ * @giving: what it reads
+ * @room: tells the owner when the guest can take more; NULL if it had enough
  */
 struct PmuChardev {
     Chardev parent;
     const PmuChardevOps *ops;
     void *opaque;
-    int64_t turn_end_ns;
-    int64_t spent_ns;
+    Turn taking;
     bool lacks;
+    Turn giving;
+    GSource *room;
 };
 
-static void begin_turn(PmuChardev *chr, int64_t now_ns)
+static bool has_time(const Turn *turn)
 {
-    if (now_ns >= chr->turn_end_ns) {
-        chr->turn_end_ns = now_ns + TURN_NS;
-        chr->spent_ns = 0;
+    return turn->spent_ns < SHARE_NS;
+}
+
+static void begin_turn(Turn *turn)
+{
+    turn->last_ns = get_clock();
+    if (turn->last_ns >= turn->end_ns) {
+        turn->end_ns = turn->last_ns + TURN_NS;
+        turn->spent_ns = 0;
     }
-    chr->spent_ns += CALL_NS;
+    turn->spent_ns += CALL_NS;
+}
+
+static void spend(Turn *turn)
+{
+    int64_t now_ns = get_clock();
+
+    turn->spent_ns += now_ns - turn->last_ns;
+    turn->last_ns = now_ns;
 }
 
 /* Two halves of lines are no line: with a NUL between they are nonsense. */
@@ -65,20 +93,16 @@ static void say_what_lacks(PmuChardev *chr)
 static int take(Chardev *base, const uint8_t *bytes, int size)
 {
     PmuChardev *chr = PMU_CHARDEV(base);
-    int64_t last_ns = get_clock();
     int done = 0;
 
-    begin_turn(chr, last_ns);
-    while (done < size && chr->spent_ns < SHARE_NS) {
+    begin_turn(&chr->taking);
+    while (done < size && has_time(&chr->taking)) {
         int part = MIN(size - done, PART);
-        int64_t now_ns;
 
         say_what_lacks(chr);
         chr->ops->said(chr->opaque, bytes + done, part);
         done += part;
-        now_ns = get_clock();
-        chr->spent_ns += now_ns - last_ns;
-        last_ns = now_ns;
+        spend(&chr->taking);
     }
     chr->lacks |= done < size;
     return done;
@@ -95,7 +119,7 @@ static GSourceFuncs next_turn = { .dispatch = turn_begins };
 static GSource *await_turn(Chardev *base, GIOCondition condition)
 {
     PmuChardev *chr = PMU_CHARDEV(base);
-    int64_t wait_ns = MAX(chr->turn_end_ns - get_clock(), 0);
+    int64_t wait_ns = MAX(chr->taking.end_ns - get_clock(), 0);
     GSource *source = g_source_new(&next_turn, sizeof(*source));
 
     g_source_set_ready_time(source, g_get_monotonic_time()
@@ -136,11 +160,64 @@ PmuChardev *pmu_chardev_new(const char *id, const PmuChardevOps *ops,
     return chr;
 }
 
+/*
+ * Not all devices say when they can take more: they are asked whenever the main
+ * loop comes round, as all chardevs do.
+ */
+typedef struct Room {
+    GSource source;
+    PmuChardev *chr;
+} Room;
+
+static gboolean has_room(GSource *source)
+{
+    PmuChardev *chr = container_of(source, Room, source)->chr;
+
+    return (has_time(&chr->giving) || get_clock() >= chr->giving.end_ns)
+           && qemu_chr_be_can_write(&chr->parent) > 0;
+}
+
+static gboolean prepare_room(GSource *source, gint *timeout)
+{
+    *timeout = -1;
+    return has_room(source);
+}
+
+static gboolean use_room(GSource *source, GSourceFunc unused, void *opaque)
+{
+    frontend_ready(CHARDEV(container_of(source, Room, source)->chr));
+    return G_SOURCE_CONTINUE;
+}
+
+static GSourceFuncs room_funcs = {
+    .prepare = prepare_room,
+    .check = has_room,
+    .dispatch = use_room,
+};
+
+static void await_no_room(PmuChardev *chr)
+{
+    if (chr->room) {
+        g_source_destroy(chr->room);
+        g_clear_pointer(&chr->room, g_source_unref);
+    }
+}
+
+static void await_room(PmuChardev *chr)
+{
+    if (!chr->room) {
+        chr->room = g_source_new(&room_funcs, sizeof(Room));
+        container_of(chr->room, Room, source)->chr = chr;
+        g_source_attach(chr->room, NULL);
+    }
+}
+
 size_t pmu_chardev_write(PmuChardev *chr, const uint8_t *bytes, size_t size)
 {
     size_t done = 0;
 
-    while (done < size) {
+    begin_turn(&chr->giving);
+    while (done < size && has_time(&chr->giving)) {
         int room = qemu_chr_be_can_write(&chr->parent);
         int part = MIN(room, size - done);
 
@@ -149,7 +226,9 @@ size_t pmu_chardev_write(PmuChardev *chr, const uint8_t *bytes, size_t size)
         }
         qemu_chr_be_write(&chr->parent, bytes + done, part);
         done += part;
+        spend(&chr->giving);
     }
+    (done < size ? await_room : await_no_room)(chr);
     return done;
 }
 
@@ -170,6 +249,7 @@ void pmu_chardev_free(PmuChardev *chr)
 {
     Object *obj = OBJECT(chr);
 
+    await_no_room(chr);
     if (obj->parent) {
         object_unparent(obj);
     }

@@ -2,9 +2,9 @@
  * Performance monitoring unit: the chardev that a profile can be
  *
  * A device of the guest's has it as its chardev, as it could have a socket:
- * what QEMU writes, the guest reads.  What the guest writes is taken as long as
- * that takes a small part of the time.  A device that can wait then has its
- * guest wait; what others write is lost.
+ * what QEMU writes, the guest reads.  Either takes a small part of the time at
+ * most.  If the guest writes more, a device that can wait has it wait; what it
+ * writes to others is lost.
  *
  * Threads: those that hold the big lock.
  *
@@ -19,7 +19,7 @@
  * @opened: the guest has opened its device
  * @closed: the guest has closed it, or was reset
  * @said: the guest has written something; a NUL where a part of that is lost
- * @ready: the guest can take more
+ * @ready: the guest can take more, after pmu_chardev_write() has left some
  */
 typedef struct PmuChardevOps {
     void (*opened)(void *opaque);

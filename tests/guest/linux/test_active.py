@@ -5,12 +5,14 @@ import collections
 import re
 import time
 
+import pytest
+
 from harness import expectations, on, require, require_equal
 from machines import (GENOA, POWER8, POWER10, SMP, UP, UP_OF_POWER, UP_OF_X86,
                       loop_address)
 from test_lifecycle import (go_back, long_address, move_away, move_in,
                             save_machine)
-from test_profile import values_of
+from test_profile import driver, values_of
 
 
 def port(**properties):
@@ -296,6 +298,42 @@ perf report -i - --stdio < /tmp/data > /dev/null 2>&1 || echo @@@ failed
             in values_of(lines, 'said'), 'the guest was not told')
     require('@@@ failed' not in lines, 'perf cannot read the answer')
     check_program(lines)
+
+
+# In the order in which they need each other
+USB = ['common/usb-common', 'core/usbcore', 'host/xhci-hcd',
+       'host/xhci-pci-renesas', 'host/xhci-pci', 'serial/usbserial',
+       'serial/ftdi_sio']
+
+
+@pytest.mark.arch('x86_64')
+@on(UP_OF_X86)
+def test_guest_reads_by_usb(start, tmp_path, machine):
+    """A device that does not say that it can take more has all of a stream."""
+    files = [driver(tmp_path, f'usb/{name}') for name in USB]
+    load = '; '.join(f'insmod {path}' for _, path in files)
+    guest = start(machine, f'''
+. /tests/guest.sh
+{load}
+until [ -c /dev/ttyUSB0 ]; do sleep 0.1; done
+stty -F /dev/ttyUSB0 raw -echo
+exec 4< /dev/ttyUSB0
+wait_for_test
+loop
+wait_for_test
+echo "@@@ size $(timeout 20 head -c 50000 <&4 | wc -c)"
+''', adds=files, extra=[
+        '-device', 'qemu-xhci',
+        '-object', 'pmu-profile,id=p0,modes=u,period=1009,enabled=off',
+        '-device', 'usb-serial,chardev=p0'])
+    guest.lines_until('@@@ ready')
+    for enabled in True, False:
+        guest.monitor.command('qom-set', path='/objects/p0',
+                              property='enabled', value=enabled)
+        guest.go()
+        guest.lines_until('@@@ (ready|size)')
+    require_equal(values_of(guest.log, 'size'), ['50000'], 'what was read')
+    guest.rest()
 
 
 # Each line is a sentence, and nobody reads what QEMU answers.

@@ -479,15 +479,19 @@ def aliases(known, name):
     return {other for address, other in known if address in here}
 
 
+def driver(directory, name):
+    """A module of Debian's kernel on x86, and where the guest has it."""
+    packed, = (BUILD / 'download' / 'guest-x86_64').glob(
+        f'lib/modules/*/kernel/drivers/{name}.ko.xz')
+    module = directory / packed.stem
+    module.write_bytes(lzma.decompress(packed.read_bytes()))
+    return module, f'/{module.name}'
+
+
 def modules(directory):
     """What the guest has to load."""
-    if ARCH != 'x86_64':
-        return []
-    packed, = (BUILD / 'download' / 'guest-x86_64').glob(
-        'lib/modules/*/kernel/drivers/firmware/qemu_fw_cfg.ko.xz')
-    module = directory / 'qemu_fw_cfg.ko'
-    module.write_bytes(lzma.decompress(packed.read_bytes()))
-    return [(module, '/qemu_fw_cfg.ko')]
+    return ([driver(directory, 'firmware/qemu_fw_cfg')]
+            if ARCH == 'x86_64' else [])
 
 
 @on(UP, POWER10, more=(GENOA, POWER8))

@@ -1765,6 +1765,69 @@ static void test_no_file(void)
     end(&p);
 }
 
+/* What is in a profile is not for everybody. */
+static void test_file_mode(void)
+{
+    mode_t before = umask(0);
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *file = file_of(&p, "p");
+    struct stat st;
+
+    umask(before);
+    add_profile(&p, "p", "{}");
+    g_assert_cmpint(stat(file, &st), ==, 0);
+    g_assert_cmpuint(st.st_mode & 0777, ==, 0600);
+    end(&p);
+}
+
+/* Two names of links, and what exchanges them until it is stopped */
+typedef struct Exchange {
+    const char *a, *b;
+    bool is_to_end;
+} Exchange;
+
+static void *exchange(void *opaque)
+{
+    Exchange *e = opaque;
+
+    while (!qatomic_read(&e->is_to_end)) {
+        renameat2(AT_FDCWD, e->a, AT_FDCWD, e->b, RENAME_EXCHANGE);
+    }
+    return NULL;
+}
+
+/* A device that becomes a file while QEMU looks at it */
+static void test_file_comes_to_exist(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *file = file_of(&p, "p");
+    g_autofree char *other = file_of(&p, "other");
+    g_autofree char *victim = file_of(&p, "victim");
+    g_autofree char *contents = NULL;
+    Exchange e = { file, other };
+    GThread *thread;
+
+    g_assert_true(g_file_set_contents(victim, "precious", -1, NULL));
+    g_assert_cmpint(symlink("/dev/null", file), ==, 0);
+    g_assert_cmpint(symlink(victim, other), ==, 0);
+    thread = g_thread_new("exchange", exchange, &e);
+    for (int i = 0; i < 200; i++) {
+        QDict *answer = qtest_qmp(p.m.qts, "{'execute': 'object-add',"
+                                  " 'arguments': %p}",
+                                  object_with(&p, "p", "{}"));
+
+        if (qdict_haskey(answer, "return")) {
+            delete_profile(&p, "p");
+        }
+        qobject_unref(answer);
+    }
+    qatomic_set(&e.is_to_end, true);
+    g_thread_join(thread);
+    g_assert_true(g_file_get_contents(victim, &contents, NULL, NULL));
+    g_assert_cmpstr(contents, ==, "precious");
+    end(&p);
+}
+
 static void test_pipe_without_reader(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -1869,6 +1932,8 @@ void add_profile_cases(void)
     add("profile/no-sizes", test_no_sizes);
     add("profile/file-exists", test_file_exists);
     add("profile/no-file", test_no_file);
+    add("profile/file-mode", test_file_mode);
+    add("profile/file-comes-to-exist", test_file_comes_to_exist);
     add("profile/pipe-without-reader", test_pipe_without_reader);
     add("profile/no-cpu", test_no_cpu);
     add("profile/too-many", test_too_many);

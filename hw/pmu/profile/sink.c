@@ -14,12 +14,15 @@
 #include "chardev.h"
 #include "sink.h"
 
-/* Where there is neither, what has a name among files does not wait. */
+/* Where there are none, what has a name among files does not wait. */
 #ifndef O_NONBLOCK
 #define O_NONBLOCK 0
 #endif
 #ifndef O_CLOEXEC
 #define O_CLOEXEC 0
+#endif
+#ifndef O_NOCTTY
+#define O_NOCTTY 0
 #endif
 
 /* So much may wait to be written. */
@@ -192,24 +195,29 @@ static void end_writer(PmuSink *sink)
     close_file(sink);
 }
 
-/* Without O_NONBLOCK a pipe that nobody reads would hold up QEMU. */
+/*
+ * Only what is open is sure to be what it is.  Without O_NONBLOCK a pipe that
+ * nobody reads would hold up QEMU.
+ */
 static int open_existing(const char *path, Error **errp)
 {
     ERRP_GUARD();
     struct stat st;
-    int fd;
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-        error_setg(errp, "The file %s exists", path);
-        error_append_hint(errp, "Remove it, or name another.\n");
-        return -1;
-    }
-    fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         error_setg_errno(errp, errno, "%s cannot be opened", path);
         if (errno == ENXIO) {
             error_append_hint(errp, "Begin to read the pipe first.\n");
         }
+        return -1;
+    }
+    if (fstat(fd, &st) < 0 || S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)) {
+        error_setg(errp, "The file %s exists", path);
+        error_append_hint(errp, "A profile is written to a new file, a pipe "
+                          "or a character device.\n");
+        close(fd);
+        return -1;
     }
     return fd;
 }
@@ -228,8 +236,8 @@ static int open_file(const char *path, Error **errp)
     if (g_str_has_prefix(path, "/dev/fdset/")) {
         return open_given(path, errp);
     }
-    fd = qemu_create(path, O_WRONLY | O_EXCL, 0666, &err);
-    if (fd < 0 && access(path, F_OK) == 0) {
+    fd = qemu_create(path, O_WRONLY | O_EXCL, 0600, &err);
+    if (fd < 0 && errno == EEXIST) {
         error_free(err);
         return open_existing(path, errp);
     }

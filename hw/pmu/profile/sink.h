@@ -35,13 +35,14 @@ typedef struct PmuSinkOps {
 typedef struct PmuSink PmuSink;
 
 /**
- * pmu_sink_new_file - write to a new file, or to a pipe that is read
+ * pmu_sink_new_file - write to a new file, to a pipe that is read, or to a
+ *                     character device
  * @path: its name, or that of a set of file descriptors
  * @ops: what its owner is told
  * @opaque: the owner
  * @errp: why it cannot be written
  *
- * A file that exists is refused.
+ * A file that exists, or a block device, is refused.
  */
 PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
                            void *opaque, Error **errp);

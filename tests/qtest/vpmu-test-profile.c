@@ -542,8 +542,17 @@ static unsigned nr_fdsets(Profiled *p)
     return count;
 }
 
-/* A file that QEMU is given is written from where it stands. */
-static void test_given_file(void)
+/* A profile goes to @fd. */
+static void give_file(Profiled *p, int fd)
+{
+    qtest_qmp_fds_assert_success(p->m.qts, &fd, 1, "{'execute': 'add-fd', "
+                                 "'arguments': {'fdset-id': 1}}");
+    add_profile(p, "p", "{'file': '/dev/fdset/1', 'period': 10}");
+    qtest_qmp_assert_success(p->m.qts, "{'execute': 'remove-fd', 'arguments': "
+                             "{'fdset-id': 1}}");
+}
+
+static void check_given_file(int how)
 {
     static const char before[] = "before";
     Profiled p = start_profiled(face->cpu);
@@ -552,17 +561,59 @@ static void test_given_file(void)
     int fd = open(file, O_WRONLY | O_CREAT, 0600);
 
     g_assert_cmpint(write(fd, before, 6), ==, 6);
-    qtest_qmp_fds_assert_success(p.m.qts, &fd, 1, "{'execute': 'add-fd', "
-                                 "'arguments': {'fdset-id': 1}}");
-    close(fd);
-    add_profile(&p, "p", "{'file': '/dev/fdset/1'}");
-    qtest_qmp_assert_success(p.m.qts, "{'execute': 'remove-fd', 'arguments': "
-                             "{'fdset-id': 1}}");
+    if (how) {
+        close(fd);
+        fd = open(file, how);
+    }
+    give_file(&p, fd);
     delete_profile(&p, "p");
+    g_assert_cmpint(fcntl(fd, F_GETFL) & how, ==, how);
+    close(fd);
     g_assert_cmpuint(nr_fdsets(&p), ==, 0);
     g_assert_true(g_file_get_contents(file, &contents, NULL, NULL));
     g_assert_true(g_str_has_prefix(contents, "before"));
     g_assert_true(has_word(contents + 6, WORD_SIZE, &magic));
+    end(&p);
+}
+
+/* A file that QEMU is given is written from where it stands. */
+static void test_given_file(void)
+{
+    check_given_file(0);
+}
+
+/* Or where it was opened to be written; and it stays open like that. */
+static void test_given_file_to_append(void)
+{
+    check_given_file(O_WRONLY | O_APPEND);
+}
+
+static void test_given_file_to_read_too(void)
+{
+    check_given_file(O_RDWR | O_APPEND);
+}
+
+/* A pipe that waits for its reader stays one, and QEMU does not wait. */
+static void test_given_pipe(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    char first[WORD_SIZE];
+    int fds[2];
+
+    g_assert_cmpint(pipe(fds), ==, 0);
+    give_file(&p, fds[1]);
+    for (int i = 0; i < 10; i++) {
+        count_insns(&p.m, 10000);
+        g_assert_cmpuint(samples(&p, "p"), ==, (i + 1) * 1000);
+        enable(&p, "p", true);
+    }
+    delete_profile(&p, "p");
+    await_stop(&p, "write-error");
+    g_assert_cmpint(fcntl(fds[1], F_GETFL) & O_NONBLOCK, ==, 0);
+    g_assert_cmpint(read(fds[0], first, sizeof(first)), ==, sizeof(first));
+    g_assert_true(has_word(first, sizeof(first), &magic));
+    close(fds[0]);
+    close(fds[1]);
     end(&p);
 }
 
@@ -961,6 +1012,110 @@ static void test_reader_sleeps_at_end_of_machine(void)
     said = hear_end(&p, log);
     g_assert_nonnull(strstr(said, "The end of a profile cannot be written"));
     close(fd);
+    unlink(socket);
+}
+
+/* Somebody who reads so slowly that nobody waits for the end */
+typedef struct Drip {
+    int fd;
+    GThread *thread;
+    bool is_to_end;
+} Drip;
+
+static void *drip(void *opaque)
+{
+    Drip *d = opaque;
+    char some[8192];
+
+    while (!qatomic_read(&d->is_to_end)
+           && read(d->fd, some, sizeof(some)) > 0) {
+        g_usleep(G_USEC_PER_SEC / 10);
+    }
+    return NULL;
+}
+
+static void begin_drip(Drip *d, int fd)
+{
+    *d = (Drip) { .fd = fd };
+    d->thread = g_thread_new("drip", drip, d);
+}
+
+static void end_drip(Drip *d)
+{
+    qatomic_set(&d->is_to_end, true);
+    g_thread_join(d->thread);
+    close(d->fd);
+}
+
+static void check_deleted_in_time(Profiled *p, int fd)
+{
+    g_autoptr(GTimer) timer = g_timer_new();
+    Drip d;
+
+    begin_drip(&d, fd);
+    g_timer_start(timer);
+    delete_profile(p, "p");
+    g_assert_cmpfloat(g_timer_elapsed(timer, NULL), <, 2);
+    await_stop(p, "write-error");
+    end_drip(&d);
+}
+
+static void test_slow_reader(void)
+{
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "period=10");
+    int fd = unix_connect(socket, &error_abort);
+
+    overfill(&p);
+    check_deleted_in_time(&p, fd);
+    unlink(socket);
+    end(&p);
+}
+
+static int open_pipe(Profiled *p, const char *name)
+{
+    g_autofree char *pipe = file_of(p, name);
+    int fd;
+
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    fd = open(pipe, O_RDONLY | O_NONBLOCK);
+    add_profile(p, name, "{'period': 10}");
+    g_assert_cmpint(fcntl(fd, F_SETFL, 0), ==, 0);
+    return fd;
+}
+
+static void test_slow_reader_of_pipe(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    int fd = open_pipe(&p, "p");
+
+    overfill(&p);
+    check_deleted_in_time(&p, fd);
+    end(&p);
+}
+
+/* All of them together have QEMU wait no longer than one. */
+static void test_slow_readers_of_machine(void)
+{
+    g_autoptr(GTimer) timer = NULL;
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "period=10");
+    Drip d[5];
+
+    begin_drip(&d[0], unix_connect(socket, &error_abort));
+    for (unsigned i = 1; i < ARRAY_SIZE(d); i++) {
+        g_autofree char *name = g_strdup_printf("pipe%u", i);
+
+        begin_drip(&d[i], open_pipe(&p, name));
+    }
+    overfill(&p);
+    begin_end(&p, END_OF_MACHINE);
+    timer = g_timer_new();
+    end(&p);
+    g_assert_cmpfloat(g_timer_elapsed(timer, NULL), <, 2);
+    for (unsigned i = 0; i < ARRAY_SIZE(d); i++) {
+        end_drip(&d[i]);
+    }
     unlink(socket);
 }
 
@@ -1886,6 +2041,9 @@ void add_profile_cases(void)
     add("profile/max-size", test_max_size);
     add("profile/max-size-at-stop", test_max_size_at_stop);
     add("profile/given-file", test_given_file);
+    add("profile/given-file-to-append", test_given_file_to_append);
+    add("profile/given-file-to-read-too", test_given_file_to_read_too);
+    add("profile/given-pipe", test_given_pipe);
     add("profile/nested-modes", test_nested_modes);
     add("profile/disk-full", test_disk_full);
     add("profile/chardev-full", test_chardev_full);
@@ -1901,6 +2059,9 @@ void add_profile_cases(void)
     add("profile/reader-sleeps-at-end", test_reader_sleeps_at_end);
     add("profile/reader-sleeps-at-end-of-machine",
         test_reader_sleeps_at_end_of_machine);
+    add("profile/slow-reader", test_slow_reader);
+    add("profile/slow-reader-of-pipe", test_slow_reader_of_pipe);
+    add("profile/slow-readers-of-machine", test_slow_readers_of_machine);
     add("profile/late-reader", test_late_reader);
     add("profile/late-reader-of-machine", test_late_reader_of_machine);
     add("profile/late-reader-of-stopped-machine",

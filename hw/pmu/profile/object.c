@@ -488,10 +488,8 @@ static void go_on_from_elsewhere(PmuProfile *p)
  */
 static void shutting_down(Notifier *notifier, void *unused)
 {
-    PmuProfile *p = container_of(notifier, PmuProfile, shutdown);
-
     if (!runstate_is_live(runstate_get())) {
-        pmu_sink_flush(p->sink);
+        pmu_sink_flush_all();
     }
 }
 
@@ -502,9 +500,6 @@ static void machine_changed(void *opaque, bool running, RunState state)
     if (!running) {
         drain_to_end(p);
         pmu_profile_clock_stop(&p->config.clock);
-        if (state == RUN_STATE_SHUTDOWN) {
-            pmu_sink_flush(p->sink);
-        }
         return;
     }
     pmu_profile_clock_go_on(&p->config.clock);
@@ -513,6 +508,14 @@ static void machine_changed(void *opaque, bool running, RunState state)
     }
     p->has_run = true;
     ask_kernel(p, pmu_profile_clock_now(&p->config.clock));
+}
+
+/* All profiles have written what they had by then. */
+static void machine_stopped(void *unused, bool running, RunState state)
+{
+    if (!running && state == RUN_STATE_SHUTDOWN) {
+        pmu_sink_flush_all();
+    }
 }
 
 /*
@@ -632,6 +635,8 @@ static bool begin(PmuProfile *p, Error **errp)
                            && pmu_guest_kernel_can_be_told();
     pmu_profile_clock_stop(&p->config.clock);
     p->changes = qemu_add_vm_change_state_handler(machine_changed, p);
+    p->stops = qemu_add_vm_change_state_handler_prio(machine_stopped, NULL,
+                                                     -1);
     p->shutdown.notify = shutting_down;
     qemu_register_shutdown_notifier(&p->shutdown);
     pmu_sink_start(p->sink);
@@ -684,6 +689,7 @@ static void end(PmuProfile *p)
     if (p->machine_ready) {
         device_listener_unregister(&p->listener);
         qemu_del_vm_change_state_handler(p->changes);
+        qemu_del_vm_change_state_handler(p->stops);
         notifier_remove(&p->shutdown);
         stop_samplers(p);
         drain_to_end(p);

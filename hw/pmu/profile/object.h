@@ -41,6 +41,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * @shutdown: called when QEMU is to end
  * @listener: called when there are more, or fewer
  * @changes: called when the machine starts and stops
+ * @stops: called when it stops, after that
  * @reset: the state of the machine's resets
  * @has_run: the machine has run since the profile began
  * @is_loaded: its state has come from elsewhere since; where the guest reads,
@@ -73,6 +74,7 @@ struct PmuProfile {
     Notifier shutdown;
     DeviceListener listener;
     VMChangeStateEntry *changes;
+    VMChangeStateEntry *stops;
     ResettableState reset;
     bool has_run;
     bool is_loaded;

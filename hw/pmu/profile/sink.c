@@ -7,12 +7,13 @@
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
 #include "qemu/main-loop.h"
-#include "qemu/thread.h"
 #include "qapi/error.h"
+#include "qapi/qapi-commands-misc.h"
 #include "chardev/char-fe.h"
 #include "hw/pmu/compat.h"
 #include "chardev.h"
 #include "sink.h"
+#include "sink-file.h"
 
 /* Where there are none, what has a name among files does not wait. */
 #ifndef O_NONBLOCK
@@ -28,22 +29,22 @@
 /* So much may wait to be written. */
 #define MAX_BACKLOG (64 * 1024 * 1024)
 
-/* How often a thread that waits for a pipe looks whether it is to end. */
-#define POLL_MS 100
-
 /* How often we look whether a chardev that is to end takes more. */
 #define CHARDEV_POLL_US 1000
 
 /* And how much it is offered then: a chardev's log has what it refuses, too. */
 #define CHARDEV_PART 4096
 
-/* How long it waits for the pipe then; and we, for a chardev. */
+/* All sinks together have QEMU wait so long of each turn at most. */
 #define PATIENCE_MS 1000
+#define TURN_MS     5000
+
+/* But each waits so long in any case: it may be about to end by itself. */
+#define LEAST_MS 20
 
 /**
  * struct PmuSink - where a stream goes
  * @ops, @opaque: the owner
- * @backlog: bytes that are left to be written
  * @chr: the chardev, if it is one
  * @own: the chardev that the owner itself is, instead
  * @is_started: the owner is ready to be told
@@ -51,23 +52,18 @@
  * @hangs_up: there will not be more than @pending for them
  * @pending: what the chardev has not taken yet
  * @taken: how much of the beginning of @pending it has
+ * @backlog: how much it has not
  * @watch: tells when it takes more
- * @is_late: who reads it has let pmu_sink_flush() wait in vain, and has taken
- *           nothing since
- * @fd: the file otherwise; -1 if there is none
- * @is_regular: it is no pipe
- * @written: where the next write to a file begins
- * @queue: of GByteArray, for @writer; an empty one is the end
- * @writer: the thread that writes
- * @closing: it is to end
- * @fail: tells the owner that nothing more can be written
+ * @is_late: who reads it has let flush() wait in vain, and has taken nothing
+ *           since
+ * @file: a file or a pipe otherwise
+ * @fail: tells the owner that something cannot be written
  * @error: the errno of that, negative
  * @is_told: the owner knows
  */
 struct PmuSink {
     const PmuSinkOps *ops;
     void *opaque;
-    size_t backlog;
     CharBackend chr;
     PmuChardev *own;
     bool is_started;
@@ -75,124 +71,74 @@ struct PmuSink {
     bool hangs_up;
     GByteArray *pending;
     size_t taken;
+    size_t backlog;
     guint watch;
     bool is_late;
-    int fd;
-    bool is_regular;
-    off_t written;
-    GAsyncQueue *queue;
-    QemuThread writer;
-    bool closing;
+    PmuFile *file;
     QEMUBH *fail;
     int error;
     bool is_told;
 };
 
+/* Those that write to chardevs of others */
+static GSList *chardev_sinks;
+
 bool pmu_sink_is_busy(PmuSink *sink)
 {
-    return qatomic_read(&sink->backlog) > MAX_BACKLOG;
+    size_t backlog = sink->file ? pmu_file_backlog(sink->file) : sink->backlog;
+
+    return backlog > MAX_BACKLOG;
 }
 
 /*
- * Files and pipes, in the thread that writes
+ * How long QEMU waits for who reads, and for disks
  */
 
-static bool wait_for_room(PmuSink *sink, int *waited_ms)
-{
-    GPollFD fd = { .fd = sink->fd, .events = G_IO_OUT };
+static struct {
+    int64_t turn_end_us;
+    int64_t left_us;
+} patience;
 
-    if (g_poll(&fd, 1, POLL_MS) == 0 && qatomic_read(&sink->closing)) {
-        *waited_ms += POLL_MS;
+static int64_t left_patience_us(void)
+{
+    int64_t now_us = g_get_monotonic_time();
+
+    if (now_us >= patience.turn_end_us) {
+        patience.turn_end_us = now_us + TURN_MS * 1000;
+        patience.left_us = PATIENCE_MS * 1000;
     }
-    return *waited_ms < PATIENCE_MS;
+    return patience.left_us;
 }
 
-/* Returns: 0, or a negative errno. */
-static int write_whole(PmuSink *sink, const GByteArray *bytes)
+static void has_waited_since(int64_t begin_us)
 {
-    size_t done = 0;
-    int waited_ms = 0;
-
-    while (done < bytes->len) {
-        ssize_t n = write(sink->fd, bytes->data + done, bytes->len - done);
-
-        if (n >= 0) {
-            done += n;
-            waited_ms = n ? 0 : waited_ms;
-        } else if (errno == EAGAIN) {
-            if (!wait_for_room(sink, &waited_ms)) {
-                return -ETIMEDOUT;
-            }
-        } else if (errno != EINTR) {
-            return -errno;
-        }
-    }
-    return 0;
+    patience.left_us -= MIN(g_get_monotonic_time() - begin_us,
+                            patience.left_us);
 }
 
-/* What a reader finds in a file are whole records, whatever happens. */
-static void cut_file(PmuSink *sink)
+/*
+ * Files and pipes
+ */
+
+static void tell_error(PmuSink *sink)
 {
-    if (sink->is_regular && ftruncate(sink->fd, sink->written) < 0) {
-        /* Then it ends in the middle of a record, which perf says. */
-        return;
+    Error *err = NULL;
+
+    if (!sink->is_told) {
+        sink->is_told = true;
+        error_setg_errno(&err, -sink->error, "The profile cannot be written");
+        sink->ops->failed(sink->opaque, err, sink->error == -EPIPE);
     }
-}
-
-static void write_bytes(PmuSink *sink, const GByteArray *bytes)
-{
-    int error = sink->error ?: write_whole(sink, bytes);
-
-    if (!error) {
-        sink->written += bytes->len;
-    } else if (!sink->error) {
-        sink->error = error;
-        cut_file(sink);
-        qemu_bh_schedule(sink->fail);
-    }
-    qatomic_fetch_sub(&sink->backlog, bytes->len);
-}
-
-static void *write_queue(void *opaque)
-{
-    PmuSink *sink = opaque;
-    bool end = false;
-
-    while (!end) {
-        GByteArray *bytes = g_async_queue_pop(sink->queue);
-
-        end = !bytes->len;
-        write_bytes(sink, bytes);
-        g_byte_array_unref(bytes);
-    }
-    return NULL;
 }
 
 static void tell_failure(void *opaque)
 {
     PmuSink *sink = opaque;
-    Error *err = NULL;
 
-    sink->is_told = true;
-    error_setg_errno(&err, -sink->error, "The profile cannot be written");
-    sink->ops->failed(sink->opaque, err, sink->error == -EPIPE);
-}
-
-/* Some disks say only now that they are full. */
-static void close_file(PmuSink *sink)
-{
-    if (qemu_close(sink->fd) < 0 && !sink->error) {
-        sink->error = -errno;
+    if (sink->file) {
+        sink->error = pmu_file_error(sink->file);
     }
-}
-
-static void end_writer(PmuSink *sink)
-{
-    qatomic_set(&sink->closing, true);
-    g_async_queue_push(sink->queue, g_byte_array_new());
-    qemu_thread_join(&sink->writer);
-    g_async_queue_unref(sink->queue);
-    close_file(sink);
+    tell_error(sink);
 }
 
 /*
@@ -222,10 +168,38 @@ static int open_existing(const char *path, Error **errp)
     return fd;
 }
 
-/* What the user has opened is theirs: it is written from where it stands. */
+static int flags_of_writable(const FdsetFdInfoList *fds)
+{
+#ifndef _WIN32
+    for (; fds; fds = fds->next) {
+        int flags = fcntl(fds->value->fd, F_GETFL);
+
+        if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) {
+            return flags;
+        }
+    }
+#endif
+    return O_WRONLY;
+}
+
+/*
+ * What the user has opened is theirs: QEMU would take off the flags that it is
+ * not asked for.
+ */
 static int open_given(const char *path, Error **errp)
 {
-    return qemu_open(path, O_WRONLY | O_NONBLOCK, errp);
+    g_autoptr(FdsetInfoList) sets = qmp_query_fdsets(&error_abort);
+    int flags = O_WRONLY;
+
+    for (const FdsetInfoList *set = sets; set; set = set->next) {
+        g_autofree char *name = g_strdup_printf("/dev/fdset/%" PRId64,
+                                                set->value->fdset_id);
+
+        if (g_str_equal(name, path)) {
+            flags = flags_of_writable(set->value->fds);
+        }
+    }
+    return qemu_open(path, flags, errp);
 }
 
 static int open_file(const char *path, Error **errp)
@@ -245,27 +219,46 @@ static int open_file(const char *path, Error **errp)
     return fd;
 }
 
+static PmuSink *new_sink(const PmuSinkOps *ops, void *opaque)
+{
+    PmuSink *sink = g_new0(PmuSink, 1);
+
+    sink->ops = ops;
+    sink->opaque = opaque;
+    sink->pending = g_byte_array_new();
+    sink->fail = qemu_bh_new(tell_failure, sink);
+    return sink;
+}
+
 PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
                            void *opaque, Error **errp)
 {
     int fd = open_file(path, errp);
-    struct stat st;
     PmuSink *sink;
 
     if (fd < 0) {
         return NULL;
     }
-    sink = g_new0(PmuSink, 1);
-    sink->ops = ops;
-    sink->opaque = opaque;
-    sink->fd = fd;
-    sink->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    sink->written = sink->is_regular ? lseek(fd, 0, SEEK_CUR) : 0;
-    sink->queue = g_async_queue_new();
-    sink->fail = qemu_bh_new(tell_failure, sink);
-    qemu_thread_create(&sink->writer, "pmu-profile", write_queue, sink,
-                       QEMU_THREAD_JOINABLE);
+    sink = new_sink(ops, opaque);
+    sink->file = pmu_file_new(fd, sink->fail);
     return sink;
+}
+
+/* A disk may be slow, or not answer at all; a pipe's reader may not read. */
+static void free_file(PmuSink *sink)
+{
+    int64_t begin_us = g_get_monotonic_time();
+    int most_ms = left_patience_us() / 1000;
+    int error;
+
+    pmu_file_end(sink->file);
+    error = pmu_file_await(sink->file, MAX(most_ms, LEAST_MS));
+    has_waited_since(begin_us);
+    if (error == -EINPROGRESS) {
+        warn_report("The end of a profile is still being written");
+    } else {
+        sink->error = error;
+    }
 }
 
 /*
@@ -395,23 +388,9 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
     }
 }
 
-static PmuSink *new_sink(const PmuSinkOps *ops, void *opaque)
-{
-    PmuSink *sink = g_new0(PmuSink, 1);
-
-    sink->ops = ops;
-    sink->opaque = opaque;
-    sink->fd = -1;
-    sink->pending = g_byte_array_new();
-    sink->fail = qemu_bh_new(tell_failure, sink);
-    return sink;
-}
-
 static void free_sink(PmuSink *sink)
 {
-    if (sink->pending) {
-        g_byte_array_unref(sink->pending);
-    }
+    g_byte_array_unref(sink->pending);
     qemu_bh_delete(sink->fail);
     g_free(sink);
 }
@@ -454,6 +433,7 @@ PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
     PmuSink *sink = new_sink(ops, opaque);
 
     if (chr && qemu_chr_fe_init(&sink->chr, chr, errp)) {
+        chardev_sinks = g_slist_prepend(chardev_sinks, sink);
         return sink;
     }
     free_sink(sink);
@@ -589,44 +569,69 @@ void pmu_sink_start(PmuSink *sink)
 {
     if (sink->own) {
         start_guest(sink);
-    } else if (sink->fd < 0) {
-        start_chardev(sink);
-    } else {
+    } else if (sink->file) {
         sink->ops->opened(sink->opaque);
+    } else {
+        start_chardev(sink);
     }
 }
 
 void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
 {
-    if (sink->fd < 0 && !sink->error) {
+    if (sink->file) {
+        pmu_file_write(sink->file, bytes);
+        return;
+    }
+    if (!sink->error) {
         g_byte_array_append(sink->pending, bytes->data, bytes->len);
         sink->backlog = sink->pending->len - sink->taken;
-        g_byte_array_unref(bytes);
         write_pending(sink);
-    } else if (sink->fd >= 0 && bytes->len) {
-        qatomic_fetch_add(&sink->backlog, bytes->len);
-        g_async_queue_push(sink->queue, bytes);
-    } else {
-        g_byte_array_unref(bytes);
+    }
+    g_byte_array_unref(bytes);
+}
+
+/* Returns: whether any of them has taken some */
+static bool offer_to_all(GSList *sinks, bool *more)
+{
+    bool taken = false;
+
+    *more = false;
+    for (; sinks; sinks = sinks->next) {
+        PmuSink *sink = sinks->data;
+
+        taken |= sink->backlog && offer_to_chardev(sink, CHARDEV_PART);
+        *more |= sink->backlog;
+    }
+    return taken;
+}
+
+static void give_up(GSList *sinks)
+{
+    for (; sinks; sinks = sinks->next) {
+        PmuSink *sink = sinks->data;
+
+        sink->is_late |= sink->backlog;
     }
 }
 
-void pmu_sink_flush(PmuSink *sink)
+static void flush(GSList *sinks)
 {
-    bool is_chardev = sink->fd < 0 && !sink->own;
-    int64_t last_us = g_get_monotonic_time();
+    int64_t begin_us = g_get_monotonic_time();
+    int64_t end_us = begin_us + MAX(left_patience_us(), LEAST_MS * 1000);
+    bool more;
 
-    while (is_chardev && sink->backlog
-           && g_get_monotonic_time() - last_us < PATIENCE_MS * 1000) {
-        if (offer_to_chardev(sink, CHARDEV_PART)) {
-            last_us = g_get_monotonic_time();
-        } else {
+    do {
+        if (!offer_to_all(sinks, &more) && more) {
             g_usleep(CHARDEV_POLL_US);
         }
-    }
-    if (is_chardev && sink->backlog) {
-        sink->is_late = true;
-    }
+    } while (more && g_get_monotonic_time() < end_us);
+    has_waited_since(begin_us);
+    give_up(sinks);
+}
+
+void pmu_sink_flush_all(void)
+{
+    flush(chardev_sinks);
 }
 
 /* When QEMU ends, nobody may be left who hears of events. */
@@ -635,7 +640,7 @@ static void tell_last_failure(PmuSink *sink)
     if (sink->error && !sink->is_told) {
         warn_report("The end of a profile cannot be written: %s",
                     strerror(-sink->error));
-        tell_failure(sink);
+        tell_error(sink);
     }
 }
 
@@ -648,16 +653,15 @@ static bool is_cut(PmuSink *sink)
 
 static void free_chardev(PmuSink *sink)
 {
-    pmu_sink_flush(sink);
+    GSList alone = { .data = sink };
+
+    flush(&alone);
     if (is_cut(sink) && !sink->error) {
         sink->error = -ETIMEDOUT;
     }
     drop(sink);
-    if (sink->own) {
-        pmu_chardev_free(sink->own);
-    } else {
-        qemu_chr_fe_deinit(&sink->chr, false);
-    }
+    chardev_sinks = g_slist_remove(chardev_sinks, sink);
+    qemu_chr_fe_deinit(&sink->chr, false);
 }
 
 void pmu_sink_free(PmuSink *sink)
@@ -665,11 +669,16 @@ void pmu_sink_free(PmuSink *sink)
     if (!sink) {
         return;
     }
-    if (sink->fd < 0) {
-        free_chardev(sink);
+    if (sink->own) {
+        pmu_chardev_free(sink->own);
+    } else if (sink->file) {
+        free_file(sink);
     } else {
-        end_writer(sink);
+        free_chardev(sink);
     }
     tell_last_failure(sink);
+    if (sink->file) {
+        pmu_file_leave(sink->file);
+    }
     free_sink(sink);
 }

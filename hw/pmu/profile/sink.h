@@ -42,7 +42,8 @@ typedef struct PmuSink PmuSink;
  * @opaque: the owner
  * @errp: why it cannot be written
  *
- * A file that exists, or a block device, is refused.
+ * A file that exists, or a block device, is refused.  What is in a set is
+ * written as it was opened.
  */
 PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
                            void *opaque, Error **errp);
@@ -125,22 +126,22 @@ void pmu_sink_hang_up(PmuSink *sink);
 bool pmu_sink_is_busy(PmuSink *sink);
 
 /**
- * pmu_sink_flush - write what is left for a chardev
- * @sink: the sink
+ * pmu_sink_flush_all - write what is left for chardevs
  *
- * Waits until all is taken, or nothing for a second, with the big lock.  What
- * else a sink writes to has the rest when it is freed.
+ * Waits, with the big lock, until those who read have taken all, or for a
+ * second.  What else sinks write to has the rest when they are freed.
  */
-void pmu_sink_flush(PmuSink *sink);
+void pmu_sink_flush_all(void);
 
 /**
  * pmu_sink_free - write what is left, and close
  * @sink: the sink or NULL
  *
- * Waits for a file as long as that takes; for a pipe or a chardev that is not
- * read a second.  For the guest it does not: its device has gone.  If the end
- * cannot be written, or who has it open does not read, the owner is told even
- * now.
+ * Waits for who reads, and for the disk, but not longer than a second: this and
+ * pmu_sink_flush_all(), of all sinks together, within five seconds.  A disk
+ * that takes longer has the rest later.  A reader does not, and the owner is
+ * told even now, as it is if the end cannot be written.  For the guest it does
+ * not wait: its device has gone.
  */
 void pmu_sink_free(PmuSink *sink);
 

@@ -1,0 +1,250 @@
+/*
+ * Performance monitoring unit: a file that a thread of its own writes
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "qemu/lockable.h"
+#include "qemu/main-loop.h"
+#include "qemu/thread.h"
+#include "sink-file.h"
+
+/* How often a thread that waits for a pipe looks whether it is to end. */
+#define POLL_MS 100
+
+/* What has room has room for so much: this does not wait. */
+#define PART 4096
+
+/**
+ * struct PmuFile - a file that a thread of its own writes
+ * @fd: the file
+ * @is_regular: it is neither a pipe nor a device
+ * @written: where it is to end if it cannot be written any more
+ * @queue: of GByteArray, for the thread; an empty one is the end
+ * @backlog: bytes that are in it, or on their way
+ * @error: why something was not written, or why it was not closed
+ * @has_end: there is an end in @queue
+ * @ended: the thread has closed the file
+ * @lock: of the next two
+ * @is_left: nobody asks any more
+ * @failed: scheduled when there is an error, unless @is_left
+ */
+struct PmuFile {
+    int fd;
+    bool is_regular;
+    off_t written;
+    GAsyncQueue *queue;
+    size_t backlog;
+    int error;
+    bool has_end;
+    QemuSemaphore ended;
+    QemuMutex lock;
+    bool is_left;
+    QEMUBH *failed;
+};
+
+static void unref_bytes(void *bytes)
+{
+    g_byte_array_unref(bytes);
+}
+
+static void clear_file(void *opaque)
+{
+    PmuFile *f = opaque;
+
+    g_async_queue_unref(f->queue);
+    qemu_sem_destroy(&f->ended);
+    qemu_mutex_destroy(&f->lock);
+}
+
+static void unref_file(PmuFile *f)
+{
+    g_atomic_rc_box_release_full(f, clear_file);
+}
+
+/*
+ * The thread
+ */
+
+static bool wait_for_room(PmuFile *f)
+{
+    GPollFD fd = { .fd = f->fd, .events = G_IO_OUT };
+
+    while (!qatomic_read(&f->is_left)) {
+        if (g_poll(&fd, 1, POLL_MS) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns: as write(); a disk is waited for as long as it takes. */
+static ssize_t write_part(PmuFile *f, const uint8_t *bytes, size_t size)
+{
+    if (f->is_regular) {
+        return write(f->fd, bytes, size);
+    }
+    if (!wait_for_room(f)) {
+        errno = ETIMEDOUT;
+        return -1;
+    }
+    return write(f->fd, bytes, MIN(size, PART));
+}
+
+/* If not all of them are written, @error says why. */
+static void write_whole(PmuFile *f, const GByteArray *bytes)
+{
+    size_t done = 0;
+
+    while (done < bytes->len && !f->error) {
+        ssize_t n = write_part(f, bytes->data + done, bytes->len - done);
+
+        if (n >= 0) {
+            done += n;
+        } else if (errno != EAGAIN && errno != EINTR) {
+            qatomic_set(&f->error, -errno);
+        }
+    }
+}
+
+/* What a reader finds in a file are whole records, whatever happens. */
+static void cut_file(PmuFile *f)
+{
+    if (f->is_regular && ftruncate(f->fd, f->written) < 0) {
+        /* Then it ends in the middle of a record, which perf says. */
+        return;
+    }
+}
+
+static void tell(PmuFile *f)
+{
+    QEMU_LOCK_GUARD(&f->lock);
+
+    if (!f->is_left) {
+        qemu_bh_schedule(f->failed);
+    }
+}
+
+static void write_bytes(PmuFile *f, const GByteArray *bytes)
+{
+    bool failed = f->error;
+
+    write_whole(f, bytes);
+    if (!f->error) {
+        f->written += bytes->len;
+    } else if (!failed) {
+        cut_file(f);
+        tell(f);
+    }
+    qatomic_fetch_sub(&f->backlog, bytes->len);
+}
+
+/* Some disks say only now that they are full. */
+static void close_file(PmuFile *f)
+{
+    if (qemu_close(f->fd) < 0 && !f->error) {
+        qatomic_set(&f->error, -errno);
+        tell(f);
+    }
+    if (f->error && f->is_regular && qatomic_read(&f->is_left)) {
+        warn_report("The end of a profile cannot be written: %s",
+                    strerror(-f->error));
+    }
+}
+
+static void *write_queue(void *opaque)
+{
+    PmuFile *f = opaque;
+    GByteArray *bytes = g_async_queue_pop(f->queue);
+
+    while (bytes->len) {
+        write_bytes(f, bytes);
+        g_byte_array_unref(bytes);
+        bytes = g_async_queue_pop(f->queue);
+    }
+    g_byte_array_unref(bytes);
+    close_file(f);
+    qemu_sem_post(&f->ended);
+    unref_file(f);
+    return NULL;
+}
+
+/*
+ * Others
+ */
+
+static off_t end_of_written(int fd, const struct stat *st)
+{
+#ifndef _WIN32
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags >= 0 && (flags & O_APPEND)) {
+        return st->st_size;
+    }
+#endif
+    return lseek(fd, 0, SEEK_CUR);
+}
+
+PmuFile *pmu_file_new(int fd, QEMUBH *failed)
+{
+    PmuFile *f = g_atomic_rc_box_new0(PmuFile);
+    QemuThread thread;
+    struct stat st;
+
+    f->fd = fd;
+    f->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    f->written = f->is_regular ? end_of_written(fd, &st) : 0;
+    f->queue = g_async_queue_new_full(unref_bytes);
+    f->failed = failed;
+    qemu_sem_init(&f->ended, 0);
+    qemu_mutex_init(&f->lock);
+    qemu_thread_create(&thread, "pmu-profile", write_queue,
+                       g_atomic_rc_box_acquire(f), QEMU_THREAD_DETACHED);
+    return f;
+}
+
+void pmu_file_write(PmuFile *f, GByteArray *bytes)
+{
+    if (f->has_end || !bytes->len) {
+        g_byte_array_unref(bytes);
+    } else {
+        qatomic_fetch_add(&f->backlog, bytes->len);
+        g_async_queue_push(f->queue, bytes);
+    }
+}
+
+size_t pmu_file_backlog(PmuFile *f)
+{
+    return qatomic_read(&f->backlog);
+}
+
+void pmu_file_end(PmuFile *f)
+{
+    if (!f->has_end) {
+        f->has_end = true;
+        g_async_queue_push(f->queue, g_byte_array_new());
+    }
+}
+
+int pmu_file_await(PmuFile *f, int most_ms)
+{
+    if (qemu_sem_timedwait(&f->ended, most_ms) == 0) {
+        return f->error;
+    }
+    return f->is_regular ? -EINPROGRESS : -ETIMEDOUT;
+}
+
+int pmu_file_error(PmuFile *f)
+{
+    return qatomic_read(&f->error);
+}
+
+void pmu_file_leave(PmuFile *f)
+{
+    WITH_QEMU_LOCK_GUARD(&f->lock) {
+        qatomic_set(&f->is_left, true);
+    }
+    unref_file(f);
+}

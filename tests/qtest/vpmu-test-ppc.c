@@ -953,6 +953,37 @@ static void test_ended_trigger_and_state(void)
     stop(&m);
 }
 
+/* Writes of registers do not make the condition occur again; its own does. */
+static void test_ended_trigger_and_writes(void)
+{
+    static const unsigned regs[] = {
+        SPR_SDAR, SPR_SIAR, SPR_SIER, SPR_MMCR1, SPR_MMCR2, SPR_MMCRA, SPR_PMC3,
+    };
+    Machine m = end_trigger();
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(regs); i++) {
+        mtspr(&m, regs[i], 0);
+        assert_spr(&m, SPR_MMCR0, after_trigger);
+    }
+    mtspr(&m, SPR_PMC1, NEGATIVE);
+    assert_spr(&m, SPR_MMCR0, after_trigger | MMCR0_FC);
+    mtspr(&m, SPR_PMC1, 0);
+    mtspr(&m, SPR_MMCR0, after_trigger);
+    assert_spr(&m, SPR_MMCR0, after_trigger);
+    stop(&m);
+}
+
+/* So does a write of MMCR0 that enables it. */
+static void test_ended_trigger_and_mmcr0(void)
+{
+    Machine m = end_trigger();
+
+    mtspr(&m, SPR_MMCR0, after_trigger);
+    assert_spr(&m, SPR_MMCR0, after_trigger | MMCR0_FC);
+    stop(&m);
+}
+
 /* A counter whose condition is not enabled has no say. */
 static void test_ended_trigger_and_others(void)
 {
@@ -1734,6 +1765,8 @@ static void add_alerts(void)
     add("trigger/ended-and-migrated", test_ended_trigger_migrates);
     add("trigger/ended-and-state", test_ended_trigger_and_state);
     add("trigger/ended-and-others", test_ended_trigger_and_others);
+    add("trigger/ended-and-writes", test_ended_trigger_and_writes);
+    add("trigger/ended-and-mmcr0", test_ended_trigger_and_mmcr0);
     for (i = 0; i < G_N_ELEMENTS(time_bases); i++) {
         add_data("time-base", time_bases[i].name, &time_bases[i],
                  test_time_base);

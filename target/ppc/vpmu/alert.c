@@ -1,10 +1,15 @@
 /*
  * Power virtual PMU: conditions, the alert and its interrupt
  *
- * Power ISA 3.1B, book III, "Performance Monitor Facility": a counter that is
- * negative is a condition for as long as it is; whenever a condition that is
- * enabled holds, or an enabled event happens, counters freeze (FCECE), a
- * trigger ends (TRIGGER) and an alert occurs (PMAE), once.
+ * Power ISA 3.1B, book III, "Performance Monitor Facility": when an enabled
+ * condition or event occurs, a trigger ends (TRIGGER) or else counters freeze
+ * (FCECE), and an alert occurs (PMAE).  That a counter is negative is such a
+ * condition.  It occurs when the counter turns negative, when it is written and
+ * is negative then, and when MMCR0 is written, which enables it; it does not
+ * occur again while the counter stays negative.  What ends a trigger is
+ * therefore not what freezes: FCECE is taken for 0 when a condition "occurs
+ * when MMCR0[TRIGGER] = 1", which would be void if it occurred once more just
+ * after that.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -32,17 +37,23 @@ static bool is_negative(PpcVPmu *v, unsigned pmc)
     return pmu_read(v->pmu, ppc_vpmu_counter(pmc)) >= PMC_NEGATIVE;
 }
 
-/* The first counter whose enabled condition holds; 0 if there is none. */
-static unsigned negative_pmc(PpcVPmu *v)
+/* The first of these whose enabled condition holds; 0 if there is none. */
+static unsigned negative_among(PpcVPmu *v, uint64_t counters)
 {
     unsigned pmc;
 
     for (pmc = 1; pmc <= PPC_VPMU_NR_PMCS; pmc++) {
-        if (ppc_vpmu_is_condition(mmcr0(v), pmc) && is_negative(v, pmc)) {
+        if (counters >> ppc_vpmu_counter(pmc) & 1
+            && ppc_vpmu_is_condition(mmcr0(v), pmc) && is_negative(v, pmc)) {
             return pmc;
         }
     }
     return 0;
+}
+
+static unsigned negative_pmc(PpcVPmu *v)
+{
+    return negative_among(v, PPC_VPMU_ALL_COUNTERS);
 }
 
 bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc)
@@ -177,9 +188,9 @@ static void alert_if_enabled(PpcVPmu *v, bool due)
     }
 }
 
-void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event)
+void ppc_vpmu_alert_if_due(PpcVPmu *v, uint64_t counters, bool event)
 {
-    bool due = event || negative_pmc(v);
+    bool due = event || negative_among(v, counters);
 
     freeze_or_trigger(v, due);
     alert_if_enabled(v, due);
@@ -209,7 +220,7 @@ void ppc_vpmu_overflow(void *opaque, uint64_t counters)
 
     if (any_is_noticed(v, counters)) {
         pmu_begin(v->pmu);
-        ppc_vpmu_update(v);
+        ppc_vpmu_update(v, counters, false);
         pmu_commit(v->pmu);
     }
 }
@@ -235,8 +246,7 @@ static void transition_on_cpu(CPUState *cs, run_on_cpu_data data)
 
     pmu_begin(v->pmu);
     if (mmcr0(v) & MMCR0_TBEE) {
-        ppc_vpmu_alert_if_due(v, true);
-        ppc_vpmu_update(v);
+        ppc_vpmu_update(v, 0, true);
     }
     pmu_commit(v->pmu);
 }

@@ -104,29 +104,40 @@ static inline unsigned ppc_vpmu_counter(unsigned pmc)
 }
 
 /**
+ * PPC_VPMU_ALL_COUNTERS - as a set of counters
+ */
+#define PPC_VPMU_ALL_COUNTERS MAKE_64BIT_MASK(0, PPC_VPMU_NR_PMCS)
+
+/**
  * ppc_vpmu_update - make the counters do what the registers say
  * @v: the PMU, in a transaction
+ * @counters: as for ppc_vpmu_alert_if_due()
+ * @event: likewise
  *
- * Raises the alert if its condition holds now.
+ * First does what follows from conditions that occur now.
  */
-void ppc_vpmu_update(PpcVPmu *v);
+void ppc_vpmu_update(PpcVPmu *v, uint64_t counters, bool event);
 
 /**
  * ppc_vpmu_alert_if_due - look at the conditions for an alert
  * @v: the PMU, in a transaction
+ * @counters: those that have turned negative, or that have been written; all of
+ *            them if MMCR0 has been.  Of the others, no condition occurs now,
+ *            negative or not
  * @event: an enabled event, other than a negative counter, has happened
  *
  * Power ISA 3.1B, book III, "Performance Monitor Alerts": freezes, ends a
  * trigger and raises the alert, as MMCR0 says.
  */
-void ppc_vpmu_alert_if_due(PpcVPmu *v, bool event);
+void ppc_vpmu_alert_if_due(PpcVPmu *v, uint64_t counters, bool event);
 
 /**
  * ppc_vpmu_alert_if_loaded - the same, of registers that have been replaced
  * @v: the PMU, in a transaction
  *
- * What froze counters or ended the trigger has done so where they come from: a
- * counter that ended the trigger may still be negative, and does not freeze.
+ * What froze counters or ended the trigger has done so where they come from: no
+ * condition occurs by that.  An alert that is enabled and has its condition is
+ * raised all the same: another QEMU may not have raised it.
  */
 void ppc_vpmu_alert_if_loaded(PpcVPmu *v);
 

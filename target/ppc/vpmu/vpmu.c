@@ -87,9 +87,9 @@ static void follow_registers(PpcVPmu *v)
     ppc_vpmu_bhrb_update(v);
 }
 
-void ppc_vpmu_update(PpcVPmu *v)
+void ppc_vpmu_update(PpcVPmu *v, uint64_t counters, bool event)
 {
-    ppc_vpmu_alert_if_due(v, false);
+    ppc_vpmu_alert_if_due(v, counters, event);
     follow_registers(v);
 }
 
@@ -307,11 +307,18 @@ static void write_register(PpcVPmu *v, unsigned reg, uint64_t val)
     }
 }
 
+/* Those whose conditions can occur by a write of a register. */
+static uint64_t counters_written(unsigned reg)
+{
+    return reg == SPR_POWER_MMCR0 ? PPC_VPMU_ALL_COUNTERS
+           : is_pmc(reg) ? 1u << counter_of(reg) : 0;
+}
+
 void ppc_vpmu_write_whole(PpcVPmu *v, unsigned reg, uint64_t val)
 {
     pmu_begin(v->pmu);
     write_register(v, reg, val);
-    ppc_vpmu_update(v);
+    ppc_vpmu_update(v, counters_written(reg), false);
     pmu_commit(v->pmu);
 }
 

@@ -175,11 +175,15 @@ static bool is_enabled(unsigned pmc)
     return mmcr0(pmc == 1 ? MMCR0_PMC1CE : MMCR0_PMCJCE) && !is_outside(pmc);
 }
 
-/* The first counter that is negative, and whose condition is enabled. */
-static unsigned first_negative(void)
+/* Sets of PMCs: bit n is PMCn. */
+#define ALL_PMCS MAKE_64BIT_MASK(1, NR_PMCS)
+
+/* The first of these that is negative, and whose condition is enabled. */
+static unsigned first_negative(unsigned pmcs)
 {
     for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
-        if (is_enabled(pmc) && *pmc_value(pmc) & NEGATIVE) {
+        if (pmcs >> pmc & 1 && is_enabled(pmc)
+            && *pmc_value(pmc) & NEGATIVE) {
             return pmc;
         }
     }
@@ -216,7 +220,7 @@ static void take_sample_206(void)
 /* Nothing is known of data in a CPU that executes nothing. */
 static void take_sample(void)
 {
-    PmuTallies type = tallies_of(first_negative());
+    PmuTallies type = tallies_of(first_negative(ALL_PMCS));
 
     regs.spr[SPR_SIAR] = ref_state.nip;
     regs.spr[SPR_SDAR] = 0;
@@ -242,10 +246,13 @@ static void alert(void)
     update_interrupt();
 }
 
-/* FCECE has no effect as long as counters wait for the trigger. */
-static void look(void)
+/*
+ * The conditions of these may occur now.  FCECE has no effect as long as
+ * counters wait for the trigger.
+ */
+static void look(unsigned pmcs)
 {
-    bool due = first_negative();
+    bool due = first_negative(pmcs);
 
     if (mmcr0(MMCR0_TRIGGER)) {
         if (due || *pmc_value(1) & NEGATIVE) {
@@ -295,7 +302,7 @@ static unsigned cycles_of_next(unsigned mode)
 
 void ref_happen(PmuTallies events, unsigned mode)
 {
-    bool negative = false;
+    unsigned negative = 0;
     unsigned cycles;
 
     if (!pmu) {
@@ -303,10 +310,10 @@ void ref_happen(PmuTallies events, unsigned mode)
     }
     cycles = events & T(INSNS) ? cycles_of_next(mode) : 0;
     for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
-        negative |= advance(pmc, events, mode, cycles);
+        negative |= advance(pmc, events, mode, cycles) << pmc;
     }
     if (negative) {
-        look();
+        look(negative);
     }
 }
 
@@ -494,6 +501,12 @@ uint64_t ref_read(unsigned spr)
     return is_problem_state() ? val & bits_in_problem_state(spr | 16) : val;
 }
 
+static unsigned pmcs_written(unsigned reg)
+{
+    return reg == SPR_MMCR0 ? ALL_PMCS
+           : reg >= SPR_PMC1 && reg <= SPR_PMC6 ? 2u << (reg - SPR_PMC1) : 0;
+}
+
 void ref_write(unsigned spr, uint64_t val)
 {
     unsigned reg = privileged_number(spr);
@@ -508,7 +521,7 @@ void ref_write(unsigned spr, uint64_t val)
     if (reg == SPR_MMCR0) {
         update_interrupt();
     }
-    look();
+    look(pmcs_written(reg));
 }
 
 void ref_init(const RefPpc *which)

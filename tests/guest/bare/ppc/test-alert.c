@@ -65,7 +65,7 @@ TEST(alert, conditions)
     }
 }
 
-/* The condition is a state: it is met as soon as it is enabled. */
+/* A counter that is negative is a condition as soon as that is enabled. */
 TEST(alert, already_negative)
 {
     write_pmc(3, PMC_NEGATIVE + 5);
@@ -95,17 +95,53 @@ TEST(alert, trigger)
         }
         write_pmc(1, PMC_NEGATIVE - 7);
         run(MMCR0_TRIGGER | with[i], STATE_HV, alert_line, 0);
-        expect(run_mmcr0 & (MMCR0_TRIGGER | MMCR0_PMAO),
-               with[i] & MMCR0_PMAE ? MMCR0_PMAO : 0, "%lx: MMCR0", with[i]);
-        if (with[i] & MMCR0_FCECE) {
-            continue;
-        }
+        expect(run_mmcr0 & VISIBLE, with[i] & MMCR0_PMAE ? MMCR0_PMAO : 0,
+               "%lx: MMCR0", with[i]);
         for (unsigned pmc = 2; pmc <= NR_PMCS; pmc++) {
             expect(read_pmc(pmc), LINE + RUN_OVERHEAD - 7, "%lx: PMC%u",
                    with[i], pmc);
         }
         expect(read_pmc(1), PMC_NEGATIVE - 7 + LINE + RUN_OVERHEAD,
                "%lx: PMC1", with[i]);
+    }
+}
+
+/*
+ * PMC1 stays negative, and that is no condition that occurs again: whatever is
+ * written meanwhile, the counters go on, until PMC2 turns negative.
+ */
+CODE("alert_spent:\n"           /* LINE */
+     "    li r3, 0\n"
+     "    .rept 9\n"
+     "    nop\n"
+     "    .endr\n"
+     "    mtspr 797, r3\n"      /* SDAR */
+     "    mtspr 785, r3\n"      /* MMCR2 */
+     "    mtspr 773, r3\n"      /* PMC3 */
+     "    .rept 6\n"
+     "    nop\n"
+     "    .endr\n"
+     "    blr\n");
+code_fn alert_spent;
+
+TEST(alert, trigger_spent)
+{
+    const uint64_t with = MMCR0_PMC1CE | MMCR0_PMCJCE | MMCR0_FCECE;
+
+    mtspr(SPR_MMCR1, EV_INSNS_ALL);
+    for (unsigned n = 1; n <= 10; n++) {
+        write_pmc(2, 0);
+        write_pmc(1, PMC_NEGATIVE - 7);
+        run(MMCR0_TRIGGER | with, STATE_HV, alert_spent, 0);
+        expect(run_mmcr0 & VISIBLE, 0, "%u: MMCR0", n);
+        expect(read_pmc(2), LINE + RUN_OVERHEAD - 7, "%u: PMC2", n);
+
+        write_pmc(2, PMC_NEGATIVE - n);
+        write_pmc(1, PMC_NEGATIVE - 7);
+        run(MMCR0_TRIGGER | with, STATE_HV, alert_spent, 0);
+        expect(run_mmcr0 & VISIBLE, MMCR0_FC, "%u: MMCR0 in the end", n);
+        expect(read_pmc(2), PMC_NEGATIVE, "%u: PMC2 in the end", n);
+        expect(read_pmc(1), PMC_NEGATIVE + n, "%u: PMC1 in the end", n);
     }
 }
 

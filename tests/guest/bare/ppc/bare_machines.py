@@ -8,7 +8,7 @@ from functools import cache, partial
 import assistant
 import debugger
 from jobs import Debugged, Group, Job, StraightCode, agreeing
-from machine import (COMMON, KERNEL, MODES, PLUGGED, PROGRAMS, QEMU,
+from machine import (COMMON, KERNEL, LOGGED, MODES, PLUGGED, PROGRAMS, QEMU,
                      Machine)
 from straight import Listing
 
@@ -90,6 +90,8 @@ DEBUGGED_MODES = {'multi': True, 'observed': False, 'profiled': True}
 # Suites in which branches are recorded from outside, and what no code goes
 # straight on from.
 STRAIGHT = ['branch', 'domain', 'ebb', 'fault', 'freeze', 'interrupt']
+# Suites with exceptions of all kinds, of which QEMU can be told to say.
+SPOKEN_OF = PowerNV('POWER9', ['alert', 'domain', 'ebb', 'fault', 'interrupt'])
 LEAVING = re.compile(r'(ba?|bla?|b(l|ct)rl?|scv?|trap|h?rfid|rfebb|rfscv)'
                      r'(\s|$)')
 
@@ -137,4 +139,7 @@ def all_groups(cases, ways):
     if ways.beside():
         plugged = PowerNV('POWER9', PLUGGED).suitable(cases)
         found.append(Group([Job(DEFAULT, 'plugins', plugged)] * bool(plugged)))
+        logged = SPOKEN_OF.suitable(cases)
+        found.append(Group([Job(SPOKEN_OF, 'logged', logged, LOGGED)]
+                           * bool(logged)))
     return [group for group in found if group.jobs]

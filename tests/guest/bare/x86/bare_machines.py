@@ -9,8 +9,8 @@ import debugger
 from codes import code
 from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
                   Stepped, StraightCode, agreeing)
-from machine import (COMMON, KERNEL, MODES, NOT_OBSERVED, OTHER_MODES, PLUGGED,
-                     PROGRAMS, QEMU, Machine)
+from machine import (COMMON, KERNEL, LOGGED, MODES, NOT_OBSERVED, OTHER_MODES,
+                     PLUGGED, PROGRAMS, QEMU, Machine)
 from straight import Listing
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=0']
@@ -204,6 +204,8 @@ LEAVING = re.compile('l?jmp|l?call|l?ret|iret|int|sys(call|ret|enter|exit)|ud2|'
                      'vmrun|rsm')
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
 # Modes in which a debugger interferes, and whether a usual check has them.
+# Suites with exceptions of all kinds, of which QEMU can be told to say.
+SPOKEN_OF = ['fault', 'interrupt', 'smm', 'svm']
 DEBUGGED_MODES = {'multi': True, 'observed': False, 'profiled': True}
 # Those in which it takes every step of the suite "step".
 STEP_MODES = [*DEBUGGED_MODES, 'icount']
@@ -254,6 +256,9 @@ def groups(suite, cases, ways):
     if ways.beside() and suite == 'step':
         found += [Group([job(DEBUGGED[0], mode, kind=partial(Stepped, step))])
                   for mode in STEP_MODES]
+    if ways.beside() and suite in SPOKEN_OF:
+        found[0].jobs.append(Job(BRANCHES_OUTSIDE.variant(name=''), 'logged',
+                                 cases, LOGGED))
     return found
 
 

@@ -199,6 +199,8 @@ PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')
 BRANCHES_OUTSIDE = Pc('branches outside', DEFAULT_CPU + ',+svm')
 STRAIGHT = ['branch', 'btf', 'fault', 'interrupt', 'mode', 'smm', 'state',
             'svm']
+# Suites with exceptions of all kinds, of which QEMU can be told to say.
+SPOKEN_OF = ['fault', 'interrupt', 'smm', 'svm']
 OF_32_BITS = ['branch_into', 'mode_compatibility']
 LEAVING = re.compile('l?jmp|l?call|l?ret|iret|int|sys(call|ret|enter|exit)|ud2|'
                      'vmrun|rsm')
@@ -251,6 +253,9 @@ def groups(suite, cases, ways):
     if ways.beside() and suite in STRAIGHT:
         found[0].jobs.append(job(BRANCHES_OUTSIDE, 'multi', kind=partial(
             StraightCode, listing)))
+    if ways.beside() and suite in SPOKEN_OF:
+        found[0].jobs.append(Job(BRANCHES_OUTSIDE.variant(name=''), 'logged',
+                                 cases, LOGGED))
     if suite in REPLAYED and ways.beside(suite not in SELDOM_REPLAYED):
         found.append(Group([job(RECORDED, None, kind=Replayed)]))
     if ways.beside() and suite == 'step':

@@ -330,6 +330,46 @@ TEST(alert, time_base_written)
     expect(spin_until(mfspr(SPR_MMCR0) & MMCR0_PMAO), true, "alert");
 }
 
+#define SPR_PSSCR 855
+#define PSSCR_EC  BIT(43)
+
+CODE("alert_wait:\n"
+     "    .long 0x7c00003c\n"  /* wait */
+     "alert_waited:\n"
+     "    blr\n");
+code_fn alert_wait;
+LABEL(alert_waited);
+
+#define TB_ALERT (MMCR0_PMAE | MMCR0_TBEE | MMCR0_TBSEL(0))
+
+/* One that comes before the instruction is of no use: there is a next one. */
+static void until_waited(struct regs *regs)
+{
+    handled_at[0] = regs->nip;
+    mtspr(SPR_MMCR0, regs->nip == (uint64_t)alert_waited ? MMCR0_FC : TB_ALERT);
+}
+
+/* An alert ends "wait", whatever PSSCR[EC] says, which is about "stop". */
+TEST(alert, wait)
+{
+    static const uint64_t states[] = {
+        STATE_PROBLEM, STATE_HV_PROBLEM, STATE_PRIV | MSR_EE,
+        STATE_HV | MSR_EE,
+    };
+
+    on_trap(VEC_PERFM, until_waited);
+    for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+        for (unsigned ec = 0; ec <= 1; ec++) {
+            mtspr(SPR_PSSCR, ec ? PSSCR_EC : 0);
+            handled_at[0] = 0;
+            run(TB_ALERT, states[i], alert_wait, 0);
+            expect(handled_at[0], (uint64_t)alert_waited,
+                   "state %u, EC %u: SRR0", i, ec);
+        }
+    }
+    mtspr(SPR_PSSCR, 0);
+}
+
 /* An alert is enabled without a cause, and none comes. */
 TEST(alert, none)
 {

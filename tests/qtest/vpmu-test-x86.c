@@ -375,6 +375,30 @@ static void test_unplug(void)
     stop(&m);
 }
 
+/*
+ * Under TCG, stopped and running: CPUs come and go more often than there may be
+ * of them.
+ */
+static void test_unplug_executed(const void *data)
+{
+    g_autofree char *cpu = g_strdup_printf("%s -smp 1,maxcpus=2 -S -accel "
+                                           "tcg,thread=%s", face->cpu,
+                                           (const char *)data);
+    g_autofree char *args = x86_args(cpu);
+    Machine m = start(args);
+
+    for (int turn = 1; turn <= 4; turn++) {
+        face->hotplug(&m);
+        g_assert_cmpint(nr_cpus(&m), ==, 2);
+        eject(&m, 1);
+        g_assert_cmpint(nr_cpus(&m), ==, 1);
+        if (turn == 2) {
+            qtest_qmp_assert_success(m.qts, "{'execute': 'cont'}");
+        }
+    }
+    stop(&m);
+}
+
 static void set_enabled(Machine *m, bool enabled)
 {
     qtest_qmp_assert_success(m->qts, "{'execute': 'qom-set', 'arguments': "
@@ -609,6 +633,8 @@ void add_x86_cases(void)
     add("migration/leftover-control", test_leftover_control);
     add("migration/status-alone", test_status_alone);
     add("unplug", test_unplug);
+    add_data("unplug-executed", "multi", "multi", test_unplug_executed);
+    add_data("unplug-executed", "single", "single", test_unplug_executed);
     add("unplug-profiled", test_unplug_profiled);
     add("count/conditions", test_conditions);
     add("overflow/interrupt", test_interrupt);

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from harness import ARCH, expectations, on, require, require_equal, symbols
-from machines import SMP, UP
+from machines import SINGLE, SMP, UP
 from test_lifecycle import go_back, save_machine
 from test_profile import (TELL, Profile, build_id_of, modules, text_of,
                           values_of)
@@ -57,7 +57,7 @@ def longest_run_by_cpu(profile, program):
     return max(runs, key=len)
 
 
-@on(SMP)
+@on(SMP, SINGLE)
 def test_profile_of_unplugged_cpu(start, tmp_path, machine):
     """A CPU is unplugged while it executes a program: the profile has all that
     it has executed, and goes on with the other one."""

@@ -705,7 +705,8 @@ static void test_core_latches(const void *data)
         select_event(&m, l->pmc, l->code);
         mtspr(&m, SPR_MMCR0, 0);
         if (core->begins_to_run) {
-            g_assert_cmpint(count_on_core(&m, l), ==, l->both);
+            /* The others are not started yet. */
+            g_assert_cmpint(count_on_core(&m, l), ==, l->own);
         }
         g_assert_cmpint(count_with_latches(&m, core, l, false, false), ==, 0);
         g_assert_cmpint(count_with_latches(&m, core, l, true, false), ==,
@@ -1135,24 +1136,62 @@ static void let_cpu_do_its_work(const Machine *m)
     qobject_unref(qtest_qmp(m->qts, "{'execute': 'query-pmu'}"));
 }
 
+static void start_cpu(const Machine *cpu)
+{
+    const uint32_t args[] = { cpu_to_be32(cpu->cpu), 0, 0 };
+    const uint64_t at = 1 << 20, result = at + sizeof(args);
+
+    qtest_memwrite(cpu->qts, at, args, sizeof(args));
+    qtest_rtas_call(cpu->qts, "start-cpu", G_N_ELEMENTS(args), at, 1, result);
+    g_assert_cmpint(qtest_readl(cpu->qts, result), ==, 0);
+    let_cpu_do_its_work(cpu);
+}
+
 /* A CPU that is started has an MSR of its own, in which PMM is 0. */
 static void test_start_cpu(void)
 {
     Machine m = start("-machine pseries -cpu " CPU " -smp 2");
     Machine other = { .qts = m.qts, .cpu = 1 };
-    const uint32_t args[] = { cpu_to_be32(other.cpu), 0, 0 };
-    const uint64_t at = 1 << 20, result = at + sizeof(args);
 
     set_mode(&other, MODE_PRIVILEGED, true);
     mtspr(&other, SPR_MMCR0, MMCR0_FCM1);
     count(&other, PMU_TALLY_INSNS, MODE_PRIVILEGED, 10);
     assert_spr(&other, SPR_PMC5, 0);
-    qtest_memwrite(m.qts, at, args, sizeof(args));
-    qtest_rtas_call(m.qts, "start-cpu", G_N_ELEMENTS(args), at, 1, result);
-    g_assert_cmpint(qtest_readl(m.qts, result), ==, 0);
-    let_cpu_do_its_work(&m);
+    start_cpu(&other);
     count(&other, PMU_TALLY_INSNS, MODE_PRIVILEGED, 10);
     assert_spr(&other, SPR_PMC5, 10);
+    stop(&m);
+}
+
+/* What a thread counts while all threads of its core run, and any of them. */
+static void assert_latches(Machine *m, unsigned all, unsigned any)
+{
+    freeze_and_clear(m);
+    select_event(m, 1, 0x100fa);
+    select_event(m, 2, 0x2000c);
+    mtspr(m, SPR_MMCR0, 0);
+    count(m, PMU_TALLY_CYCLES, MODE_PRIVILEGED, 10);
+    assert_spr(m, SPR_PMC1, any);
+    assert_spr(m, SPR_PMC2, all);
+}
+
+/* Threads run from start-cpu to stop-self. */
+static void test_latches_of_started(void)
+{
+    Machine m = start("-machine pseries -cpu " CPU " -smp 2,threads=2");
+    Machine other = { .qts = m.qts, .cpu = 1 };
+
+    for (int turn = 0; turn < 2; turn++) {
+        assert_latches(&m, 0, 10);
+        start_cpu(&other);
+        assert_latches(&m, 10, 10);
+        assert_latches(&other, 10, 10);
+        /* It is the first CPU's. */
+        qtest_rtas_call(m.qts, "stop-self", 0, 0, 1, 0);
+        assert_latches(&other, 0, 10);
+        qtest_system_reset(m.qts);
+        let_cpu_do_its_work(&m);
+    }
     stop(&m);
 }
 
@@ -1774,6 +1813,7 @@ static void add_alerts(void)
     add("time-base/off", test_time_base_off);
     add("time-base/frozen", test_time_base_frozen);
     add("start-cpu", test_start_cpu);
+    add("run-latches", test_latches_of_started);
     add("ebb/pending", test_ebb);
     add("ebb/disabled", test_ebb_disabled);
     add("ebb/exception-disabled", test_ebb_exception_disabled);

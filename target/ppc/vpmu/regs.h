@@ -134,9 +134,8 @@ enum {
 
 /* Control Register */
 #define CTRL_RUN PPC_BIT(63)
-#define CTRL_TS(val) extract64(val, 8, 8) /* that of each thread, 48 to 55 */
-/* So many threads see each other, and all of them run. */
-#define CTRL_OF(threads) (CTRL_RUN | MAKE_64BIT_MASK(8, threads))
-#define CTRL_ALONE CTRL_OF(1)
+#define CTRL_TS_SHIFT 8     /* that of each thread, bits 55 to 48 */
+#define CTRL_TS(val) extract64(val, CTRL_TS_SHIFT, 8)
+#define CTRL_ALONE (CTRL_RUN | PPC_BIT(55)) /* it sees no other thread */
 
 #endif /* PPC_VPMU_REGS_H */

@@ -75,6 +75,9 @@ MALFORMED = [
 
 OFF = Machine('pmu=off', cpu='POWER9,pmu=off')
 
+# One core.
+THREADS = Machine('POWER9 threads', smp='2,threads=2')
+
 # Those of x86-64.
 ICELAKE = INTEL_MAX = MAX = QEMU64 = None
 GENOA = GENOA_SMP = EPYC = OPTERON = PEBS_SKYLAKE = PEBS_ICELAKE = None

@@ -155,7 +155,8 @@ QEMU64 = Machine('qemu64', cpu='qemu64')
 INTEL_MAX = Machine('max-intel', cpu='max,vendor=GenuineIntel', setup=OURS)
 
 # Those of Power.
-POWER8 = POWER10 = POWER10_BOTH = POWER11 = POWERNV9 = POWERNV10 = None
+POWER8 = POWER10 = POWER10_BOTH = POWER11 = None
+POWERNV9 = POWERNV10 = THREADS = None
 
 #
 # Events

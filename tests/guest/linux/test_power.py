@@ -7,7 +7,8 @@ import subprocess
 
 from harness import (ROOT, expectations, in_time, on, require, require_equal,
                      symbols)
-from machines import OFF, POWER8, POWER10, STEPS, UP, loop_address
+from machines import (OFF, POWER8, POWER10, STEPS, THREADS, UP,
+                      loop_address)
 from test_counting import check_counts, parse
 from test_lifecycle import (events_of_long, go_back, move_away, move_in,
                             save_machine)
@@ -133,6 +134,21 @@ def test_memory_accesses(guest, machine):
     require_equal(parse(counts)[event], [happens], event)
     require_equal(len(addresses(samples)), happens // period,
                   f'samples of {event}')
+
+
+@on(THREADS)
+def test_offline_thread(guest, machine):
+    """A thread that is offline is none that runs, and none that the others wait
+    for."""
+    output = guest.run('''
+        echo 0 > /sys/devices/system/cpu/cpu1/online
+        sleep 1
+        perf stat -x , -o /tmp/stat -e r1001e,r100fa,r2000c taskset 1 loop
+        grep , /tmp/stat''')
+    counts = {line.split(',')[2]: int(line.split(',')[0])
+              for line in output.splitlines()}
+    require(counts['r1001e'] > 0, 'no cycles')
+    require_equal(counts['r2000c'], 0, 'cycles in which all threads run')
 
 
 @on(OFF)

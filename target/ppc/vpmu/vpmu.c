@@ -224,8 +224,10 @@ static void check_access(CPUPPCState *env, unsigned sprn, bool write,
         clear_cause(env, SPR_FSCR);
         raise_exception_err_ra(env, POWERPC_EXCP_FU, FSCR_IC_PMU, ra);
     case PPC_VPMU_ILLEGAL:
+        /* Without a hypervisor it becomes a program interrupt. */
         raise_exception_err_ra(env, POWERPC_EXCP_HV_EMU,
-                               POWERPC_EXCP_PRIV | POWERPC_EXCP_PRIV_REG, ra);
+                               POWERPC_EXCP_INVAL | POWERPC_EXCP_INVAL_SPR,
+                               ra);
     }
 }
 

@@ -7,7 +7,7 @@ import subprocess
 
 from harness import (ROOT, expectations, in_time, on, require, require_equal,
                      symbols)
-from machines import (OFF, POWER8, POWER10, STEPS, THREADS, UP,
+from machines import (OFF, POWER8, POWER10, POWERNV9, STEPS, THREADS, UP,
                       loop_address)
 from test_counting import check_counts, parse
 from test_lifecycle import (events_of_long, go_back, move_away, move_in,
@@ -149,6 +149,14 @@ def test_offline_thread(guest, machine):
               for line in output.splitlines()}
     require(counts['r1001e'] > 0, 'no cycles')
     require_equal(counts['r2000c'], 0, 'cycles in which all threads run')
+
+
+@on(UP, more=(POWER8, POWERNV9))
+def test_refused_writes(guest, machine):
+    """What a program may not write is illegal (ILL_ILLOPC), not privileged, with
+    a hypervisor and without."""
+    require_equal(guest.run('refused').split(), ['PMC1', '1', 'SIER', '1',
+                                                 'illegal', '1'], 'si_code')
 
 
 @on(OFF)

@@ -4,8 +4,8 @@
  * H_PERFMON, "Linux on Power Architecture Reference", "Performance Monitor
  * Option".  The facility itself is the CPU's (target/ppc/vpmu), or KVM's; a
  * partition that has it may use it whether or not it has asked.  So there is
- * nothing to switch, to keep or to migrate: the mode is "enabled" whenever
- * somebody asks, and what is told of a change is what was asked for.
+ * nothing to switch, to keep or to migrate: the mode is always "enabled", and a
+ * partition that asks for it to be deactivated is told that this cannot be done.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -35,10 +35,10 @@ static target_ulong h_perfmon(PowerPCCPU *cpu, SpaprMachineState *spapr,
     if ((set | reset) & ~MODES || set & reset) {
         return H_PARAMETER;
     }
-    if (!cpu->has_pmu || set & MODE_HIGH_GRANULARITY) {
+    if (!cpu->has_pmu || set & MODE_HIGH_GRANULARITY || reset & MODE_ENABLE) {
         return H_RESOURCE;
     }
-    args[0] = MODE_ENABLE & ~reset;
+    args[0] = MODE_ENABLE;
     return H_SUCCESS;
 }
 

@@ -18,6 +18,8 @@ POWER10 = Machine('POWER10', cpu='POWER10')
 # Counts branches with a code of another counter than that of taken ones.
 POWER10_BOTH = POWER10.variant('POWER10')
 POWER11 = Machine('POWER11', cpu='POWER11', setup=OURS, usual=False)
+POWERNV8 = Machine('powernv8', machine='powernv8', cpu=None, setup=OURS,
+                   usual=False)
 POWERNV9 = Machine('powernv9', machine='powernv9', cpu=None, setup=OURS)
 POWERNV10 = Machine('powernv10', machine='powernv10', cpu=None, setup=OURS,
                     usual=False)
@@ -74,6 +76,8 @@ MALFORMED = [
 ]
 
 OFF = Machine('pmu=off', cpu='POWER9,pmu=off')
+OFF_NV = Machine('powernv9 pmu=off', machine='powernv9', cpu='POWER9,pmu=off',
+                 usual=False)
 
 # One core.
 THREADS = Machine('POWER9 threads', smp='2,threads=2')
@@ -102,7 +106,8 @@ def events(model, branches, loads):
 
 
 EVENTS = events('power9', branches=4, loads=4)
-EVENTS_OF = {POWER8: events('power8', branches=4, loads=1)}
+EVENTS_OF = dict.fromkeys([POWER8, POWERNV8],
+                          events('power8', branches=4, loads=1))
 SINCE_POWER10 = events('power10', branches=2, loads=4)
 EVENTS_OF.update(dict.fromkeys([POWER10, POWER11, POWERNV10], SINCE_POWER10))
 EVENTS_OF.update(zip(DENIES_OTHERS, (EVENTS_OF[POWER8], SINCE_POWER10)))

@@ -156,7 +156,7 @@ INTEL_MAX = Machine('max-intel', cpu='max,vendor=GenuineIntel', setup=OURS)
 
 # Those of Power.
 POWER8 = POWER10 = POWER10_BOTH = POWER11 = None
-POWERNV9 = POWERNV10 = THREADS = None
+POWERNV8 = POWERNV9 = POWERNV10 = THREADS = OFF_NV = None
 
 #
 # Events

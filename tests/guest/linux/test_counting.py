@@ -8,9 +8,9 @@ import pytest
 from harness import expectations, on, require, require_equal
 from machines import (EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
                       ICOUNT, INTEL_MAX, OBSERVED, ONE_INSN, ON_OPTERON,
-                      ON_POWER8, OPTERON, POWER8, POWER10, POWER11, POWERNV9,
-                      POWERNV10, PROGRAMS, QUICK, SINGLE, SMP, TOGETHER,
-                      TOGETHER_ON, UNCOUNTED, UP)
+                      ON_POWER8, OPTERON, POWER8, POWER10, POWER11, POWERNV8,
+                      POWERNV9, POWERNV10, PROGRAMS, QUICK, SINGLE, SMP,
+                      TOGETHER, TOGETHER_ON, UNCOUNTED, UP)
 
 
 def perf_event(machine, name):
@@ -59,7 +59,7 @@ def check_counts(machine, program, output):
 @on(UP, SMP, SINGLE, ICOUNT, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC,
     POWER10, POWER11, POWERNV9, POWERNV10, each=PROGRAMS)
 @on(OPTERON, each=ON_OPTERON)
-@on(POWER8, each=ON_POWER8)
+@on(POWER8, POWERNV8, each=ON_POWER8)
 @on(ONE_INSN, each=QUICK)
 def test_counts_of(guest, machine, program):
     """Every event that a program states."""

@@ -7,8 +7,8 @@ import subprocess
 
 from harness import (ROOT, expectations, in_time, on, require, require_equal,
                      symbols)
-from machines import (OFF, POWER8, POWER10, POWERNV9, STEPS, THREADS, UP,
-                      loop_address)
+from machines import (OFF, OFF_NV, POWER8, POWER10, POWERNV9, STEPS, THREADS,
+                      UP, loop_address)
 from test_counting import check_counts, parse
 from test_lifecycle import (events_of_long, go_back, move_away, move_in,
                             save_machine)
@@ -159,7 +159,7 @@ def test_refused_writes(guest, machine):
                                                  'illegal', '1'], 'si_code')
 
 
-@on(OFF)
+@on(OFF, OFF_NV)
 def test_no_pmu(guest, machine):
     """Linux drives what it knows of the processor; it is not there."""
     output = guest.run('''

@@ -460,6 +460,33 @@ static unsigned face_counter_of(uint64_t code)
     return (code >> 16) - 1;
 }
 
+/* Some are about one privilege state. */
+static void test_states(void)
+{
+#define IN_STATE(code, counted, state) { code, MODE_##state },
+    static const struct {
+        uint64_t code;
+        unsigned mode;
+    } events[] = { CODES_POWER10_STATES(IN_STATE) };
+    Machine m = start("-machine powernv10");
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(events); i++) {
+        unsigned pmc = events[i].code >> 16;
+
+        g_test_message("event 0x%" PRIx64, events[i].code);
+        freeze_and_clear(&m);
+        select_event(&m, pmc, events[i].code);
+        set_run(&m, true);
+        mtspr(&m, SPR_MMCR0, 0);
+        for (unsigned mode = 0; mode < 4; mode++) {
+            count(&m, PMU_TALLY_INSNS, mode, 10 << mode);
+            count(&m, PMU_TALLY_CYCLES, mode, 10 << mode);
+        }
+        assert_spr(&m, spr_of(pmc), 10 << events[i].mode);
+    }
+    stop(&m);
+}
+
 /* 100 with the run latch, 10 without. */
 static const struct RunLatch {
     unsigned pmc;
@@ -1780,6 +1807,7 @@ static void add_registers(void)
                  test_core_latches);
     }
     add("count/marked", test_marked);
+    add("count/states", test_states);
     for (i = 0; i < G_N_ELEMENTS(cpus); i++) {
         add_data("count/executed", cpus[i], cpus[i], test_executed);
     }

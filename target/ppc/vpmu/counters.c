@@ -89,10 +89,14 @@ PmuModes ppc_vpmu_count_modes(const PpcVPmu *v, unsigned pmc,
                               const PpcVPmuEvent *event)
 {
     const PpcVPmuFreeze freeze = ppc_vpmu_freeze_state(v);
+    PmuModes modes;
 
-    return ppc_vpmu_latch_is_set(v, event->latch)
-           && ppc_vpmu_filter_allows(v->filter, ppc_vpmu_code_of(v, pmc))
-           ? ppc_vpmu_freeze_modes(&freeze, pmc, event->runs_always) : 0;
+    if (!ppc_vpmu_latch_is_set(v, event->latch)
+        || !ppc_vpmu_filter_allows(v->filter, ppc_vpmu_code_of(v, pmc))) {
+        return 0;
+    }
+    modes = ppc_vpmu_freeze_modes(&freeze, pmc, event->runs_always);
+    return event->states ? modes & event->states : modes;
 }
 
 bool ppc_vpmu_is_condition(uint64_t mmcr0, unsigned pmc)

@@ -14,6 +14,7 @@
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "events.h"
+#include "modes.h"
 #include "regs.h"
 
 #define ANY     0
@@ -24,6 +25,8 @@
     { pmcs, unit, sel, PMU_EVENT_##name }
 #define LATCHED(pmcs, unit, sel, name, whose) \
     { pmcs, unit, sel, PMU_EVENT_##name, .latch = PPC_VPMU_LATCH_##whose }
+#define IN_STATE(pmcs, unit, sel, name, state) \
+    { pmcs, unit, sel, PMU_EVENT_##name, .states = 1u << (state) }
 #define MARKED(pmcs, unit, sel) \
     { pmcs, unit, sel, PMU_EVENT_NONE, .marked = true }
 #define LIST(events) { events, ARRAY_SIZE(events) }
@@ -39,7 +42,6 @@ static const PpcVPmuEvent common_events[] = {
     EVENT(PMC(2), 0x0, 0xf0, STORES),            /* PM_ST_FIN, PM_ST_CMPL */
     EVENT(PMC(2), 0x0, 0xf2, INSNS),             /* PM_INST_DISP */
     LATCHED(PMC(2), 0x0, 0xf4, CYCLES, OWN),     /* PM_RUN_CYC */
-    EVENT(PMC(2), 0x0, 0xf8, INTERRUPTS),        /* PM_EXT_INT */
     EVENT(PMC(3), 0x0, 0xf2, INSNS),             /* PM_INST_DISP */
     LATCHED(PMC(3), 0x0, 0xf4, INSNS, ALL),      /* PM_THRD_CONC_RUN_INST */
     EVENT(PMC(3), 0x0, 0xfc, DTLB_MISSES),       /* PM_DTLB_MISS */
@@ -99,7 +101,10 @@ static const PpcVPmuSampleFields power7_fields = {
     .sdar_valid = POWER7_MMCRA_SDSYNC | POWER7_MMCRA_SDAR_VALID,
 };
 
+#define PM_EXT_INT EVENT(PMC(2), 0x0, 0xf8, INTERRUPTS)
+
 static const PpcVPmuEvent power7_events[] = {
+    PM_EXT_INT,
     EVENT(PMC(2), 0x0, 0x04, TAKEN_BRANCHES),    /* PM_BR_TAKEN */
     EVENT(ANY,    0xc, 0x80, LOADS),             /* PM_LD_REF_L1, _LSU0 */
 };
@@ -114,6 +119,7 @@ const PpcVPmuModel ppc_vpmu_power7 = {
 };
 
 static const PpcVPmuEvent power8_events[] = {
+    PM_EXT_INT,
     EVENT(PMC(1), 0x0, 0xee, LOADS),             /* PM_LD_REF_L1 */
     EVENT(PMC(1), 0x0, 0x2e, LOADS),             /* PM_LD_CMPL */
     EVENT(PMC(2), 0x0, 0x16, STORES),            /* PM_ST_CMPL */
@@ -132,6 +138,7 @@ const PpcVPmuModel ppc_vpmu_power8 = {
 };
 
 static const PpcVPmuEvent power9_events[] = {
+    PM_EXT_INT,
     EVENT(PMC(1), 0x0, 0x12, BRANCHES),          /* PM_BR_CMPL */
     EVENT(PMC(1), 0x0, 0xfc, LOADS),             /* PM_LD_REF_L1 */
     EVENT(PMC(2), 0x0, 0x16, STORES),            /* PM_ST_FIN */
@@ -150,12 +157,27 @@ const PpcVPmuModel ppc_vpmu_power9 = {
     .records_kernel = true,
 };
 
+/* MSR[HV PR], with MSR[S] = 0: there is no ultravisor. */
+#define PRIVILEGED PPC_VPMU_MODE_PRIVILEGED
+#define HYPERVISOR (PPC_VPMU_MODE_HV | PPC_VPMU_MODE_PRIVILEGED)
+#define ADJUNCT    PPC_VPMU_MODE_HV
+
+/*
+ * Its PM_EXT_INT is about cycles in which an external interrupt is active, which
+ * nobody knows here.
+ */
 static const PpcVPmuEvent power10_events[] = {
     EVENT(PMC(1), 0x0, 0xfc, LOADS),             /* PM_LD_REF_L1 */
     EVENT(PMC(2), 0xf, 0x4a, BRANCHES),          /* PM_BR_FIN */
     EVENT(PMC(4), 0x0, 0x30, INSNS),             /* PM_INST_FIN */
     EVENT(PMC(4), 0x0, 0x3e, LOADS),             /* PM_LD_CMPL */
     EVENT(PMC(4), 0xd, 0x5e, BRANCHES),          /* PM_BR_CMPL */
+    IN_STATE(PMC(1), 0x0, 0x66, CYCLES, ADJUNCT),    /* PM_ADJUNCT_CYC */
+    IN_STATE(PMC(2), 0xe, 0x10, INSNS, ADJUNCT),     /* ..._INST_CMPL */
+    IN_STATE(PMC(2), 0x0, 0x0a, CYCLES, HYPERVISOR), /* PM_HYPERVISOR_CYC */
+    IN_STATE(PMC(4), 0xd, 0x22, INSNS, HYPERVISOR),  /* ..._INST_CMPL */
+    IN_STATE(PMC(4), 0xd, 0x28, CYCLES, PRIVILEGED), /* PM_PRIVILEGED_CYC */
+    IN_STATE(PMC(3), 0x4, 0x5a, INSNS, PRIVILEGED),  /* ..._INST_CMPL */
 };
 
 const PpcVPmuModel ppc_vpmu_power10 = {
@@ -269,7 +291,8 @@ PmuEvent ppc_vpmu_code_event(const PpcVPmuModel *model, uint32_t code)
         const PpcVPmuEvent *e = !wanted || wanted == pmc
                                 ? find_code(model, pmc, code) : NULL;
 
-        if (e && !e->marked && e->latch == PPC_VPMU_LATCH_NONE) {
+        if (e && !e->marked && !e->states
+            && e->latch == PPC_VPMU_LATCH_NONE) {
             return e->event;
         }
     }

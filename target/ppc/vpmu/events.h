@@ -34,6 +34,7 @@ typedef enum PpcVPmuLatch {
  * @sel: the selector
  * @event: what is counted
  * @latch: only while this is set
+ * @states: only in these privilege states; 0 for all
  * @runs_always: MMCR0[FC1-4WAIT] does not freeze it
  * @marked: only instructions that are marked; @event follows from MMCRA
  */
@@ -43,6 +44,7 @@ typedef struct PpcVPmuEvent {
     uint8_t sel;
     PmuEvent event;
     PpcVPmuLatch latch;
+    PmuModes states;
     bool runs_always;
     bool marked;
 } PpcVPmuEvent;
@@ -129,7 +131,7 @@ uint32_t ppc_vpmu_event_code(unsigned pmc, uint64_t mmcr1);
  * @code: 0xPUxSS, where 0 for the counter stands for any
  *
  * Returns: PMU_EVENT_NONE if no counter counts it, or if that depends on more
- * than the code: on marked instructions, or on run latches.
+ * than the code: on marked instructions, run latches, or privilege.
  */
 PmuEvent ppc_vpmu_code_event(const PpcVPmuModel *model, uint32_t code);
 

@@ -158,7 +158,8 @@ static bool counts(unsigned pmc, unsigned mode)
            && !mmcr2(pmc, ref_state.pmm ? FCNM1 : FCNM0)
            && !(pmc > 1 && mmcr0(MMCR0_TRIGGER))
            && !mmcr0(pmc >= 5 ? MMCR0_FC56 : MMCR0_FC14)
-           && !frozen_by_latch(pmc, e) && !frozen_by_privilege(pmc, mode);
+           && !frozen_by_latch(pmc, e) && !frozen_by_privilege(pmc, mode)
+           && (e->when < REF_IN || e->when == REF_IN + mode);
 }
 
 /*

@@ -28,12 +28,14 @@
  * @REF_RUN: only with CTRL[RUN]
  * @REF_WAIT: whatever MMCR0[FC1-4WAIT] says
  * @REF_MARKED: if MMCRA marks it, which says what is counted, too
+ * @REF_IN: plus a mode: in that one
  */
 typedef enum RefWhen {
     REF_,
     REF_RUN,
     REF_WAIT,
     REF_MARKED,
+    REF_IN = 8,
 } RefWhen;
 
 /**

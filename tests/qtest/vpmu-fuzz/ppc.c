@@ -25,7 +25,14 @@
 
 #define EVENT(code, counted, ...) \
     { code, COUNTS_##counted, REF_##__VA_ARGS__ },
+#define EVENT_IN(code, counted, state) \
+    { code, COUNTS_##counted, REF_IN + MODE_##state },
 #define EVENTS(list) ((const RefEvent[]) { CODES_##list(EVENT) { } })
+#define EVENTS_IN(list, states) \
+    ((const RefEvent[]) { CODES_##list(EVENT) CODES_##states(EVENT_IN) { } })
+#define MODE_PRIVILEGED    REF_PRIVILEGED
+#define MODE_HYPERVISOR    (REF_HV | REF_PRIVILEGED)
+#define MODE_PROBLEM_OF_HV REF_HV
 
 static const uint32_t denied[] = { 0x02, 0x200f4, 0x600f4, 0 };
 
@@ -40,13 +47,16 @@ static const uint32_t denied[] = { 0x02, 0x200f4, 0x600f4, 0 };
 #define PMU(level, list, ...) \
     &(const RefPpc) { .isa = level, .cpi = 1000, .events = EVENTS(list), \
                       __VA_ARGS__ }
+#define PMU_310(...) \
+    PMU(310, POWER10, .events = EVENTS_IN(POWER10, POWER10_STATES), \
+        __VA_ARGS__)
 
 static const FuzzFace faces[] = {
     { "power7", PSERIES "POWER7", PMU(206, POWER7) },
     { "power8", PSERIES "POWER8", PMU(207, POWER8) },
     { "power9", PSERIES "POWER9", PMU(300, POWER9) },
-    { "power10", PSERIES "POWER10", PMU(310, POWER10) },
-    { "power11", PSERIES "POWER11", PMU(310, POWER10) },
+    { "power10", PSERIES "POWER10", PMU_310() },
+    { "power11", PSERIES "POWER11", PMU_310() },
     { "power9-cpi", PSERIES "POWER9,pmu-cpi=1500",
       PMU(300, POWER9, .cpi = 1500) },
     { "power9-deny", DENY "-accel tcg,pmu-filter=f -machine pseries "
@@ -56,7 +66,7 @@ static const FuzzFace faces[] = {
     { "powernv9", POWERNV "9",
       PMU(300, POWER9, .hv = true) },
     { "powernv10", POWERNV "10",
-      PMU(310, POWER10, .hv = true) },
+      PMU_310(.hv = true) },
     { "power9-off", PSERIES "POWER9,pmu=off", NULL },
 };
 

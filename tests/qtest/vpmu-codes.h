@@ -125,8 +125,13 @@
     E(0x00c2, BRANCHES) E(0x00c4, ALL_TAKEN) E(0x00c6, FAR) \
     E(0x00c3, NOTHING) E(0x00c5, NOTHING) E(0x0fff, NOTHING)
 
-/* Until Zen; since family 10h, TLB misses have a unit mask of page sizes. */
-#define CODES_BEFORE_ZEN(E) CODES_AMD(E) E(0x00cf, INTERRUPTS)
+/*
+ * Until Zen; since family 10h, TLB misses have a unit mask of page sizes, all of
+ * which Linux asks for on the processors before, too
+ */
+#define CODES_BEFORE_ZEN(E) \
+    CODES_AMD(E) E(0x00cf, INTERRUPTS) E(0x0746, DTLB_MISSES) \
+    E(0x0385, ITLB_MISSES)
 #define CODES_BEFORE_K10(E) \
     CODES_BEFORE_ZEN(E) E(0x0046, DTLB_MISSES) E(0x0085, ITLB_MISSES)
 #define CODES_K7(E) CODES_BEFORE_K10(E) E(0x00c8, NOTHING)
@@ -134,13 +139,14 @@
 #define CODES_K8(E) \
     CODES_BEFORE_K10(E) E(0x00c8, RETURNS) E(0x1000000c0, INSNS)
 #define CODES_K10(E) \
-    CODES_BEFORE_ZEN(E) E(0x00c8, RETURNS) E(0x0746, DTLB_MISSES) \
-    E(0x0385, ITLB_MISSES) E(0x00d1, NOTHING)
+    CODES_BEFORE_ZEN(E) E(0x00c8, RETURNS) E(0x00d1, NOTHING)
 
-/* Not counted: loads that are stores; mispredicted indirect branches */
+/* Not counted: loads that are stores, alone; mispredicted indirect branches */
 #define CODES_SINCE_ZEN(E) \
     CODES_AMD(E) E(0x00c8, RETURNS) E(0x00d1, CONDITIONAL) \
     E(0x0129, LOADS) E(0x0229, STORES) E(0x0429, NOTHING) \
+    E(0x0329, ACCESSES) E(0x0529, LOADS) E(0x0629, STORES) \
+    E(0x0729, ACCESSES) \
     E(0xf045, DTLB_MISSES) E(0xff45, DTLB_MISSES) \
     E(0x0785, ITLB_MISSES) E(0xff85, ITLB_MISSES) E(0x00ca, NOTHING)
 #define CODES_SINCE_ZEN_2(E) CODES_SINCE_ZEN(E) E(0x002c, INTERRUPTS)

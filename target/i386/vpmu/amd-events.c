@@ -46,7 +46,10 @@ static const X86VPmuEvent k8_returns[] = {
     { }
 };
 
-/* With a unit mask of page sizes, of which Linux asks for all */
+/*
+ * With a unit mask of page sizes, of which Linux asks for all; also before
+ * family 10h, where these events have no unit mask
+ */
 static const X86VPmuEvent k10_misses[] = {
     { CODE(0x46, 0x07), PMU_EVENT_DTLB_MISSES },
     { CODE(0x85, 0x03), PMU_EVENT_ITLB_MISSES },
@@ -55,12 +58,16 @@ static const X86VPmuEvent k10_misses[] = {
 
 /*
  * LsDispatch is about operations: one that reads and then writes the same
- * place has a bit of its own in the unit mask.  Here, the instruction counts as
- * a load and as a store.
+ * place has a bit of its own in the unit mask, 4.  Here, the instruction counts
+ * as a load and as a store, and that bit adds nothing to others.
  */
 static const X86VPmuEvent zen_events[] = {
     { CODE(0x29, 0x01), PMU_EVENT_LOADS },
     { CODE(0x29, 0x02), PMU_EVENT_STORES },
+    { CODE(0x29, 0x03), PMU_EVENT_ACCESSES },
+    { CODE(0x29, 0x05), PMU_EVENT_LOADS },
+    { CODE(0x29, 0x06), PMU_EVENT_STORES },
+    { CODE(0x29, 0x07), PMU_EVENT_ACCESSES },
     { CODE(0x45, 0xf0), PMU_EVENT_DTLB_MISSES },
     { CODE(0x45, 0xff), PMU_EVENT_DTLB_MISSES },
     { CODE(0xd1, 0x00), PMU_EVENT_COND_BRANCHES },
@@ -104,7 +111,7 @@ static const AmdModel models[] = {
     {
         .vpmu.name = "K8",
         RANGES(FAMILY(0x0f)),
-        EVENTS(k8_returns, k7_misses, k7_interrupts),
+        EVENTS(k8_returns, k7_misses, k10_misses, k7_interrupts),
     }, {
         .vpmu.name = "Family 15h",
         RANGES(FAMILY(0x15)),
@@ -147,7 +154,7 @@ static const AmdModel models[] = {
     }, {
         .vpmu.name = "K7",
         RANGES({ 0, UINT16_MAX }),
-        EVENTS(k7_misses, k7_interrupts),
+        EVENTS(k7_misses, k10_misses, k7_interrupts),
     },
 };
 

@@ -90,10 +90,10 @@ DEBUGGED_MODES = {'multi': True, 'observed': False, 'profiled': True}
 # Suites in which branches are recorded from outside, and what no code goes
 # straight on from.
 STRAIGHT = ['branch', 'domain', 'ebb', 'fault', 'freeze', 'interrupt']
-# Suites with exceptions of all kinds, of which QEMU can be told to say.
-SPOKEN_OF = PowerNV('POWER9', ['alert', 'domain', 'ebb', 'fault', 'interrupt'])
 LEAVING = re.compile(r'(ba?|bla?|b(l|ct)rl?|scv?|trap|h?rfid|rfebb|rfscv)'
                      r'(\s|$)')
+# Suites with exceptions of all kinds, of which QEMU can be told to say.
+SPOKEN_OF = PowerNV('POWER9', ['alert', 'domain', 'ebb', 'fault', 'interrupt'])
 
 
 def interfere(path, timeout):

@@ -153,6 +153,11 @@ MACHINES = {
              Pc('clock PEBS', f'{DEFAULT_CPU},pebs=on,pmu-cycles=time,'
                 'pmu-frequency=1000000000')],
     'reset': [clock(1000), clock(1000, 'AMD ', AMD_CPU)],
+    # K8, families 10h and 15h, Zen and Zen 3
+    'selectors': [Pc(name, f'{name},pmu=on', other=NOT_OBSERVED)
+                  for name in ['Opteron_G1', 'Opteron_G3',
+                               'EPYC-v1,family=21,model=2', 'EPYC-v1',
+                               'EPYC-Milan-v1']],
     'smp': [DEFAULT, cpus(4)],
     'svm': [Pc('', DEFAULT_CPU + ',+svm'),
             Pc('PEBS', DEFAULT_CPU + ',+svm,pebs=on'),
@@ -199,15 +204,13 @@ PROFILED = Pc('profiled', DEFAULT_CPU + ',+svm')
 BRANCHES_OUTSIDE = Pc('branches outside', DEFAULT_CPU + ',+svm')
 STRAIGHT = ['branch', 'btf', 'fault', 'interrupt', 'mode', 'smm', 'state',
             'svm']
-# Suites with exceptions of all kinds, of which QEMU can be told to say.
-SPOKEN_OF = ['fault', 'interrupt', 'smm', 'svm']
 OF_32_BITS = ['branch_into', 'mode_compatibility']
 LEAVING = re.compile('l?jmp|l?call|l?ret|iret|int|sys(call|ret|enter|exit)|ud2|'
                      'vmrun|rsm')
-PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
-# Modes in which a debugger interferes, and whether a usual check has them.
 # Suites with exceptions of all kinds, of which QEMU can be told to say.
 SPOKEN_OF = ['fault', 'interrupt', 'smm', 'svm']
+PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
+# Modes in which a debugger interferes, and whether a usual check has them.
 DEBUGGED_MODES = {'multi': True, 'observed': False, 'profiled': True}
 # Those in which it takes every step of the suite "step".
 STEP_MODES = [*DEBUGGED_MODES, 'icount']

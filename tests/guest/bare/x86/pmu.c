@@ -22,13 +22,30 @@ static uint32_t sample_lvt;
 
 static bool is_amd;
 
+/* What a processor of AMD's may lack, and has other registers for then. */
+enum lack {
+    LACKS_CORE_EXT,     /* six counters, with numbers of their own */
+    LACKS_GLOBAL,       /* PerfMonV2 */
+};
+
+static bool lacks(enum lack what)
+{
+    if (what == LACKS_CORE_EXT) {
+        return !(cpuid(0x80000001, 0).c & BIT(23));
+    }
+    return cpuid(0x80000000, 0).a < LEAF_AMD_PMU
+           || !(cpuid(LEAF_AMD_PMU, 0).a & 1);
+}
+
 /* Where the numbers that code of CODE() loads are, and what they are. */
 extern const uint64_t pmu_sites_begin[], pmu_sites_end[];
 
 /* Numbers of a kind, Intel's and AMD's. */
-static const struct {
+struct numbers {
     uint32_t intel, count, amd, step;
-} registers[] = {
+};
+
+static const struct numbers registers[] = {
     { MSR_PERFCTR0, AMD_GENERAL, MSR_LEGACY_CTR0, 1 },
     { MSR_A_PMC0, AMD_GENERAL, MSR_CTR0, 2 },
     { MSR_EVTSEL0, AMD_GENERAL, MSR_CTL0, 2 },
@@ -41,6 +58,19 @@ static const struct {
     { MSR_LBR_SELECT, 1, MSR_AMD_LBR_SELECT, 1 },
     { MSR_LBR_FROM, AMD_LBR, MSR_AMD_LBR_FROM, 2 },
     { MSR_LBR_TO, AMD_LBR, MSR_AMD_LBR_TO, 2 },
+};
+
+/*
+ * Those that older ones have in the place of others.  Without global registers,
+ * the selector of the first counter starts and stops it.
+ */
+static const struct {
+    enum lack lacking;
+    struct numbers numbers;
+} older[] = {
+    { LACKS_CORE_EXT, { MSR_A_PMC0, AMD_GENERAL, MSR_LEGACY_CTR0, 1 } },
+    { LACKS_CORE_EXT, { MSR_EVTSEL0, AMD_GENERAL, MSR_LEGACY_EVTSEL0, 1 } },
+    { LACKS_GLOBAL, { MSR_GLOBAL_CTRL, 1, MSR_LEGACY_EVTSEL0, 1 } },
 };
 
 static const struct {
@@ -81,13 +111,27 @@ bool pmu_is_intel(void)
     return !is_amd;
 }
 
+static bool translate(const struct numbers *from, uint32_t *number)
+{
+    uint32_t n = *number - from->intel;
+
+    if (n < from->count) {
+        *number = from->amd + n * from->step;
+        return true;
+    }
+    return false;
+}
+
 uint32_t pmu_register(uint32_t intel)
 {
+    for (unsigned i = 0; is_amd && i < ARRAY_SIZE(older); i++) {
+        if (lacks(older[i].lacking) && translate(&older[i].numbers, &intel)) {
+            return intel;
+        }
+    }
     for (unsigned i = 0; is_amd && i < ARRAY_SIZE(registers); i++) {
-        uint32_t n = intel - registers[i].intel;
-
-        if (n < registers[i].count) {
-            return registers[i].amd + n * registers[i].step;
+        if (translate(&registers[i], &intel)) {
+            break;
         }
     }
     return intel;
@@ -132,8 +176,7 @@ uint32_t pmu_delivered(uint32_t lvt)
 unsigned pmu_version(void)
 {
     if (is_amd) {
-        return cpuid(0x80000000, 0).a >= LEAF_AMD_PMU
-               && (cpuid(LEAF_AMD_PMU, 0).a & 1) ? 2 : 0;
+        return lacks(LACKS_GLOBAL) ? 1 : 2;
     }
     return cpuid(0, 0).a >= 0xa ? cpuid(0xa, 0).a & 0xff : 0;
 }
@@ -145,7 +188,10 @@ unsigned pmu_gp_counters(void)
 
 unsigned pmu_fixed_counters(void)
 {
-    return is_amd ? AMD_FIXED : cpuid(0xa, 0).d & 0x1f;
+    if (is_amd) {
+        return pmu_version() >= 2 ? AMD_FIXED : 0;
+    }
+    return cpuid(0xa, 0).d & 0x1f;
 }
 
 uint64_t pmu_all_counters(void)

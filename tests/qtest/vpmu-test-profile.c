@@ -1119,6 +1119,69 @@ static void test_slow_readers_of_machine(void)
     unlink(socket);
 }
 
+/* Returns: what there is until the end, for which nobody waits long */
+static GByteArray *read_to_near_end(int fd)
+{
+    GByteArray *all = g_byte_array_new();
+    GPollFD ready = { .fd = fd, .events = G_IO_IN };
+    uint8_t some[4096];
+    ssize_t n;
+
+    do {
+        g_assert_cmpint(g_poll(&ready, 1, 10000), ==, 1);
+        n = read(fd, some, sizeof(some));
+        g_assert_cmpint(n, >=, 0);
+        g_byte_array_append(all, some, n);
+    } while (n);
+    return all;
+}
+
+static void assert_ends(int fd, unsigned least)
+{
+    g_autoptr(GByteArray) all = read_to_near_end(fd);
+
+    g_assert_cmpuint(count_samples(all), >=, least);
+    close(fd);
+}
+
+/* A connection has the stream of one profile, and ends with it. */
+static void test_reader_finds_end(void)
+{
+    g_autofree char *socket = name_socket();
+    Profiled p = start_in_socket(socket, "period=10,max-size=20000");
+    int fd = unix_connect(socket, &error_abort);
+
+    count_insns(&p.m, 10000);
+    await_stop(&p, "max-size");
+    assert_ends(fd, 100);
+    fd = unix_connect(socket, &error_abort);
+    assert_ends(fd, 0);
+    delete_profile(&p, "p");
+
+    fd = unix_connect(socket, &error_abort);
+    add_profile(&p, "p", "{'period': 10, 'chardev': 'c'}");
+    count_insns(&p.m, 1000);
+    delete_profile(&p, "p");
+    assert_ends(fd, 100);
+    unlink(socket);
+    end(&p);
+}
+
+static void test_reader_of_pipe_finds_end(void)
+{
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *pipe = file_of(&p, "p");
+    int fd;
+
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    fd = open(pipe, O_RDONLY | O_NONBLOCK);
+    add_profile(&p, "p", "{'period': 10, 'max-size': 20000}");
+    count_insns(&p.m, 10000);
+    await_stop(&p, "max-size");
+    assert_ends(fd, 100);
+    end(&p);
+}
+
 static bool is_disconnected(Profiled *p)
 {
     QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'query-chardev'}");
@@ -2062,6 +2125,8 @@ void add_profile_cases(void)
     add("profile/slow-reader", test_slow_reader);
     add("profile/slow-reader-of-pipe", test_slow_reader_of_pipe);
     add("profile/slow-readers-of-machine", test_slow_readers_of_machine);
+    add("profile/reader-finds-end", test_reader_finds_end);
+    add("profile/reader-of-pipe-finds-end", test_reader_of_pipe_finds_end);
     add("profile/late-reader", test_late_reader);
     add("profile/late-reader-of-machine", test_late_reader_of_machine);
     add("profile/late-reader-of-stopped-machine",

@@ -49,7 +49,8 @@
  * @own: the chardev that the owner itself is, instead
  * @is_started: the owner is ready to be told
  * @is_open: somebody reads @own
- * @hangs_up: there will not be more than @pending for them
+ * @hangs_up: there will not be more than @pending for who reads
+ * @hang_up: ends the connection of @chr then
  * @pending: what the chardev has not taken yet
  * @taken: how much of the beginning of @pending it has
  * @backlog: how much it has not
@@ -69,6 +70,7 @@ struct PmuSink {
     bool is_started;
     bool is_open;
     bool hangs_up;
+    QEMUBH *hang_up;
     GByteArray *pending;
     size_t taken;
     size_t backlog;
@@ -345,6 +347,27 @@ static void write_to_chardev(PmuSink *sink)
             drop(sink);
         }
     }
+    if (sink->hangs_up && !sink->backlog) {
+        qemu_bh_schedule(sink->hang_up);
+    }
+}
+
+/* A socket may be about to connect otherwise, which is its own affair. */
+static void disconnect(PmuSink *sink)
+{
+    if (qemu_chr_fe_backend_open(&sink->chr)) {
+        qemu_chr_fe_disconnect(&sink->chr);
+    }
+}
+
+/* Whoever reads has all then, and waits for no more. */
+static void hang_up(void *opaque)
+{
+    PmuSink *sink = opaque;
+
+    if (sink->hangs_up && !sink->backlog) {
+        disconnect(sink);
+    }
 }
 
 static void write_to_guest(PmuSink *sink)
@@ -379,7 +402,10 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
     if (event == CHR_EVENT_OPENED) {
         drop(sink);
         sink->is_late = false;
-        sink->ops->opened(sink->opaque);
+        sink->hangs_up = false;
+        if (!sink->ops->opened(sink->opaque)) {
+            pmu_sink_hang_up(sink);
+        }
     } else if (event == CHR_EVENT_CLOSED) {
         drop(sink);
         /* Whoever leaves by himself misses nothing. */
@@ -391,6 +417,9 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
 static void free_sink(PmuSink *sink)
 {
     g_byte_array_unref(sink->pending);
+    if (sink->hang_up) {
+        qemu_bh_delete(sink->hang_up);
+    }
     qemu_bh_delete(sink->fail);
     g_free(sink);
 }
@@ -433,6 +462,7 @@ PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
     PmuSink *sink = new_sink(ops, opaque);
 
     if (chr && qemu_chr_fe_init(&sink->chr, chr, errp)) {
+        sink->hang_up = qemu_bh_new(hang_up, sink);
         chardev_sinks = g_slist_prepend(chardev_sinks, sink);
         return sink;
     }
@@ -545,9 +575,11 @@ static void start_guest(PmuSink *sink)
 
 void pmu_sink_hang_up(PmuSink *sink)
 {
-    if (sink->own) {
-        sink->hangs_up = true;
-        write_to_guest(sink);
+    sink->hangs_up = true;
+    if (sink->file) {
+        pmu_file_end(sink->file);
+    } else {
+        write_pending(sink);
     }
 }
 
@@ -661,6 +693,9 @@ static void free_chardev(PmuSink *sink)
     }
     drop(sink);
     chardev_sinks = g_slist_remove(chardev_sinks, sink);
+    qemu_chr_fe_set_handlers(&sink->chr, NULL, NULL, NULL, NULL, NULL, NULL,
+                             true);
+    disconnect(sink);
     qemu_chr_fe_deinit(&sink->chr, false);
 }
 

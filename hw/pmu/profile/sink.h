@@ -112,8 +112,8 @@ void pmu_sink_go_on(PmuSink *sink);
  * pmu_sink_hang_up - nothing more will be written, for now
  * @sink: the sink
  *
- * A guest that reads finds the end, behind what was written.  What it opens
- * next is another matter.
+ * Whoever reads a pipe or a socket, or is a guest, finds the end after what was
+ * written.  A chardev that somebody opens next, or a guest, is another matter.
  */
 void pmu_sink_hang_up(PmuSink *sink);
 

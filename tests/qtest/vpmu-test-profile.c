@@ -9,6 +9,7 @@
  */
 
 #include "qemu/osdep.h"
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include "qapi/error.h"
 #include "qemu/bswap.h"
@@ -685,6 +686,106 @@ static void test_pipe_at_end(void)
     end(&p);
 }
 
+/* Types of records: PERF_RECORD_COMM, and so on */
+enum {
+    COMM = 3,
+    FORK = 7,
+    SAMPLE = 9,
+    MMAP2 = 10,
+};
+
+/**
+ * struct Record - a record of a stream
+ * @type: its type
+ * @at: where it begins
+ * @end: where the next one begins; 0 if this is none yet
+ */
+typedef struct Record {
+    uint32_t type;
+    const uint8_t *at;
+    size_t end;
+} Record;
+
+static bool is_big(const GByteArray *stream)
+{
+    return stream->len >= WORD_SIZE
+           && memcmp(stream->data, magic.big, WORD_SIZE) == 0;
+}
+
+/* Returns: false if there is no further record */
+static bool next_record(const GByteArray *stream, Record *r)
+{
+    static const unsigned stream_header = 16, record_header = 8;
+    size_t at = r->end ?: stream_header;
+
+    if (at + record_header > stream->len) {
+        return false;
+    }
+    r->at = stream->data + at;
+    r->type = is_big(stream) ? ldl_be_p(r->at) : ldl_le_p(r->at);
+    r->end = at + (is_big(stream) ? lduw_be_p(r->at + 6)
+                                  : lduw_le_p(r->at + 6));
+    return true;
+}
+
+/* In a stream, which is to end behind a record: otherwise there are none. */
+static unsigned count_samples(const GByteArray *stream)
+{
+    unsigned number = 0;
+    Record r = {};
+
+    while (next_record(stream, &r)) {
+        number += r.type == SAMPLE;
+    }
+    return r.end == stream->len ? number : 0;
+}
+
+/* It has no more room for the whole of what is to be written. */
+static void limit_files(Profiled *p, rlim_t bytes)
+{
+    const struct rlimit limit = { .rlim_cur = bytes, .rlim_max = bytes };
+
+    g_assert_cmpint(prlimit(qtest_pid(p->m.qts), RLIMIT_FSIZE, &limit, NULL),
+                    ==, 0);
+}
+
+/* What is said of the profile is what is in the file, and what is not. */
+static void test_disk_fills_up(void)
+{
+    const uint64_t many = 20000;
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    struct sigaction before;
+    int ignored = sigaction(SIGXFSZ, &ignore, &before);
+    Profiled p = start_profiled(face->cpu);
+    g_autofree char *file = file_of(&p, "p");
+    g_autoptr(GByteArray) all = g_byte_array_new();
+    uint64_t written, lost;
+    char *contents;
+    size_t size;
+
+    g_assert_cmpint(ignored, ==, 0);
+    sigaction(SIGXFSZ, &before, NULL);
+    limit_files(&p, 300000);
+    add_profile(&p, "p", "{'period': 10}");
+    count_insns(&p.m, 10 * many);
+    await_stop(&p, "write-error");
+    /* What was to be written after that comes to nothing now. */
+    while (property(&p, "p", "size") > 300000) {
+        g_usleep(G_USEC_PER_SEC / 100);
+    }
+    written = property(&p, "p", "samples");
+    lost = property(&p, "p", "lost");
+    g_assert_true(g_file_get_contents(file, &contents, &size, NULL));
+    g_byte_array_append(all, (const uint8_t *)contents, size);
+    g_free(contents);
+    g_assert_cmpuint(size, >, 290000);
+    g_assert_cmpuint(property(&p, "p", "size"), ==, size);
+    g_assert_cmpuint(count_samples(all), ==, written);
+    g_assert_cmpuint(written + lost, ==, many);
+    g_assert_cmpuint(lost_by_all(&p), ==, lost);
+    end(&p);
+}
+
 static char *name_socket(void)
 {
     return g_strdup_printf("/tmp/vpmu-profile-%d.sock", getpid());
@@ -835,60 +936,6 @@ static void *read_to_end(void *fd)
         g_byte_array_append(all, some, n);
     }
     return all;
-}
-
-/* Types of records: PERF_RECORD_COMM, and so on */
-enum {
-    COMM = 3,
-    FORK = 7,
-    SAMPLE = 9,
-    MMAP2 = 10,
-};
-
-/**
- * struct Record - a record of a stream
- * @type: its type
- * @at: where it begins
- * @end: where the next one begins; 0 if this is none yet
- */
-typedef struct Record {
-    uint32_t type;
-    const uint8_t *at;
-    size_t end;
-} Record;
-
-static bool is_big(const GByteArray *stream)
-{
-    return stream->len >= WORD_SIZE
-           && memcmp(stream->data, magic.big, WORD_SIZE) == 0;
-}
-
-/* Returns: false if there is no further record */
-static bool next_record(const GByteArray *stream, Record *r)
-{
-    static const unsigned stream_header = 16, record_header = 8;
-    size_t at = r->end ?: stream_header;
-
-    if (at + record_header > stream->len) {
-        return false;
-    }
-    r->at = stream->data + at;
-    r->type = is_big(stream) ? ldl_be_p(r->at) : ldl_le_p(r->at);
-    r->end = at + (is_big(stream) ? lduw_be_p(r->at + 6)
-                                  : lduw_le_p(r->at + 6));
-    return true;
-}
-
-/* In a stream, which is to end behind a record: otherwise there are none. */
-static unsigned count_samples(const GByteArray *stream)
-{
-    unsigned number = 0;
-    Record r = {};
-
-    while (next_record(stream, &r)) {
-        number += r.type == SAMPLE;
-    }
-    return r.end == stream->len ? number : 0;
 }
 
 typedef enum End {
@@ -2109,6 +2156,7 @@ void add_profile_cases(void)
     add("profile/given-pipe", test_given_pipe);
     add("profile/nested-modes", test_nested_modes);
     add("profile/disk-full", test_disk_full);
+    add("profile/disk-fills-up", test_disk_fills_up);
     add("profile/chardev-full", test_chardev_full);
     add("profile/pipe", test_pipe);
     add("profile/max-size-before-loss", test_max_size_before_loss);

@@ -649,6 +649,41 @@ static void test_is_taken_away(Tape *tape)
     assert_all_read(tape);
 }
 
+/* What is cut ends with the record before. */
+static void test_whole(Tape *tape)
+{
+    PmuStreamSample sample = a_sample();
+    size_t begin = tape->out->len, end;
+
+    pmu_stream_sample(&tape->stream, &sample);
+    end = tape->out->len;
+    for (size_t size = begin; size < end; size++) {
+        g_assert_cmpuint(pmu_stream_whole(tape->out->data, size), ==, begin);
+    }
+    g_assert_cmpuint(pmu_stream_whole(tape->out->data, end), ==, end);
+    g_assert_cmpuint(pmu_stream_whole(tape->out->data + begin, end - begin),
+                     ==, end - begin);
+    g_assert_cmpuint(pmu_stream_whole(tape->out->data, 7), ==, 0);
+}
+
+static void test_next_sample(Tape *tape)
+{
+    PmuStreamSample sample = a_sample();
+    size_t at = 0, end;
+    uint32_t cpu;
+
+    for (sample.cpu = 5; sample.cpu < 7; sample.cpu++) {
+        pmu_stream_sample(&tape->stream, &sample);
+        pmu_stream_round(&tape->stream);
+    }
+    end = tape->out->len;
+    for (unsigned want = 5; want < 7; want++) {
+        g_assert_true(pmu_stream_next_sample(tape->out->data, end, &at, &cpu));
+        g_assert_cmpuint(cpu, ==, want);
+    }
+    g_assert_false(pmu_stream_next_sample(tape->out->data, end, &at, &cpu));
+}
+
 static void run(gconstpointer data)
 {
     void (*test)(Tape *tape) = data;
@@ -687,5 +722,7 @@ int main(int argc, char *argv[])
     add("/pmu/stream/throttle", test_throttle);
     add("/pmu/stream/round", test_round);
     add("/pmu/stream/is-taken-away", test_is_taken_away);
+    add("/pmu/stream/whole", test_whole);
+    add("/pmu/stream/next-sample", test_next_sample);
     return g_test_run();
 }

@@ -230,11 +230,19 @@ static void sink_failed(void *opaque, Error *err, bool closed)
     error_free(err);
 }
 
+static void not_written(void *opaque, const uint8_t *bytes, size_t size)
+{
+    PmuProfile *p = opaque;
+
+    pmu_writer_unwrite(&p->writer, bytes, size);
+}
+
 static const PmuSinkOps sink_ops = {
     .opened = begin_stream,
     .closed = end_stream,
     .said = guest_said,
     .failed = sink_failed,
+    .unwritten = not_written,
 };
 
 /*

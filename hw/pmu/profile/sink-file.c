@@ -9,6 +9,7 @@
 #include "qemu/lockable.h"
 #include "qemu/main-loop.h"
 #include "qemu/thread.h"
+#include "hw/pmu/profile/stream.h"
 #include "sink-file.h"
 
 /* How often a thread that waits for a pipe looks whether it is to end. */
@@ -24,12 +25,13 @@
  * @written: where it is to end if it cannot be written any more
  * @queue: of GByteArray, for the thread; an empty one is the end
  * @backlog: bytes that are in it, or on their way
- * @error: why something was not written, or why it was not closed
+ * @unwritten: of GByteArray, from the thread
+ * @error: why there are some, or why it was not closed
  * @has_end: there is an end in @queue
  * @ended: the thread has closed the file
  * @lock: of the next two
  * @is_left: nobody asks any more
- * @failed: scheduled when there is an error, unless @is_left
+ * @failed: scheduled when there is more in @unwritten, unless @is_left
  */
 struct PmuFile {
     int fd;
@@ -37,6 +39,7 @@ struct PmuFile {
     off_t written;
     GAsyncQueue *queue;
     size_t backlog;
+    GAsyncQueue *unwritten;
     int error;
     bool has_end;
     QemuSemaphore ended;
@@ -55,6 +58,7 @@ static void clear_file(void *opaque)
     PmuFile *f = opaque;
 
     g_async_queue_unref(f->queue);
+    g_async_queue_unref(f->unwritten);
     qemu_sem_destroy(&f->ended);
     qemu_mutex_destroy(&f->lock);
 }
@@ -93,8 +97,8 @@ static ssize_t write_part(PmuFile *f, const uint8_t *bytes, size_t size)
     return write(f->fd, bytes, MIN(size, PART));
 }
 
-/* If not all of them are written, @error says why. */
-static void write_whole(PmuFile *f, const GByteArray *bytes)
+/* Returns: how much of them was written; if not all, @error says why. */
+static size_t write_whole(PmuFile *f, const GByteArray *bytes)
 {
     size_t done = 0;
 
@@ -107,6 +111,7 @@ static void write_whole(PmuFile *f, const GByteArray *bytes)
             qatomic_set(&f->error, -errno);
         }
     }
+    return done;
 }
 
 /* What a reader finds in a file are whole records, whatever happens. */
@@ -127,18 +132,31 @@ static void tell(PmuFile *f)
     }
 }
 
-static void write_bytes(PmuFile *f, const GByteArray *bytes)
+static void give_back(PmuFile *f, GByteArray *bytes, size_t done)
 {
-    bool failed = f->error;
+    size_t whole = pmu_stream_whole(bytes->data, done);
 
-    write_whole(f, bytes);
-    if (!f->error) {
-        f->written += bytes->len;
-    } else if (!failed) {
+    f->written += whole;
+    if (done) {
         cut_file(f);
-        tell(f);
     }
-    qatomic_fetch_sub(&f->backlog, bytes->len);
+    g_byte_array_remove_range(bytes, 0, whole);
+    g_async_queue_push(f->unwritten, bytes);
+    tell(f);
+}
+
+static void write_bytes(PmuFile *f, GByteArray *bytes)
+{
+    size_t size = bytes->len;
+    size_t done = write_whole(f, bytes);
+
+    if (done < size) {
+        give_back(f, bytes, done);
+    } else {
+        f->written += size;
+        g_byte_array_unref(bytes);
+    }
+    qatomic_fetch_sub(&f->backlog, size);
 }
 
 /* Some disks say only now that they are full. */
@@ -161,7 +179,6 @@ static void *write_queue(void *opaque)
 
     while (bytes->len) {
         write_bytes(f, bytes);
-        g_byte_array_unref(bytes);
         bytes = g_async_queue_pop(f->queue);
     }
     g_byte_array_unref(bytes);
@@ -197,6 +214,7 @@ PmuFile *pmu_file_new(int fd, QEMUBH *failed)
     f->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     f->written = f->is_regular ? end_of_written(fd, &st) : 0;
     f->queue = g_async_queue_new_full(unref_bytes);
+    f->unwritten = g_async_queue_new_full(unref_bytes);
     f->failed = failed;
     qemu_sem_init(&f->ended, 0);
     qemu_mutex_init(&f->lock);
@@ -239,6 +257,11 @@ int pmu_file_await(PmuFile *f, int most_ms)
 int pmu_file_error(PmuFile *f)
 {
     return qatomic_read(&f->error);
+}
+
+GByteArray *pmu_file_take_unwritten(PmuFile *f)
+{
+    return g_async_queue_try_pop(f->unwritten);
 }
 
 void pmu_file_leave(PmuFile *f)

@@ -67,6 +67,14 @@ int pmu_file_await(PmuFile *file, int most_ms);
 int pmu_file_error(PmuFile *file);
 
 /**
+ * pmu_file_take_unwritten - what was not written, since the last time
+ * @file: the file, which ends with a whole record
+ *
+ * Returns: whole records; NULL if there are none.
+ */
+GByteArray *pmu_file_take_unwritten(PmuFile *file);
+
+/**
  * pmu_file_leave - forget it
  * @file: the file, which was ended.  What is not written by now is, if it is
  *        regular; a pipe's reader does not get it.

@@ -11,6 +11,7 @@
 #include "qapi/qapi-commands-misc.h"
 #include "chardev/char-fe.h"
 #include "hw/pmu/compat.h"
+#include "hw/pmu/profile/stream.h"
 #include "chardev.h"
 #include "sink.h"
 #include "sink-file.h"
@@ -51,7 +52,7 @@
  * @is_open: somebody reads @own
  * @hangs_up: there will not be more than @pending for who reads
  * @hang_up: ends the connection of @chr then
- * @pending: what the chardev has not taken yet
+ * @pending: what the chardev has not taken yet, from a record's beginning on
  * @taken: how much of the beginning of @pending it has
  * @backlog: how much it has not
  * @watch: tells when it takes more
@@ -122,6 +123,19 @@ static void has_waited_since(int64_t begin_us)
  * Files and pipes
  */
 
+/* Whoever has left misses nothing. */
+static void tell_unwritten(PmuSink *sink)
+{
+    GByteArray *bytes;
+
+    while ((bytes = pmu_file_take_unwritten(sink->file))) {
+        if (pmu_file_error(sink->file) != -EPIPE) {
+            sink->ops->unwritten(sink->opaque, bytes->data, bytes->len);
+        }
+        g_byte_array_unref(bytes);
+    }
+}
+
 static void tell_error(PmuSink *sink)
 {
     Error *err = NULL;
@@ -139,6 +153,7 @@ static void tell_failure(void *opaque)
 
     if (sink->file) {
         sink->error = pmu_file_error(sink->file);
+        tell_unwritten(sink);
     }
     tell_error(sink);
 }
@@ -256,6 +271,7 @@ static void free_file(PmuSink *sink)
     pmu_file_end(sink->file);
     error = pmu_file_await(sink->file, MAX(most_ms, LEAST_MS));
     has_waited_since(begin_us);
+    tell_unwritten(sink);
     if (error == -EINPROGRESS) {
         warn_report("The end of a profile is still being written");
     } else {
@@ -290,13 +306,15 @@ static void drop(PmuSink *sink)
     sink->backlog = 0;
 }
 
-/* What is behind is moved seldom: it may be much. */
+/* Whole records, seldom: what is after them is moved, and may be much. */
 static void remove_taken(PmuSink *sink, size_t count)
 {
     sink->taken += count;
     if (sink->taken > sink->pending->len / 2) {
-        g_byte_array_remove_range(sink->pending, 0, sink->taken);
-        sink->taken = 0;
+        size_t whole = pmu_stream_whole(sink->pending->data, sink->taken);
+
+        g_byte_array_remove_range(sink->pending, 0, whole);
+        sink->taken -= whole;
     }
     sink->backlog = sink->pending->len - sink->taken;
 }
@@ -312,7 +330,11 @@ static bool may_come_back(const PmuSink *sink)
 /* Chardevs do not say why. */
 static void fail_chardev(PmuSink *sink)
 {
+    size_t whole = pmu_stream_whole(sink->pending->data, sink->taken);
+
     sink->error = -EIO;
+    sink->ops->unwritten(sink->opaque, sink->pending->data + whole,
+                         sink->pending->len - whole);
     drop(sink);
     qemu_bh_schedule(sink->fail);
 }

@@ -24,12 +24,14 @@
  * @said: the guest that reads has written something
  * @failed: nothing more can be written; @err is the owner's.  @closed tells
  *          whether that is because a pipe's reader has gone.
+ * @unwritten: of what was to be written, @size bytes are not: whole records
  */
 typedef struct PmuSinkOps {
     bool (*opened)(void *opaque);
     void (*closed)(void *opaque);
     void (*said)(void *opaque, const uint8_t *bytes, size_t size);
     void (*failed)(void *opaque, Error *err, bool closed);
+    void (*unwritten)(void *opaque, const uint8_t *bytes, size_t size);
 } PmuSinkOps;
 
 typedef struct PmuSink PmuSink;

@@ -70,6 +70,9 @@ enum {
 #define BRANCH_TYPES     (1u << 16)
 #define BRANCH_TYPE_AT   72 /* in the attributes */
 
+/* Where samples have their vCPU */
+#define SAMPLE_CPU_AT 32
+
 /* Flags of a branch, in bit-fields, too */
 #define BRANCH_PREDICTED  ATTR_FIELD(1, 1, 1)
 #define BRANCH_TYPE(type) ATTR_FIELD(20, 4, type)
@@ -587,4 +590,50 @@ void pmu_stream_round(PmuStream *s)
 void pmu_stream_flushed(PmuStream *s)
 {
     end_record(s, begin_record(s, RECORD_FINISHED_INIT, 0));
+}
+
+/* Returns: 0 if it is not whole */
+static size_t size_of_record(const uint8_t *bytes, size_t size)
+{
+    uint64_t first;
+    uint16_t record;
+
+    if (size < sizeof(first)) {
+        return 0;
+    }
+    memcpy(&first, bytes, sizeof(first));
+    memcpy(&record, bytes + 6, sizeof(record));
+    if (first == PIPE_MAGIC) {
+        record = PIPE_HEADER_SIZE;
+    }
+    return record <= size ? record : 0;
+}
+
+size_t pmu_stream_whole(const uint8_t *bytes, size_t size)
+{
+    size_t whole = 0, record;
+
+    while ((record = size_of_record(bytes + whole, size - whole))) {
+        whole += record;
+    }
+    return whole;
+}
+
+bool pmu_stream_next_sample(const uint8_t *bytes, size_t size, size_t *at,
+                            uint32_t *cpu)
+{
+    size_t record;
+
+    while ((record = size_of_record(bytes + *at, size - *at))) {
+        const uint8_t *begin = bytes + *at;
+        uint32_t type;
+
+        *at += record;
+        memcpy(&type, begin, sizeof(type));
+        if (type == RECORD_SAMPLE) {
+            memcpy(cpu, begin + SAMPLE_CPU_AT, sizeof(*cpu));
+            return true;
+        }
+    }
+    return false;
 }

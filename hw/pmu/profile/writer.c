@@ -432,6 +432,20 @@ GByteArray *pmu_writer_take(PmuWriter *w)
     return bytes;
 }
 
+/* The stream has ended, and does not say it. */
+void pmu_writer_unwrite(PmuWriter *w, const uint8_t *bytes, size_t size)
+{
+    size_t at = 0;
+    uint32_t cpu;
+
+    w->size -= size;
+    while (pmu_stream_next_sample(bytes, size, &at, &cpu)) {
+        w->samples--;
+        w->lost++;
+        pmu_stats_lost_samples(cpu, 1);
+    }
+}
+
 void pmu_writer_init(PmuWriter *w, const PmuProfileClock *clock)
 {
     w->clock = clock;

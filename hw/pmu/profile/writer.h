@@ -151,6 +151,16 @@ void pmu_writer_fork(PmuWriter *writer, const PmuTalkFork *fork);
 void pmu_writer_error(PmuWriter *writer, const char *message);
 
 /**
+ * pmu_writer_unwrite - something was taken, and not written after all
+ * @writer: the writer
+ * @bytes: that: whole records
+ * @size: how much
+ *
+ * Its samples are lost.
+ */
+void pmu_writer_unwrite(PmuWriter *writer, const uint8_t *bytes, size_t size);
+
+/**
  * pmu_writer_take - what has been written since the last time
  * @writer: the writer
  *

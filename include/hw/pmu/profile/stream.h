@@ -241,4 +241,23 @@ void pmu_stream_flushed(PmuStream *stream);
  */
 void pmu_stream_round(PmuStream *stream);
 
+/**
+ * pmu_stream_whole - how much of a stream are whole records
+ * @bytes: the stream, from the beginning of any of its records on
+ * @size: how much there is of it
+ */
+size_t pmu_stream_whole(const uint8_t *bytes, size_t size);
+
+/**
+ * pmu_stream_next_sample - find a sample in a stream
+ * @bytes: the stream, from the beginning of any of its records on
+ * @size: how much there is of it
+ * @at: where a record begins; is moved behind the sample
+ * @cpu: where the number of the sample's vCPU is stored
+ *
+ * Returns: whether there is one.
+ */
+bool pmu_stream_next_sample(const uint8_t *bytes, size_t size, size_t *at,
+                            uint32_t *cpu);
+
 #endif /* HW_PMU_PROFILE_STREAM_H */

@@ -39,11 +39,13 @@ static const uint64_t events[NR_EVENTS] = {
 
 /**
  * struct Progress - what a vCPU's guest has done so far
+ * @in_error: the guest's account cannot be read, so that what it says is old
  * @insns: instructions by the guest's account
  * @blind_ns: for how long that did not have the host's PMU
  * @guest_ns: how long the guest has run, by the kernel's ticks; 0 if unknown
  */
 typedef struct Progress {
+    bool in_error;
     uint64_t insns;
     uint64_t blind_ns;
     uint64_t guest_ns;
@@ -291,7 +293,8 @@ static void warn(PmuHost *host)
                 "low", host->cpu->cpu_index, host->lost);
     error_printf("End what counts on the host (perf with -a, -C or events "
                  "marked D; kernel.nmi_watchdog=1), or give the guest fewer "
-                 "counters.\n");
+                 "counters.  If the guest takes samples, the host may allow "
+                 "too few (kernel.perf_event_max_sample_rate).\n");
 }
 
 static void judge(PmuHost *host)
@@ -329,13 +332,26 @@ static uint64_t guest_time(const CPUState *cpu)
 
 static Progress progress(PmuHost *host)
 {
-    const PmuHostAccount guest = read_account(host, PMU_HOST_GUEST);
+    const bool in_error = !update_account(host, PMU_HOST_GUEST);
+    const PmuHostAccount *guest = &host->accounts[PMU_HOST_GUEST];
 
     return (Progress) {
-        .insns = guest.insns,
-        .blind_ns = guest.enabled_ns - guest.running_ns,
+        .in_error = in_error,
+        .insns = guest->insns,
+        .blind_ns = guest->enabled_ns - guest->running_ns,
         .guest_ns = guest_time(host->cpu),
     };
+}
+
+/*
+ * Whether the guest's account has missed what the guest did: a group that is
+ * not pinned says for how long it had no counters; one that is pinned is in
+ * error then, and says nothing.
+ */
+static bool was_blind(const Progress *then, const Progress *now)
+{
+    return then->in_error || now->in_error
+           || now->blind_ns >= then->blind_ns + BUSY_NS;
 }
 
 /*
@@ -346,7 +362,7 @@ static Progress progress(PmuHost *host)
 static bool has_executed(const Progress *then, const Progress *now)
 {
     return now->insns >= then->insns + BUSY_INSNS
-           || (now->blind_ns >= then->blind_ns + BUSY_NS
+           || (was_blind(then, now)
                && now->guest_ns >= then->guest_ns + BUSY_NS);
 }
 

@@ -30,6 +30,8 @@ ROMS = {
     # Each way of counting is another event of KVM's; both count all the time.
     # (Writing a register is an instruction that KVM counts by itself.)
     'programming': (f'AGAIN={ONCE}', COUNT | CYCLES, 0),
+    # Each overflow is a sample of the host's kernel.
+    'sampling': ('RELOAD=100000', COUNT | INSTRUCTIONS, 0),
     'endless': ('LOOP',),
     'ending': ('END',),
     # The port is that of a device of QEMU's, not of KVM's.

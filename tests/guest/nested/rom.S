@@ -6,11 +6,13 @@
  * It begins in real mode, as a BIOS does.  CTL0 and CTL1 are what is written to
  * the selectors of AMD's first two counters, if that is defined; with HALT it
  * then halts for good, with END it ends QEMU.  With AGAIN it writes the first
- * selector again and again, with that bit inverted each time.  With PORT it
- * reads that port again and again.
+ * selector again and again, with that bit inverted each time.  With RELOAD it
+ * loads the first counter again and again, so many events from its overflow.
+ * With PORT it reads that port again and again.
  */
 
 #define PERF_CTL0       0xc0010200
+#define PERF_CTR0       0xc0010201
 #define SERIAL          0x3f8
 /* Of QEMU's device isa-debug-exit. */
 #define DEBUG_EXIT      0xf4
@@ -50,6 +52,15 @@ loop:
         mov     $1000000, %ecx
 2:      dec     %ecx
         jnz     2b
+#endif
+#ifdef RELOAD
+        mov     $-RELOAD, %eax
+        mov     $0xffff, %edx
+        mov     $PERF_CTR0, %ecx
+        wrmsr
+        mov     $1000000, %ecx
+3:      dec     %ecx
+        jnz     3b
 #endif
 #ifdef PORT
         .rept   10

@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
@@ -14,6 +15,7 @@
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-host.h"
 #include "hw/pmu/pmu-monitor.h"
+#include "system/system.h"
 #include "trace.h"
 
 #define PERIOD_MS 1000
@@ -66,9 +68,10 @@ typedef struct Reading {
  * @cpu: the vCPU
  * @scopes: as given to pmu_host_new()
  * @first: as in PmuHostReport
+ * @ready: the machine has all that it starts with
  * @fds: a group of perf events for each scope
  * @accounts: what they had counted when they were last read
- * @timer: when to report next
+ * @timer: when to report next; NULL if the accounts are not open
  * @pmu: the guest's counters, if they are watched
  * @sync: as given to pmu_host_watch()
  * @look_pending: the vCPU has been asked to look and has not yet
@@ -83,6 +86,7 @@ struct PmuHost {
     CPUState *cpu;
     unsigned scopes;
     bool first;
+    Notifier ready;
     int fds[PMU_HOST__SCOPES][NR_EVENTS];
     PmuHostAccount accounts[PMU_HOST__SCOPES];
     QEMUTimer *timer;
@@ -100,6 +104,29 @@ struct PmuHost {
 /*
  * Accounts
  */
+
+/* Descriptors are the lowest numbers that are free. */
+static bool leaves_some(int fd)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) < 0
+           || (rlim_t)fd < limit.rlim_cur - limit.rlim_cur / 4;
+}
+
+int pmu_host_open_event(const struct perf_event_attr *attr, int thread_id,
+                        int group)
+{
+    int fd = syscall(SYS_perf_event_open, attr, thread_id, -1, group,
+                     PERF_FLAG_FD_CLOEXEC);
+
+    if (fd >= 0 && !leaves_some(fd)) {
+        close(fd);
+        errno = EMFILE;
+        return -1;
+    }
+    return fd;
+}
 
 /*
  * KVM's events for the guest are the thread's, too, and pinned: they have their
@@ -119,8 +146,7 @@ static int open_event(const PmuHost *host, uint64_t config, PmuHostScope scope,
                        | PERF_FORMAT_TOTAL_TIME_RUNNING,
     };
 
-    return syscall(SYS_perf_event_open, &attr, 0, -1, group,
-                   PERF_FLAG_FD_CLOEXEC);
+    return pmu_host_open_event(&attr, host->cpu->thread_id, group);
 }
 
 const char *pmu_host_scope_name(PmuHostScope scope)
@@ -219,8 +245,11 @@ static void restore_account(PmuHost *host, PmuHostScope scope)
     }
 }
 
-void pmu_host_report(PmuHost *host, PmuHostReport *report)
+bool pmu_host_report(PmuHost *host, PmuHostReport *report)
 {
+    if (!host->timer) {
+        return false;
+    }
     report->scopes = host->scopes;
     report->first = host->first;
     for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
@@ -229,6 +258,7 @@ void pmu_host_report(PmuHost *host, PmuHostReport *report)
     report->lost = host->lost;
     report->losses = host->losses;
     report->last_loss_ms = host->last_loss_ms;
+    return true;
 }
 
 /*
@@ -434,28 +464,59 @@ void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync)
  * Life
  */
 
-PmuHost *pmu_host_new(CPUState *cpu, unsigned scopes, Error **errp)
+static bool open_accounts(PmuHost *host, Error **errp)
 {
     ERRP_GUARD();
+
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        if (has_scope(host, scope) && !open_account(host, scope)) {
+            int error = errno;
+
+            error_setg_errno(errp, error, "The host does not count what "
+                             "vCPU %d executes", host->cpu->cpu_index);
+            error_append_hint(errp, "%s", pmu_host_remedy(error));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void close_accounts(PmuHost *host)
+{
+    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
+        for (int i = 0; i < NR_EVENTS; i++) {
+            if (host->fds[scope][i] >= 0) {
+                close(host->fds[scope][i]);
+                host->fds[scope][i] = -1;
+            }
+        }
+    }
+}
+
+static void machine_is_ready(Notifier *notifier, void *unused)
+{
+    PmuHost *host = container_of(notifier, PmuHost, ready);
+    Error *err = NULL;
+
+    if (!open_accounts(host, &err)) {
+        warn_report_err_once(err);
+        close_accounts(host);
+        return;
+    }
+    host->timer = timer_new_ms(QEMU_CLOCK_REALTIME, period_passed, host);
+    timer_mod(host->timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PERIOD_MS);
+}
+
+PmuHost *pmu_host_new(CPUState *cpu, unsigned scopes)
+{
     PmuHost *host = g_new0(PmuHost, 1);
 
     host->cpu = cpu;
     host->scopes = scopes;
     host->first = pmu_guest_host_first(cpu);
     memset(host->fds, -1, sizeof(host->fds));
-    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
-        if (has_scope(host, scope) && !open_account(host, scope)) {
-            int error = errno;
-
-            error_setg_errno(errp, error, "The host does not count what "
-                             "vCPU %d executes", cpu->cpu_index);
-            error_append_hint(errp, "%s", pmu_host_remedy(error));
-            pmu_host_free(host);
-            return NULL;
-        }
-    }
-    host->timer = timer_new_ms(QEMU_CLOCK_REALTIME, period_passed, host);
-    timer_mod(host->timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PERIOD_MS);
+    host->ready.notify = machine_is_ready;
+    qemu_add_machine_init_done_notifier(&host->ready);
     return host;
 }
 
@@ -464,13 +525,8 @@ void pmu_host_free(PmuHost *host)
     if (!host) {
         return;
     }
-    timer_free(host->timer);
-    for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
-        for (int i = 0; i < NR_EVENTS; i++) {
-            if (host->fds[scope][i] >= 0) {
-                close(host->fds[scope][i]);
-            }
-        }
-    }
+    qemu_remove_machine_init_done_notifier(&host->ready);
+    g_clear_pointer(&host->timer, timer_free);
+    close_accounts(host);
     g_free(host);
 }

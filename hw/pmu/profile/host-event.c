@@ -7,7 +7,6 @@
 #include "qemu/osdep.h"
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include "qapi/error.h"
 #include "hw/pmu/pmu-host.h"
 #include "host-event.h"
@@ -147,8 +146,7 @@ static void refuse_event(const PmuHostEvent *e, int error, unsigned index,
 bool pmu_host_event_open(PmuHostEvent *e, int thread_id, unsigned index,
                          Error **errp)
 {
-    e->fd = syscall(SYS_perf_event_open, &e->attr, thread_id, -1, -1,
-                    PERF_FLAG_FD_CLOEXEC);
+    e->fd = pmu_host_open_event(&e->attr, thread_id, -1);
     if (e->fd < 0) {
         refuse_event(e, errno, index, errp);
         return false;

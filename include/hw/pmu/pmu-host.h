@@ -78,6 +78,8 @@ typedef struct PmuHostReport {
 
 typedef struct PmuHost PmuHost;
 
+struct perf_event_attr;
+
 /**
  * PmuHostSyncFn - bring the guest's counters up to date with the kernel's
  * @cpu: the vCPU
@@ -89,17 +91,18 @@ typedef struct PmuHost PmuHost;
 typedef bool PmuHostSyncFn(CPUState *cpu);
 
 /**
- * pmu_host_new - open the accounts of the calling thread
- * @cpu: its vCPU
+ * pmu_host_new - the accounts of a vCPU
+ * @cpu: the vCPU, whose thread is known
  * @scopes: which, bit n for the scope n
- * @errp: why the host does not let us, and what would help
  *
- * Takes two perf events, and as many file descriptors, for each scope, and
- * traces them once a second of the host's time.  Called in the vCPU's thread.
- *
- * Returns: NULL with @errp set if there are none; the vCPU can run without.
+ * They are opened when the machine has all that it starts with, before the
+ * vCPU runs, and at once for a vCPU that is plugged later: what the machine
+ * cannot start without has its file descriptors first.  The accounts take two
+ * perf events, and as many descriptors, for each scope, and are traced once a
+ * second of the host's time.  That the host does not let QEMU have them is a
+ * warning; the vCPU runs without.
  */
-PmuHost *pmu_host_new(CPUState *cpu, unsigned scopes, Error **errp);
+PmuHost *pmu_host_new(CPUState *cpu, unsigned scopes);
 
 /**
  * pmu_host_scope_name - what a scope is called
@@ -113,6 +116,23 @@ const char *pmu_host_scope_name(PmuHostScope scope);
  * With the big lock held, once the vCPU's thread has left its loop.
  */
 void pmu_host_free(PmuHost *host);
+
+/**
+ * pmu_host_open_event - open a perf event on a thread of QEMU's
+ * @attr: what it is
+ * @thread_id: the thread
+ * @group: the event that leads its group, or -1
+ *
+ * A quarter of the file descriptors that QEMU may have is left for what it
+ * opens later: vCPUs and devices that are plugged, monitors, migrations.
+ *
+ * In any thread.
+ *
+ * Returns: its descriptor, or -1 with errno set: EMFILE also where it would be
+ * of that quarter.
+ */
+int pmu_host_open_event(const struct perf_event_attr *attr, int thread_id,
+                        int group);
 
 /**
  * pmu_host_watch - look now and then whether the guest's counters move
@@ -143,7 +163,9 @@ const char *pmu_host_remedy(int error);
  * pmu_host_report - what is known
  * @host: the accounts
  * @report: filled in
+ *
+ * Returns: false if the accounts are not open.
  */
-void pmu_host_report(PmuHost *host, PmuHostReport *report);
+bool pmu_host_report(PmuHost *host, PmuHostReport *report);
 
 #endif /* HW_PMU_PMU_HOST_H */

@@ -587,17 +587,12 @@ static void watch_counters(X86CPU *cpu)
     }
 }
 
-static void open_accounts(X86CPU *cpu)
+static void add_accounts(X86CPU *cpu)
 {
     const unsigned scopes = 1u << PMU_HOST_GUEST | 1u << PMU_HOST_ALL;
-    Error *err = NULL;
 
-    cpu->pmu_host = pmu_host_new(CPU(cpu), scopes, &err);
-    if (cpu->pmu_host) {
-        watch_counters(cpu);
-    } else {
-        warn_report_err_once(err);
-    }
+    cpu->pmu_host = pmu_host_new(CPU(cpu), scopes);
+    watch_counters(cpu);
 }
 
 void x86_vpmu_kvm_attach(X86CPU *cpu)
@@ -609,7 +604,7 @@ void x86_vpmu_kvm_attach(X86CPU *cpu)
         for_all_state(v, find_hidden, NULL);
     }
     if (cpu->vpmu_props.host_perf) {
-        open_accounts(cpu);
+        add_accounts(cpu);
     }
 }
 

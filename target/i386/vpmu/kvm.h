@@ -76,10 +76,10 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
  *       the big lock
  *
  * Registers that the kernel ought to have, and refuses to read or to set to
- * what they hold after a reset, are left out from now on, with a warning.  The
- * host's accounts are opened, if they are asked for, of a vCPU without a PMU as
- * well; that they cannot be had, and that counters of a guest cannot be
- * watched, are warnings, too.
+ * what they hold after a reset, are left out from now on, with a warning.  It
+ * gets the host's accounts, if they are asked for, also without a PMU; that
+ * they cannot be had, and that counters of a guest cannot be watched, are
+ * warnings, too.
  */
 void x86_vpmu_kvm_attach(X86CPU *cpu);
 

@@ -252,8 +252,8 @@ static uint64_t describe_host(X86CPU *cpu, PmuCpuInfo *info)
 {
     PmuHostReport report = {};
 
-    if (kvm_enabled() && cpu->pmu_host) {
-        pmu_host_report(cpu->pmu_host, &report);
+    if (kvm_enabled() && cpu->pmu_host
+        && pmu_host_report(cpu->pmu_host, &report)) {
         info->host = pmu_describe_host(CPU(cpu), &report);
     }
     return report.lost;

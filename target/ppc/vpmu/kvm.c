@@ -45,19 +45,14 @@ static PmuHostScope what_is_counted(void)
 void ppc_vpmu_kvm_attach(PowerPCCPU *cpu)
 {
     const PmuHostScope scope = what_is_counted();
-    Error *err = NULL;
 
     if (!cpu->pmu_host_perf) {
         return;
     }
-    cpu->pmu_host = pmu_host_new(CPU(cpu), 1u << scope, &err);
-    if (cpu->pmu_host) {
-        warn_report_once("pmu-host-perf: on Power, the host's kernel cannot "
-                         "count what a guest executes; there is only the "
-                         "account '%s'", pmu_host_scope_name(scope));
-    } else {
-        warn_report_err_once(err);
-    }
+    cpu->pmu_host = pmu_host_new(CPU(cpu), 1u << scope);
+    warn_report_once("pmu-host-perf: on Power, the host's kernel cannot count "
+                     "what a guest executes; there is only the account '%s'",
+                     pmu_host_scope_name(scope));
 }
 
 void ppc_vpmu_kvm_detach(PowerPCCPU *cpu)

@@ -25,7 +25,7 @@
 bool ppc_vpmu_kvm_configure(const PowerPCCPU *cpu, Error **errp);
 
 /**
- * ppc_vpmu_kvm_attach - open the host's accounts, if they are asked for
+ * ppc_vpmu_kvm_attach - add the host's accounts, if they are asked for
  * @cpu: the CPU, in its thread, with the big lock
  *
  * What of them cannot be had is a warning.

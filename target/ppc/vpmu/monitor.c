@@ -26,8 +26,8 @@ static void describe_host(PowerPCCPU *cpu, PmuCpuInfo *info)
 {
     PmuHostReport report;
 
-    if (kvm_enabled() && cpu->pmu_host) {
-        pmu_host_report(cpu->pmu_host, &report);
+    if (kvm_enabled() && cpu->pmu_host
+        && pmu_host_report(cpu->pmu_host, &report)) {
         info->host = pmu_describe_host(CPU(cpu), &report);
     }
 }

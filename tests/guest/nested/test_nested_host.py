@@ -69,6 +69,15 @@ MESSAGES_WITHOUT_PMU = {
     'counters_of_no_pmu': (
         None, f'{KVM},pmu-gp-counters=4', REFUSED, ['enable_pmu must be Y']),
 }
+# So many vCPUs need most of so many file descriptors, without accounts: they
+# start, and what QEMU has to open later still can be.
+DESCRIPTORS = 60
+CPUS = 12
+SCARCE = {
+    'few_descriptors_guest_first': HOST_PERF,
+    'few_descriptors_host_first': f'{HOST_PERF},pmu-priority=host',
+}
+SAYS_SCARCE = ['Raise the limit of open files', 'Migration status: completed']
 
 # What QEMU writes to other PMUs, and what it does not; by its version and how
 # many counters it has.
@@ -103,9 +112,21 @@ PMUS = {
 }
 
 
+def told(*commands):
+    """What the monitor is told."""
+    return "commands='" + ''.join(f'{command}\\n' for command in commands) + "'"
+
+
 def messages(table):
     for name, (host, options, *_) in table.items():
         yield on(host, f'say {name} {options}')
+
+
+def scarce():
+    yield told('migrate file:/tmp/unused', 'info migrate', 'quit')
+    for name, options in SCARCE.items():
+        yield (f'(ulimit -n {DESCRIPTORS}; '
+               f'say {name} {options} -smp {CPUS} {MONITOR})')
 
 
 def other_pmus():
@@ -117,6 +138,7 @@ def script(_):
     yield FUNCTIONS
     yield from messages(MESSAGES)
     yield from other_pmus()
+    yield from scarce()
     yield 'reload_kvm enable_pmu=0'
     yield from messages(MESSAGES_WITHOUT_PMU)
     yield 'echo @ l1 end'
@@ -153,6 +175,13 @@ def test_says(said, name):
     _, _, status, parts = ALL_MESSAGES[name]
     text = require_said(said[name], status)
     for part in parts:
+        assert part in text
+
+
+@pytest.mark.parametrize('name', SCARCE)
+def test_descriptors_are_left(said, name):
+    text = require_said(said[name], QUIT)
+    for part in SAYS_SCARCE:
         assert part in text
 
 

@@ -98,7 +98,10 @@ static uint32_t cpuid_counters(X86CPU *cpu)
            && (eax & CPUID_8000_0022_EAX_PERFMON_V2) ? extract32(ebx, 0, 4) : 0;
 }
 
-/* PerfMonV2 extends PerfCtrExtCore. */
+/*
+ * PerfMonV2 extends PerfCtrExtCore.  Under KVM, CPUID does not have it without
+ * that (x86_vpmu_missing_features()), but on old machine types.
+ */
 static bool has_global_registers(X86CPU *cpu)
 {
     return kvm_enabled()

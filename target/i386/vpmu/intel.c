@@ -66,11 +66,6 @@
 #define PERF_CAP_FULL_WIDTH    (1ull << 13)
 #define PERF_CAP_PEBS          (MAKE_64BIT_MASK(6, 6) | 1ull << 14)
 
-/* IA32_MISC_ENABLE */
-#define MISC_ENABLE_PERFMON       (1ull << 7)
-#define MISC_ENABLE_BTS_UNAVAIL   (1ull << 11)
-#define MISC_ENABLE_PEBS_UNAVAIL  (1ull << 12)
-
 /* RDPMC's ECX: which counters, and the number of one */
 #define RDPMC_INDEX      MAKE_64BIT_MASK(0, 16)
 #define RDPMC_GP         0
@@ -751,9 +746,7 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
 
 static uint64_t intel_misc_enable(X86VPmu *v, uint64_t val)
 {
-    return (val & ~MISC_ENABLE_PEBS_UNAVAIL)
-           | MISC_ENABLE_PERFMON | MISC_ENABLE_BTS_UNAVAIL
-           | (v->pebs ? 0 : MISC_ENABLE_PEBS_UNAVAIL);
+    return x86_vpmu_show_in_misc_enable(val, true, v->pebs);
 }
 
 static X86VPmuBits intel_bits(const X86VPmu *v)

@@ -405,6 +405,28 @@ static inline PmuModes x86_vpmu_modes(bool os, bool user)
     return (os ? X86_VPMU_MODES_OS : 0) | (user ? X86_VPMU_MODES_USER : 0);
 }
 
+/* IA32_MISC_ENABLE */
+#define X86_MISC_ENABLE_PERFMON       (1ull << 7)
+#define X86_MISC_ENABLE_BTS_UNAVAIL   (1ull << 11)
+#define X86_MISC_ENABLE_PEBS_UNAVAIL  (1ull << 12)
+
+/**
+ * x86_vpmu_show_in_misc_enable - what IA32_MISC_ENABLE says about Intel's PMU
+ * @val: its other bits
+ * @pmu: whether the guest has one
+ * @pebs: whether it finds PEBS
+ *
+ * Branch trace stores there are none, under TCG nor under KVM.
+ */
+static inline uint64_t x86_vpmu_show_in_misc_enable(uint64_t val, bool pmu,
+                                                    bool pebs)
+{
+    val &= ~(X86_MISC_ENABLE_PERFMON | X86_MISC_ENABLE_PEBS_UNAVAIL);
+    return val | X86_MISC_ENABLE_BTS_UNAVAIL
+           | (pmu ? X86_MISC_ENABLE_PERFMON : 0)
+           | (pebs ? 0 : X86_MISC_ENABLE_PEBS_UNAVAIL);
+}
+
 /**
  * x86_vpmu_take_number - fill in a number that the CPU decides
  * @number: as the user has given it

@@ -467,10 +467,22 @@ static bool kernel_keeps(uint32_t msr)
     return i < list->nmsrs;
 }
 
-static bool guest_sees_pebs(const X86CPU *cpu)
+bool x86_vpmu_kvm_shows_pebs(const X86CPU *cpu)
 {
-    return extract64(cpu->env.features[FEAT_PERF_CAPABILITIES],
-                     PERF_CAP_PEBS_FORMAT, 4);
+    const uint64_t *features = cpu->env.features;
+
+    return cpu->enable_pmu && features[FEAT_1_EDX] & CPUID_DTS
+           && features[FEAT_1_ECX] & CPUID_EXT_PDCM
+           && extract64(features[FEAT_PERF_CAPABILITIES], PERF_CAP_PEBS_FORMAT,
+                        4);
+}
+
+uint64_t x86_vpmu_kvm_misc_enable(const X86CPU *cpu, uint64_t val)
+{
+    return cpu->vpmu_props.machine && !x86_vpmu_shown_as_amd(cpu)
+           ? x86_vpmu_show_in_misc_enable(val, cpu->vpmu,
+                                          x86_vpmu_kvm_shows_pebs(cpu))
+           : val;
 }
 
 /*
@@ -482,7 +494,8 @@ static void find_kept(X86VPmu *v)
     v->kept = (X86VPmuKept) {
         .debugctl = !sev_es_enabled()
                     && kernel_takes(v, MSR_IA32_DEBUGCTL, 0),
-        .pebs = guest_sees_pebs(v->cpu) && kernel_keeps(MSR_IA32_PEBS_ENABLE),
+        .pebs = x86_vpmu_kvm_shows_pebs(v->cpu)
+                && kernel_keeps(MSR_IA32_PEBS_ENABLE),
     };
 }
 

@@ -55,14 +55,32 @@ uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
     return ops ? ops->features(cpu, w) : 0;
 }
 
-/* Their registers would fault. */
+/* PerfMonV2 extends PerfCtrExtCore. */
+static bool has_perfcore(const X86CPU *cpu)
+{
+    return !x86_vpmu_asked_off(cpu)
+           && cpu->env.features[FEAT_8000_0001_ECX] & CPUID_EXT3_PERFCORE;
+}
+
+/* Their registers would fault, or are not what a guest takes them for. */
 uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
 {
-    if (!kvm_enabled() || !x86_vpmu_asked_off(cpu)) {
+    if (!kvm_enabled() || !cpu->vpmu_props.machine) {
         return 0;
     }
-    return w == FEAT_8000_0001_ECX ? CPUID_EXT3_PERFCORE
-           : w == FEAT_8000_0022_EAX ? CPUID_8000_0022_EAX_PERFMON_V2 : 0;
+    switch (w) {
+    case FEAT_1_ECX:
+        return x86_vpmu_kvm_shows_pebs(cpu)
+               ? 0 : CPUID_EXT_DTES64 | CPUID_EXT_DSCPL;
+    case FEAT_1_EDX:
+        return x86_vpmu_kvm_shows_pebs(cpu) ? 0 : CPUID_DTS;
+    case FEAT_8000_0001_ECX:
+        return x86_vpmu_asked_off(cpu) ? CPUID_EXT3_PERFCORE : 0;
+    case FEAT_8000_0022_EAX:
+        return has_perfcore(cpu) ? 0 : CPUID_8000_0022_EAX_PERFMON_V2;
+    default:
+        return 0;
+    }
 }
 
 /*
@@ -419,7 +437,9 @@ uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
 {
     X86VPmu *v = cpu->vpmu;
 
-    /* KVM has the last word about what there is of it. */
+    if (kvm_enabled()) {
+        return x86_vpmu_kvm_misc_enable(cpu, val);
+    }
     return v && v->engine != X86_VPMU_KVM && v->ops->misc_enable
            ? v->ops->misc_enable(v, val) : val;
 }

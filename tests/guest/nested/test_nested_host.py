@@ -82,6 +82,7 @@ SAYS_SCARCE = ['Raise the limit of open files', 'Migration status: completed']
 # What QEMU writes to other PMUs, and what it does not; by its version and how
 # many counters it has.
 WROTE = 'other host: wrote'
+SHOWS = 'other host: shows'
 HIDES = 'hides'
 PMUS = {
     'pmu': ('2,4,3', f'{KVM},pmu=on', ['0xc4', '0x189', '0x30b', '0x38f'],
@@ -111,6 +112,27 @@ PMUS = {
        for cpu in ('kvm32', 'qemu32', 'pentium3')},
 }
 
+# What Intel's guests are told of PEBS and of branch trace stores, which need
+# the same buffer, and KVM has none of the latter: options, IA32_MISC_ENABLE,
+# and features.
+MISC_ENABLE = '0x1a0'
+INTEL = f'{KVM},vendor=GenuineIntel'
+ALL = ['DS', 'DTES64', 'DS-CPL']
+STORES = {
+    'none': ('', f'{INTEL},pmu=on', 0x1881, []),
+    'none_without_pmu': ('', f'{INTEL},pmu=off', 0x1801, []),
+    'pebs': (',pebs', f'{INTEL},pmu=on,migratable=off', 0x881, ALL),
+    # The host has it; a guest that may migrate is not shown what.
+    'pebs_without_its_format': (',pebs', f'{INTEL},pmu=on', 0x1881, []),
+    'pebs_without_its_buffer': (
+        ',pebs', f'{INTEL},pmu=on,migratable=off,ds=off', 0x1881, []),
+    'pebs_without_pmu': (
+        ',pebs', f'{INTEL},pmu=off,migratable=off', 0x1801, []),
+    # As it was.
+    'old_machine': ('', f'{INTEL},pmu=on -machine pc-i440fx-9.2', 1, ALL),
+    'other_vendor': ('', f'{KVM},vendor=AuthenticAMD,pmu=on', 1, []),
+}
+
 
 def told(*commands):
     """What the monitor is told."""
@@ -132,6 +154,8 @@ def scarce():
 def other_pmus():
     for name, (shape, options, *_) in PMUS.items():
         yield on(f'pmu:{shape}', f'say {name} {options}')
+    for name, (more, options, *_) in STORES.items():
+        yield on(f'pmu:2,4,3{more}', f'say store/{name} {options}')
 
 
 def script(_):
@@ -198,3 +222,14 @@ def test_writes(said, name):
     writes = {register for register, _ in writes_of(said[name])}
     assert set(written) <= writes
     assert not set(others) & writes
+
+
+@pytest.mark.parametrize('name', STORES)
+def test_stores(said, name):
+    _, _, misc_enable, features = STORES[name]
+    lines = said[f'store/{name}']
+    require_said(lines, ENDED)
+    assert {value for register, value in writes_of(lines)
+            if register == MISC_ENABLE} == {f'{misc_enable:#x}'}
+    (shown,) = {line for line in lines if line.startswith(SHOWS)}
+    assert shown.split()[3:] == features

@@ -80,6 +80,12 @@ REFUSALS = {
     'host_counters_without_perfmon_v2': (
         f'{OURS} {KVM},pmu=on,perfmon-v2=off,pmu-host-counters=2',
         'perfctr-core=off leaves four'),
+    'host_counters_without_perfcore': (
+        f'{OURS} {KVM},pmu=on,perfctr-core=off,pmu-host-counters=2',
+        'can only be told of fewer counters by PerfMonV2'),
+    'perfmon_v2_without_perfcore': (
+        f'{OURS} {KVM},pmu=on,perfctr-core=off,perfmon-v2=on,enforce',
+        'This feature depends on other features'),
     'host_counters_without_pmu': (
         f'{OURS} {KVM},pmu=off,pmu-host-counters=2', 'Add pmu=on'),
 }

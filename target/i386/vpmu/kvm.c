@@ -511,6 +511,30 @@ static void find_hidden(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
     }
 }
 
+/* A reset sets one register alone to something else than 0. */
+static uint64_t reset_value(const X86VPmu *v, const X86VPmuStateMsr *m)
+{
+    return m->read == x86_vpmu_read_global_ctrl ? v->global_reset : 0;
+}
+
+bool x86_vpmu_kvm_refuse_hidden(X86VPmu *v, Error **errp)
+{
+    ERRP_GUARD();
+    const X86VPmuStateMsr *m;
+    unsigned n, i;
+
+    for (n = 0; (m = x86_vpmu_state(v, n, &i)); n++) {
+        if (v->hidden >> n & 1 && m->read(v, i) != reset_value(v, m)) {
+            error_setg(errp, "The source's guest uses the PMU's register 0x%"
+                       PRIx32 ", which this host's KVM hides",
+                       number_of(m, i));
+            error_append_hint(errp, "Choose a host whose KVM has it.\n");
+            return false;
+        }
+    }
+    return true;
+}
+
 static void add_for_get(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                         unsigned n, MsrBuffer *buf)
 {

@@ -100,6 +100,15 @@ uint64_t x86_vpmu_kvm_misc_enable(const X86CPU *cpu, uint64_t val);
 void x86_vpmu_kvm_attach(X86CPU *cpu);
 
 /**
+ * x86_vpmu_kvm_refuse_hidden - whether what has arrived is there to be loaded
+ * @v: the PMU, which holds the source's registers
+ * @errp: which register this host's KVM hides, although it holds something
+ *
+ * Returns: false with @errp set if there is such a register.
+ */
+bool x86_vpmu_kvm_refuse_hidden(X86VPmu *v, Error **errp);
+
+/**
  * x86_vpmu_kvm_get - read the registers from the kernel
  * @cpu: the CPU; in its thread, or stopped
  * @errp: which register could not be read

@@ -8,9 +8,11 @@
 #include "qemu/bitops.h"
 #include "qemu/error-report.h"
 #include "qapi/error.h"
+#include "system/kvm.h"
 #include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"
 #include "internal.h"
+#include "kvm.h"
 #include "lbr.h"
 #include "pebs.h"
 
@@ -379,6 +381,20 @@ static bool fits(const X86VPmu *v, Error **errp)
     return true;
 }
 
+static bool load_stock_state(X86VPmu *v, Error **errp)
+{
+    if (!fits(v, errp)) {
+        return false;
+    }
+    take_stock_state(v);
+    if (bits_beyond_registers(v)) {
+        error_setg(errp, "The source's PMU has bits in its registers that this "
+                   "one does not have");
+        return false;
+    }
+    return true;
+}
+
 bool x86_vpmu_post_load(X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
@@ -392,17 +408,12 @@ bool x86_vpmu_post_load(X86CPU *cpu, Error **errp)
                           "pmu=on if the source has it.\n");
         return false;
     }
-    if (!v || (!uses_stock_state(v) && !stock_state_has_leftovers(env))) {
+    if (!v) {
         return true;
     }
-    if (!fits(v, errp)) {
+    if ((uses_stock_state(v) || stock_state_has_leftovers(env))
+        && !load_stock_state(v, errp)) {
         return false;
     }
-    take_stock_state(v);
-    if (bits_beyond_registers(v)) {
-        error_setg(errp, "The source's PMU has bits in its registers that this "
-                   "one does not have");
-        return false;
-    }
-    return true;
+    return !kvm_enabled() || x86_vpmu_kvm_refuse_hidden(v, errp);
 }

@@ -13,6 +13,7 @@ from nested_host import FUNCTIONS, on
 KVM = '-accel kvm -cpu host'
 HOST_PERF = f'{KVM},pmu=on,pmu-host-perf=on'
 MONITOR = '-S -monitor stdio'
+STATE = '/tmp/state'
 
 
 def filter_of(*events):
@@ -133,6 +134,28 @@ STORES = {
     'other_vendor': ('', f'{KVM},vendor=AuthenticAMD,pmu=on', 1, []),
 }
 
+# Migrations, where a guest uses a register: of the source's and the
+# destination's PMU, whether that goes.
+SHAPE = 'pmu:2,4,3'
+USED = f'{SHAPE},holds=0x189:0x43003c'
+MOVES = {
+    'used': (USED, SHAPE, True),
+    'hidden': (USED, f'{SHAPE},hides=0x189', False),
+    'hidden_and_unused': (SHAPE, f'{SHAPE},hides=0x189', True),
+    'hidden_on_both': (f'{SHAPE},hides=0x189', f'{SHAPE},hides=0x189', True),
+    # A reset leaves something there.
+    'control_hidden_and_unused': (SHAPE, f'{SHAPE},hides=0x38f', True),
+    'control_hidden': (f'{SHAPE},holds=0x38f:0x8', f'{SHAPE},hides=0x38f',
+                       False),
+}
+HIDDEN = "which this host's KVM hides"
+LOADED = 'process_incoming_migration_co_end'
+ARRIVE = f'{MONITOR} -incoming file:{STATE} -D /tmp/trace -trace {LOADED}'
+# AMD's: the first selector, of a guest that uses it.
+AMD_SELECTOR = '0xc0010200'
+AMD_MOVES = {'amd': ('', True),
+             'amd_hidden': (f'hides={AMD_SELECTOR}', False)}
+
 
 def told(*commands):
     """What the monitor is told."""
@@ -155,7 +178,27 @@ def other_pmus():
     for name, (shape, options, *_) in PMUS.items():
         yield on(f'pmu:{shape}', f'say {name} {options}')
     for name, (more, options, *_) in STORES.items():
-        yield on(f'pmu:2,4,3{more}', f'say store/{name} {options}')
+        yield on(f'{SHAPE}{more}', f'say store/{name} {options}')
+
+
+def moves():
+    for name, (source, target, _) in MOVES.items():
+        yield told(f'migrate file:{STATE}', 'quit')
+        yield on(source, f'say left/{name} {KVM},pmu=on {MONITOR}')
+        yield told('info status', 'quit') + f' wanted={LOADED}'
+        yield on(target, f'say arrived/{name} {KVM},pmu=on {ARRIVE}')
+        yield 'wanted='
+    yield 'watch amd running pmu=on; watched amd x86_vpmu_kvm_put 1'
+    yield "until_in /tmp/amd.out amd '!'"
+    yield f"""tell amd migrate '{{"uri": "file:{STATE}"}}'"""
+    yield ('for try in $(seq 60); do tell amd query-migrate; sleep 1; '
+           'grep -q \'"status": "completed"\' /tmp/amd.said && break; done')
+    yield 'ended amd'
+    yield told('info status', 'quit') + f' wanted={LOADED}'
+    for name, (host, _) in AMD_MOVES.items():
+        yield on(host, f'say arrived/{name} {KVM},pmu=on -bios /running.bin '
+                 f'-serial null {ARRIVE}')
+    yield 'wanted='
 
 
 def script(_):
@@ -163,6 +206,7 @@ def script(_):
     yield from messages(MESSAGES)
     yield from other_pmus()
     yield from scarce()
+    yield from moves()
     yield 'reload_kvm enable_pmu=0'
     yield from messages(MESSAGES_WITHOUT_PMU)
     yield 'echo @ l1 end'
@@ -233,3 +277,21 @@ def test_stores(said, name):
             if register == MISC_ENABLE} == {f'{misc_enable:#x}'}
     (shown,) = {line for line in lines if line.startswith(SHOWS)}
     assert shown.split()[3:] == features
+
+
+@pytest.mark.parametrize('name', MOVES)
+def test_moves(said, name):
+    require_said(said[f'left/{name}'], QUIT)
+    require_arrived(said[f'arrived/{name}'], MOVES[name][-1])
+
+
+@pytest.mark.parametrize('name', AMD_MOVES)
+def test_moves_of_amd(said, name):
+    require_arrived(said[f'arrived/{name}'], AMD_MOVES[name][-1])
+
+
+def require_arrived(lines, goes):
+    text = require_said(lines, QUIT if goes else REFUSED)
+    assert ('VM status: paused' in text) == goes
+    assert 'inmigrate' not in text
+    assert (HIDDEN in text) != goes

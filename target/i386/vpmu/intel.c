@@ -35,6 +35,8 @@
 /* IA32_PERFEVTSELx, besides what X86_EVTSEL_* names */
 #define EVTSEL_EVENT     MAKE_64BIT_MASK(0, 8)
 #define EVTSEL_ANY       (1ull << 21)
+#define EVTSEL_IN_TX     (1ull << 32)
+#define EVTSEL_IN_TXCP   (1ull << 33)
 #define EVTSEL_VALID     (MAKE_64BIT_MASK(0, 32) & ~EVTSEL_ANY)
 
 /* IA32_FIXED_CTR_CTRL: a field of 4 bits per counter */
@@ -228,9 +230,23 @@ static uint32_t event_code(const X86VPmu *v, unsigned i)
                          extract64(v->evtsel[i], 8, 8));
 }
 
+/*
+ * KVM lets a guest that has transactions count in these alone (IN_TX), or leave
+ * out those that are aborted (IN_TXCP).  No event of the model's is like that.
+ */
+static bool depends_on_transactions(const X86VPmu *v, unsigned i)
+{
+    return v->evtsel[i] & (EVTSEL_IN_TX | EVTSEL_IN_TXCP);
+}
+
 static PmuSelect decode_gp(const X86VPmu *v, unsigned i)
 {
-    return x86_vpmu_gp_select(v, i, event_code(v, i), all_modes(v));
+    PmuSelect select = x86_vpmu_gp_select(v, i, event_code(v, i), all_modes(v));
+
+    if (depends_on_transactions(v, i)) {
+        select.event = PMU_EVENT_NONE;
+    }
+    return select;
 }
 
 static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)

@@ -11,7 +11,7 @@ import json
 
 import pytest
 
-from nested_host import FUNCTIONS
+from nested_host import FUNCTIONS, on
 
 # More instructions than any of them has before it halts or loops.
 ROM_LENGTH = 50
@@ -50,6 +50,14 @@ CONTENTION_LOOKS = 4
 # Whose counter the host's kernel stops, as it samples too often.
 THROTTLED = {'throttled_guest_first': PMU, 'throttled_host_first': HOST_FIRST}
 RATE = '/proc/sys/kernel/perf_event_max_sample_rate'
+# Intel's first counter, of cycles, which holds the same for ever: in
+# transactions alone (of which there may be none), without those that are
+# aborted, and wherever.
+STUCK = {
+    'in_transactions': (0x10043003c, False),
+    'without_aborted': (0x20043003c, False),
+    'everywhere': (0x43003c, True),
+}
 
 
 def hog(counters, seconds=1000):
@@ -141,6 +149,14 @@ def looked_at(names, times):
         yield f'echo "@ l1 lost {name} $(grep -c "{LOST}" /tmp/{name}.errors)"'
 
 
+def stuck():
+    for name, (selector, _) in STUCK.items():
+        yield on(f'pmu:2,4,3,holds=0x186:{selector:#x}',
+                 f'watch {name} endless {PMU}')
+    yield from looked_at(STUCK, CONTENTION_LOOKS)
+    yield f'ended {" ".join(STUCK)}'
+
+
 def script(_):
     yield FUNCTIONS
     # There are six counters, and nobody else has one.
@@ -151,6 +167,7 @@ def script(_):
     yield f'ended {" ".join(RUNS)}'
     yield from states()
     yield from throttled()
+    yield from stuck()
     yield 'echo @ l1 end'
 
 
@@ -265,3 +282,9 @@ def test_throttled(host, name):
     assert host.number('looked', name) >= 2 * CONTENTION_LOOKS
     (cpu,) = json.loads(' '.join(host.printed['shows', name]))['return']
     assert cpu['host']['lost'] == []
+
+
+@pytest.mark.parametrize('name', STUCK)
+def test_stuck(host, name):
+    assert host.number('looked', name) >= CONTENTION_LOOKS
+    assert host.number('lost', name) == STUCK[name][1]

@@ -177,13 +177,16 @@ const char *pmu_host_remedy(int error)
         return "The host's kernel, or a seccomp filter, does not offer "
                "perf_event_open.\n";
     case ENOENT:
+        return "The host has no PMU that perf can use, or its PMU does not "
+               "have this event.\n";
     case ENODEV:
         return "The host has no PMU that perf can use.\n";
     case EOPNOTSUPP:
     case EBUSY:
         return "The host's PMU does not count guests apart, or a guest with a "
                "mediated PMU has it for itself (kvm's parameter "
-               "enable_mediated_pmu).\n";
+               "enable_mediated_pmu), as it has without pmu=off, even if it "
+               "does not see a PMU.\n";
     case EMFILE:
     case ENFILE:
         return "Raise the limit of open files.\n";

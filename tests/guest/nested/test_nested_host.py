@@ -35,7 +35,7 @@ QUIT, REFUSED, ENDED = 0, 1, ord('!') << 1 | 1
 MESSAGES = {
     'mediated_pmu_that_is_busy': (
         'busy', f'{KVM},pmu=on', REFUSED,
-        ['enable_mediated_pmu', 'perf']),
+        ['enable_mediated_pmu', 'perf', 'pmu=off']),
     'entry_that_intel_does_not_know': (
         'intel', '-accel kvm,pmu-filter=f0 -cpu host,pmu=on '
         + filter_of(masked(0xc0), masked(0x1c0)), REFUSED,

@@ -38,12 +38,23 @@ typedef struct X86VPmuShape {
  */
 
 /* Kernels without the parameter always have a PMU for guests. */
-static bool enabled_in_module(void)
+static bool read_from_module(void)
 {
     g_autofree char *value = NULL;
 
     return !g_file_get_contents(ENABLE_PMU, &value, NULL, NULL)
            || value[0] != 'N';
+}
+
+/* QEMU may have another root directory by the time that a CPU is plugged. */
+static bool enabled_in_module(void)
+{
+    static OnOffAuto enabled = ON_OFF_AUTO_AUTO;
+
+    if (enabled == ON_OFF_AUTO_AUTO) {
+        enabled = read_from_module() ? ON_OFF_AUTO_ON : ON_OFF_AUTO_OFF;
+    }
+    return enabled == ON_OFF_AUTO_ON;
 }
 
 static uint32_t host_leaf(uint32_t leaf, int reg)

@@ -83,6 +83,7 @@ SAYS_SCARCE = ['Raise the limit of open files', 'Migration status: completed']
 # What QEMU writes to other PMUs, and what it does not; by its version and how
 # many counters it has.
 WROTE = 'other host: wrote'
+WRITES = 'other host: writes'
 SHOWS = 'other host: shows'
 HIDES = 'hides'
 PMUS = {
@@ -112,6 +113,10 @@ PMUS = {
         '2,4,3', f'-accel kvm -cpu {cpu},pmu=on', [], ['0x186', '0x38f'])
        for cpu in ('kvm32', 'qemu32', 'pentium3')},
 }
+# The order of registers: none counts before all of them are there.
+STOP = ['0x38d', '0x38f']
+VALUES = ['0xc1', '0xc2', '0x309', '0x30a', '0x38e']
+START = ['0x186', '0x187', '0x38d', '0x38f']
 
 # What Intel's guests are told of PEBS and of branch trace stores, which need
 # the same buffer, and KVM has none of the latter: options, IA32_MISC_ENABLE,
@@ -155,6 +160,11 @@ ARRIVE = f'{MONITOR} -incoming file:{STATE} -D /tmp/trace -trace {LOADED}'
 AMD_SELECTOR = '0xc0010200'
 AMD_MOVES = {'amd': ('', True),
              'amd_hidden': (f'hides={AMD_SELECTOR}', False)}
+
+# vCPUs that are plugged in where QEMU has another root directory.
+JAIL = '/tmp/jail'
+PLUGGED = ('device_add host-x86_64-cpu,id=c1,socket-id=0,core-id=1,thread-id=0'
+           '\\ninfo pmu\\n')
 
 
 def told(*commands):
@@ -201,6 +211,13 @@ def moves():
     yield 'wanted='
 
 
+def plugged():
+    yield f'mkdir -p {JAIL}'
+    yield told(PLUGGED, 'quit')
+    yield (f'say plugged {KVM} -smp 1,maxcpus=2 -run-with chroot={JAIL} '
+           f'{MONITOR}')
+
+
 def script(_):
     yield FUNCTIONS
     yield from messages(MESSAGES)
@@ -208,7 +225,9 @@ def script(_):
     yield from scarce()
     yield from moves()
     yield 'reload_kvm enable_pmu=0'
+    yield told('quit')
     yield from messages(MESSAGES_WITHOUT_PMU)
+    yield from plugged()
     yield 'echo @ l1 end'
 
 
@@ -268,6 +287,21 @@ def test_writes(said, name):
     assert not set(others) & writes
 
 
+def test_order_of_writes(said):
+    """All at once: what stops counters, values, and what starts them."""
+    parts = '\n'.join(said['pmu']).split(WRITES)[1:]
+    together = max((writes_of(part.splitlines()) for part in parts), key=len)
+    together = [write for write in together if write[0] != MISC_ENABLE]
+    registers = [register for register, _ in together]
+    begin = max(registers.index(register) for register in STOP)
+    values = [registers.index(register) for register in VALUES]
+    starts = [len(registers) - 1 - registers[::-1].index(register)
+              for register in START]
+    assert all(value == '0x0' for _, value in together[:begin + 1])
+    assert begin < min(values) and max(values) < min(starts)
+    assert together[-1] == ['0x38f', '0xf']
+
+
 @pytest.mark.parametrize('name', STORES)
 def test_stores(said, name):
     _, _, misc_enable, features = STORES[name]
@@ -295,3 +329,9 @@ def require_arrived(lines, goes):
     assert ('VM status: paused' in text) == goes
     assert 'inmigrate' not in text
     assert (HIDDEN in text) != goes
+
+
+def test_plugged(said):
+    """None of the two CPUs has a PMU."""
+    text = require_said(said['plugged'], QUIT)
+    assert 'CPU 1' in text and 'amd-perfctr' not in text

@@ -66,6 +66,15 @@ static const X86VPmuEvent icl_branches[] = {
     { }
 };
 
+/*
+ * What Linux has for branch-loads from Golden Cove on.  Intel's lists no longer
+ * name that unit mask, which was that of all branches up to Comet Lake.
+ */
+static const X86VPmuEvent glc_branches[] = {
+    { CODE(0xc4, 0x04), PMU_EVENT_BRANCHES },
+    { }
+};
+
 /* BR_INST_RETIRED from Silvermont to Crestmont */
 static const X86VPmuEvent slm_branches[] = {
     { CODE(0xc4, 0x7e), PMU_EVENT_COND_BRANCHES },
@@ -283,7 +292,7 @@ static const IntelModel models[] = {
     }, {
         .vpmu.name = "Golden Cove",
         NUMBERS(0x8f, 0xad, 0xcf),
-        EVENTS(icl_branches, snb_accesses, glc_walks),
+        EVENTS(icl_branches, glc_branches, snb_accesses, glc_walks),
         .gp_counters = 8,
         .lbr = &lbr_of_sapphire_rapids,
         .pebs = &pebs_of_golden_cove,

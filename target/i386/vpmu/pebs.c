@@ -233,8 +233,8 @@ static int supervisor_index(const CPUX86State *env)
 }
 
 /*
- * Plugins are not told: records are none of the guest's accesses, and were taken
- * for a device's in the midst of an instruction that a plugin watches.
+ * Plugins are not told: records are none of the guest's accesses, and were
+ * taken for a device's in the midst of an instruction that a plugin watches.
  *
  * Returns: where it is; NULL if there would be a page fault
  */

@@ -165,9 +165,9 @@ LABEL(clock_read_end);
 #define READ_INSNS (1 + 30 * 2 + 1)
 
 /*
- * If it is a read that finds an overflow, which freezes all counters, nothing is
- * counted from there on.  That is no reason not to count where the same code is
- * executed once more.  In some of these copies the overflow is at a read.
+ * If it is a read that finds an overflow, which freezes all counters, nothing
+ * is counted from there on.  That is no reason not to count where the same code
+ * is executed once more.  In some of these copies the overflow is at a read.
  */
 TEST(clock, frozen_by_read)
 {

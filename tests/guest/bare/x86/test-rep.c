@@ -186,7 +186,7 @@ CODE("rep_step_into:\n"
      "    jmp *%rax\n");
 code_fn rep_step_into;
 
-/* The JMP, the instructions but the REP, and its iterations, or that of none. */
+/* The JMP, the instructions but the REP, and its iterations, or one of none. */
 static void expect_steps(code_fn *fn, unsigned iterations, unsigned executed,
                          const char *name)
 {

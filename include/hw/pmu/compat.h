@@ -1,7 +1,7 @@
 /*
- * What is called otherwise in one of the series of QEMU that this is for
+ * Names that differ between the series of QEMU that this code supports
  *
- * Include this behind QEMU's own headers.
+ * Include this after QEMU's own headers.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

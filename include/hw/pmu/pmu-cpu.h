@@ -1,19 +1,19 @@
 /*
- * Performance monitoring unit: the counters of a vCPU, and what drives them
+ * Performance monitoring unit: the counters of a vCPU, and their engine
  *
- * A face describes its counters; what is the same for all faces is here: the
- * engine follows the accelerator, the counters are brought up to date whenever
- * the machine stops, and the engine's tallies migrate.  A CPU that has no face
+ * A face describes its counters.  Common to all faces are these: the engine
+ * follows the accelerator, the counters are brought up to date whenever the
+ * machine stops, and the engine's tallies migrate.  A CPU that has no face
  * has counters while it is observed (hw/pmu/pmu-observer.h).
  *
  * Under TCG, translated code drives the counters.  Under all other accelerators
- * the engine is the one that is driven by hand.  Under qtest, tests drive it.
- * Under KVM nobody does: the kernel counts, and the counters hold what was last
- * read from it, and stand still.
+ * the engine is the one of pmu-manual.h.  Under qtest, tests drive it.  Under
+ * KVM nothing drives it, because the kernel counts: the counters hold the
+ * values last read from the kernel and do not advance.
  *
  * For code that is compiled per target.
  *
- * Threads: those of struct Pmu.
+ * Threads: as for struct Pmu.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -30,9 +30,9 @@
 #include "system/runstate.h"
 
 /**
- * struct PmuCpuConfig - what a face says of its counters
+ * struct PmuCpuConfig - a face's description of its counters
  * @nr_counters: as for pmu_new()
- * @shape: of every counter
+ * @shape: the shape of every counter
  * @cycles: the user's properties, configured
  * @overflow: as for pmu_new()
  * @opaque: likewise
@@ -46,11 +46,11 @@ typedef struct PmuCpuConfig {
 } PmuCpuConfig;
 
 /**
- * struct PmuCpu - the counters of a vCPU, and what drives them
+ * struct PmuCpu - the counters of a vCPU, and their engine
  * @cpu: the vCPU
- * @share: what drives them, for all who count
+ * @share: the engine, shared by guest and observers
  * @pmu: the guest's counters; NULL if it has no PMU
- * @observers: those of others; NULL if nobody observes
+ * @observers: the observers' counters; NULL if there are no observers
  * @tcg: the engine, under TCG; otherwise NULL
  * @manual: the engine, under all other accelerators; otherwise NULL
  * @overflow: the face's handler
@@ -72,22 +72,22 @@ typedef struct PmuCpu {
 } PmuCpu;
 
 /**
- * pmu_cpu_is_emulated - whether the PMU of a vCPU is ours, not the kernel's
+ * pmu_cpu_is_emulated - whether QEMU, not the kernel, emulates the vCPUs' PMU
  */
 bool pmu_cpu_is_emulated(void);
 
 /**
- * pmu_cpu_check_emulated - say why what vCPUs execute cannot be seen
- * @errp: that, with a hint
+ * pmu_cpu_check_emulated - check that QEMU can see what vCPUs execute
+ * @errp: why it cannot, with a hint
  *
  * Returns: pmu_cpu_is_emulated()
  */
 bool pmu_cpu_check_emulated(Error **errp);
 
 /**
- * pmu_cpu_new - give a guest counters of its vCPU
+ * pmu_cpu_new - create the counters of a guest's vCPU
  * @cpu: the vCPU, before its thread starts; its pmu field is set
- * @config: what counters; copied
+ * @config: the description of the counters; copied
  */
 PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config);
 
@@ -95,12 +95,12 @@ PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config);
  * pmu_cpu_free - take all counters away
  * @cpu: the vCPU, whose thread has ended; it need not have any
  *
- * Whoever observes it is told.
+ * Calls PmuObserverConfig.gone of each observer.
  */
 void pmu_cpu_free(CPUState *cpu);
 
 /**
- * pmu_cpu_was_reset - a vCPU has been reset, which may have halted it
+ * pmu_cpu_was_reset - handle the reset of a vCPU, which may have halted it
  * @unit: its counters, which the face has reset
  */
 void pmu_cpu_was_reset(PmuCpu *unit);
@@ -109,22 +109,22 @@ void pmu_cpu_was_reset(PmuCpu *unit);
  * pmu_cpu_observers - the observers of a vCPU
  * @cpu: the vCPU, in its thread with the big lock held
  *
- * Returns: its observers; there is room for some from now on.  A vCPU without
- * a PMU that was observed once keeps its struct PmuCpu.
+ * Returns: its observers, with room for the first one.  A vCPU without a PMU
+ * that was observed once keeps its struct PmuCpu.
  */
 struct PmuObservers *pmu_cpu_observers(CPUState *cpu);
 
 /**
- * pmu_cpu_end_observers - nobody observes a vCPU any more
+ * pmu_cpu_end_observers - release a vCPU's counters for observers
  * @cpu: the vCPU, as for pmu_cpu_observers()
  */
 void pmu_cpu_end_observers(CPUState *cpu);
 
 /**
- * pmu_cpu_tallies_loaded - the engine's tallies have come from elsewhere
+ * pmu_cpu_tallies_loaded - take the tallies that the engine has loaded
  * @unit: the counters
  *
- * What observers have counted stays; the face calls pmu_rebase() itself.
+ * The counts of observers stay; the face calls pmu_rebase() itself.
  */
 void pmu_cpu_tallies_loaded(PmuCpu *unit);
 
@@ -148,26 +148,26 @@ void pmu_cpu_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
 unsigned pmu_cpu_mode(CPUState *cpu);
 
 /**
- * pmu_cpu_is_exact - whether pmu_cpu_where() tells the very instruction
+ * pmu_cpu_is_exact - whether pmu_cpu_where() returns the exact instruction
  * @cpu: a vCPU
- * @event: of which overflow
+ * @event: the event that overflows
  *
  * In any thread.
  */
 bool pmu_cpu_is_exact(const CPUState *cpu, PmuEvent event);
 
 /**
- * vmstate_pmu_engine - what is to migrate of the engine of a struct PmuCpu
+ * vmstate_pmu_engine - the migration state of the engine of a struct PmuCpu
  *
  * To be loaded before pmu_rebase() is called.
  */
 extern const VMStateDescription vmstate_pmu_engine;
 
 /**
- * pmu_cpu_check_load - what VMStateDescription.pre_load of a PMU returns
- * @present: the CPU has one that can take the state
+ * pmu_cpu_check_load - the result of VMStateDescription.pre_load of a PMU
+ * @present: the CPU has a PMU that can take the state
  *
- * Returns: 0, or -EINVAL if it has none, of which the user has been told.
+ * Returns: 0, or -EINVAL, after a message to the user, if it has no such PMU.
  */
 int pmu_cpu_check_load(bool present);
 
@@ -177,8 +177,8 @@ int pmu_cpu_check_load(bool present);
  *
  * In any thread.
  *
- * Returns: true if the user asks for it (-d unimp) and has not been told yet,
- * by whichever vCPU.
+ * Returns: true if the user asks for it (-d unimp) and no vCPU has logged this
+ * number yet.
  */
 bool pmu_log_once(uint32_t what);
 

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what a cycle is, where nothing has any
+ * Performance monitoring unit: the definition of a cycle under TCG
  *
  * The properties of a CPU that choose between the two models of cycles, and
  * the model that they choose.  Every target with a virtual PMU has them.
@@ -20,10 +20,10 @@
 #define PMU_CPI_ONE 1000
 
 /**
- * struct PmuCycleModel - what a core cycle is
+ * struct PmuCycleModel - the definition of a core cycle
  * @from_clock: cycles are virtual time at a rate of @khz, as far as the CPU is
- *              not halted; those of an interval belong to the modes in the
- *              proportion of the instructions retired in each.  Otherwise
+ *              not halted; the cycles of an interval are divided among modes in
+ *              the proportion of the instructions retired in each.  Otherwise
  *              each instruction takes @cpi cycles, whatever the host does.
  * @cpi: thousandths of a cycle per instruction, at least 1000
  * @khz: thousands of cycles per second of virtual time, at least 1
@@ -36,10 +36,10 @@ typedef struct PmuCycleModel {
 
 /**
  * struct PmuCycleProps - the properties
- * @cycles: "instructions" or "time", what cycles follow; NULL if not given
- * @cpi: thousandths of a cycle per instruction, where they follow those; 0 if
+ * @cycles: "instructions" or "time", which cycles follow; NULL if not given
+ * @cpi: thousandths of a cycle per instruction, if they follow those; 0 if
  *       not given
- * @frequency: in Hz, where they follow time; 0 if not given
+ * @frequency: in Hz, if they follow time; 0 if not given
  *
  * After pmu_cycles_configure(), numbers hold what is used.
  */
@@ -58,7 +58,7 @@ typedef struct PmuCycleProps {
     DEFINE_PROP_UINT64("pmu-frequency", _state, _field.frequency, 0)
 
 /**
- * pmu_cycles_given - which of the properties the user has given
+ * pmu_cycles_given - find a property that the user has given
  * @props: as given, not yet configured
  *
  * Returns: the name of one, or NULL.
@@ -68,9 +68,9 @@ const char *pmu_cycles_given(const PmuCycleProps *props);
 /**
  * pmu_cycles_configure - check the properties and fill in those not given
  * @props: the properties
- * @errp: what is wrong, and what is allowed
+ * @errp: the error, and the allowed values
  *
- * Returns: false with @errp set if the combination cannot be had.
+ * Returns: false with @errp set if the combination is not allowed.
  */
 bool pmu_cycles_configure(PmuCycleProps *props, Error **errp);
 

@@ -1,9 +1,10 @@
 /*
- * Performance monitoring unit: what drives a model
+ * Performance monitoring unit: the interface between a model and its engine
  *
- * An engine supplies tallies (so many of this happened in that mode) and is
- * given deadlines (tell me before this grows by more than that).  It knows
- * neither counters nor registers.  One is translated code (hw/pmu/pmu-tcg.h),
+ * An engine supplies tallies (the number of events of a kind in each mode) and
+ * is given budgets (how far each tally may grow before the model must fold).
+ * It knows neither counters nor registers.  One engine is translated code
+ * (hw/pmu/pmu-tcg.h),
  * another is driven by hand (hw/pmu/pmu-manual.h).  Where several Pmus share
  * one of these, each has a port of it, which is its engine
  * (hw/pmu/pmu-share.h).
@@ -28,7 +29,7 @@
 typedef uint32_t PmuModes;
 
 /**
- * enum PmuTally - what an engine counts
+ * enum PmuTally - the kinds of events that an engine counts
  *
  * The kinds of branch are disjoint: each retired branch belongs to one.
  *
@@ -98,17 +99,17 @@ typedef uint64_t PmuBudgets[PMU_TALLY__MAX][PMU_MAX_MODES];
 /**
  * struct PmuEngineOps - the operations of an engine
  *
- * All are called in the thread that runs the Pmu's function (hw/pmu/pmu.h).
+ * All are called in the thread that calls the Pmu's function (hw/pmu/pmu.h).
  *
- * @sync: take the time: called once before a series of calls of @tally that
- *        are to agree with each other.  May be NULL.
+ * @sync: read the time: called once before a series of calls of @tally that
+ *        must be consistent with each other.  May be NULL.
  * @tally: the events of kind @tally that have happened in @mode.  Never
- *         decreases, except by what the engine itself takes back between two
- *         calls (the model then waits until it has been made up for).
+ *         decreases, except that the engine may take back events between two
+ *         calls (the model then waits until the tally has caught up).
  *         Defined only for tallies that the last @plan wanted; others may
  *         stand still.
  * @timed: the tallies that grow with time, whatever is executed, and thus in
- *         one mode at a time: the budget of one is for all its modes together.
+ *         one mode at a time: such a tally has one budget for all its modes.
  *         May be NULL if there are none.
  * @plan: the model has folded.  @wanted are the tallies that are read from
  *        now on.  The engine must call pmu_fold() when any tally has grown

@@ -1,14 +1,14 @@
 /*
- * Performance monitoring unit: what a guest may count
+ * Performance monitoring unit: the events that a guest may count
  *
- * A filter is an object of the user's, with the properties of
+ * A filter is an object that the user creates, with the properties of
  * KvmPmuFilterProperties in qapi/pmu.json.  The accelerator's property
- * pmu-filter names the one of the machine.  KVM is given it, and otherwise the
- * faces ask it whenever a counter's event is selected: what is not allowed
- * counts nothing, as PMU_EVENT_NONE, and is otherwise no different.
+ * pmu-filter names the one of the machine.  Under KVM, QEMU passes it to the
+ * kernel; otherwise the faces check it whenever a counter's event is selected.
+ * A counter of a denied event counts nothing, as with PMU_EVENT_NONE, and
+ * otherwise behaves like any other.
  *
- * This is the object and its list.  What the code of an event means is known
- * to the face.
+ * This is the object and its list.  The face interprets the codes of events.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,8 +33,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuFilter, PMU_FILTER)
 #define PMU_FILTER_MAX_X86_SELECT 0xfff
 
 /**
- * struct PmuFilter - what a guest may count
- * @action: whether what is listed is allowed or denied
+ * struct PmuFilter - the events that a guest may count
+ * @action: whether the listed events are allowed or denied
  * @fixed: bit mask of the x86 fixed-function counters in the list
  * @events: the events in the list; checked as far as they can be without
  *          knowing the machine
@@ -49,34 +49,34 @@ struct PmuFilter {
 };
 
 /**
- * PmuFilterCheckFn - does an entry make sense for this architecture?
+ * PmuFilterCheckFn - check that an entry makes sense for this architecture
  * @entry: the entry
- * @errp: why it does not, and what is allowed
+ * @errp: why it does not, and the allowed values
  *
  * Returns: false with @errp set if it does not.
  */
 typedef bool PmuFilterCheckFn(const KvmPmuFilterEvent *entry, Error **errp);
 
 /**
- * PmuFilterMatchFn - does an entry name this event?
- * @entry: the entry; PmuFilterCheckFn has found it good
- * @code: the event's code, as the caller of pmu_filter_allows() has it
+ * PmuFilterMatchFn - whether an entry names this event
+ * @entry: the entry, which PmuFilterCheckFn has accepted
+ * @code: the event's code, as passed to pmu_filter_allows()
  */
 typedef bool PmuFilterMatchFn(const KvmPmuFilterEvent *entry, uint64_t code);
 
 /**
- * pmu_filter_add_property - let an accelerator have a filter
+ * pmu_filter_add_property - add the property pmu-filter to an accelerator
  * @accel: the class of an accelerator, whose instances begin with AccelState
  *
- * Where no PMU is built in there is no property either.
+ * Does nothing if no PMU is built in.
  */
 void pmu_filter_add_property(ObjectClass *accel);
 
 /**
- * pmu_filter_take - the filter of the machine, for good
- * @filter: is set to it, and to NULL if there is none
- * @check: is asked for each entry
- * @errp: what is wrong with one
+ * pmu_filter_take - get the filter of the machine, and keep it from changing
+ * @filter: set to the filter, or to NULL if the machine has no filter
+ * @check: called for each entry
+ * @errp: the error in an entry
  *
  * Called while CPUs are created, with the big lock held.  From then on the
  * filter cannot be changed or removed.
@@ -87,10 +87,10 @@ bool pmu_filter_take(const PmuFilter **filter, PmuFilterCheckFn *check,
                      Error **errp);
 
 /**
- * pmu_filter_allows - may this event be counted?
+ * pmu_filter_allows - whether this event may be counted
  * @filter: the filter; NULL allows everything
- * @matches: does an entry name it?
- * @code: its code, for @matches
+ * @matches: whether an entry names the event
+ * @code: the event's code, for @matches
  *
  * It is in the list if an entry names it and no entry excludes it.  Any thread.
  */
@@ -98,7 +98,7 @@ bool pmu_filter_allows(const PmuFilter *filter, PmuFilterMatchFn *matches,
                        uint64_t code);
 
 /**
- * pmu_filter_allows_fixed - may this x86 fixed-function counter count?
+ * pmu_filter_allows_fixed - whether this x86 fixed-function counter may count
  * @filter: the filter; NULL allows everything
  * @i: the counter, 0 to 31
  *

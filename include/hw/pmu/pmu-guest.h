@@ -1,13 +1,14 @@
 /*
- * Performance monitoring unit: what an architecture tells of a guest
+ * Performance monitoring unit: an architecture's description of its guests
  *
- * Whoever looks at a guest from outside (the monitor, a profile) wants names
- * for its modes, what tells its address spaces apart, and who called what.
- * These are the operations of a CPU's class, reached by pmu_guest_ops(); they
+ * The monitor and profiles look at a guest from outside.  They need names for
+ * its modes, numbers that distinguish its address spaces, and its callchains.
+ * These are the operations of a CPU's class, returned by pmu_guest_ops(); they
  * hold for every CPU of an architecture, with a PMU or without.
  *
- * What is read from a guest is data: it is read with bounds, cannot fault, has
- * no effect on the guest, and can at worst make what is said of it wrong.
+ * A guest's memory and registers are untrusted input.  They are read with
+ * bounds; the read cannot fault and has no effect on the guest.  The worst that
+ * a guest can do is to make the description of itself wrong.
  *
  * Threads: the vCPU's own, or any that holds the big lock while the vCPU is
  * stopped, unless a function says otherwise.
@@ -22,13 +23,13 @@
 #include "hw/pmu/pmu.h"
 #include "hw/pmu/profile/task.h"
 
-/* What the monitor shows, see qapi/pmu-monitor.json */
+/* The monitor's description of a PMU, see qapi/pmu-monitor.json */
 struct PmuCpuInfo;
 
 /**
  * struct PmuGuestSpace - one of the address spaces of a guest
- * @guest: 0, or which of the guest's own guests has it
- * @id: which of them, as the CPU tells them apart
+ * @guest: 0, or the number of the nested guest that has it
+ * @id: the number by which the CPU distinguishes it
  */
 typedef struct PmuGuestSpace {
     uint64_t guest;
@@ -44,8 +45,8 @@ typedef struct PmuGuestSpace {
  * @nested_modes: those in which the guest's own guests run.  Where modes do not
  *                tell, @space does.
  * @counted_by_host: the host's perf can count what KVM executes of a guest
- * @kvm_mode: under KVM, the mode in which the vCPU goes on; NULL where QEMU
- *            does not read what profiles need of a vCPU that KVM executes
+ * @kvm_mode: under KVM, the mode in which the vCPU resumes; NULL if QEMU cannot
+ *            read the state that profiles need of a vCPU that KVM executes
  * @space: the address space in use
  * @space_name: its name, by the registers that say which it is; without blanks,
  *              as other programs read what perf script prints
@@ -56,21 +57,20 @@ typedef struct PmuGuestSpace {
  * @task: the task that runs, where the guest has said how to find it; false if
  *        that is not known, as in guests of the guest.  It is found in the
  *        kernel's memory, also while a program runs.
- * @raw_event: what a code counts, as perf's rNNNN has it; PMU_EVENT_NONE if
- *             nothing, or if the CPU has no PMU whose code it could be.  In any
- *             thread.
+ * @raw_event: the event of a code, written rNNNN in perf; PMU_EVENT_NONE if the
+ *             code counts nothing, or if the CPU has no PMU with such codes.
+ *             In any thread.
  * @counter_name: the register that is a counter of the CPU's Pmu, as the
  *                architecture's manual calls it; in any thread
- * @describe: fill in what the CPU has of a PMU, what that does, and what the
- *            host says of it; the guest does not notice.  In the vCPU's thread,
- *            or while that does not run.  False with @errp set if it cannot be
- *            read.
- * @host_first: whether perf events of QEMU's own on the host, which count under
- *              KVM, go before those of the guest; NULL where guests have
- *              counters of their own
+ * @describe: describe the CPU's PMU, its state, and the host's counts for it;
+ *            the guest does not notice.  In the vCPU's thread, or while the
+ *            vCPU does not run.  False with @errp set if it cannot be read.
+ * @host_first: whether the perf events that QEMU itself opens on the host,
+ *              which count under KVM, have priority over the guest's; NULL if
+ *              guests have counters of their own
  *
- * The address space, the callchain and the task are those of the vCPU's state
- * between two instructions, as it is in QEMU: behind cpu_synchronize_state(),
+ * The address space, the callchain and the task belong to the vCPU's state
+ * between two instructions, as it is in QEMU: after cpu_synchronize_state(),
  * or in a fold.
  */
 typedef struct PmuGuestOps {
@@ -92,36 +92,37 @@ typedef struct PmuGuestOps {
 } PmuGuestOps;
 
 /**
- * pmu_guest_ops - those of a vCPU's architecture
+ * pmu_guest_ops - the operations of a vCPU's architecture
  * @cpu: the vCPU
  *
  * In any thread.
  *
- * Returns: NULL for architectures whose guests cannot be looked at.
+ * Returns: NULL for architectures that do not describe their guests.
  */
 const PmuGuestOps *pmu_guest_ops(const CPUState *cpu);
 
 /**
- * pmu_guest_host_first - whether QEMU's perf events go before the guest's
+ * pmu_guest_host_first - whether QEMU's perf events have priority over the
+ *                        guest's
  * @cpu: the vCPU, configured, under KVM
  *
- * If so they are to be pinned, and otherwise they must not be.  In any thread.
+ * If so they must be pinned, and otherwise they must not be.  In any thread.
  */
 bool pmu_guest_host_first(const CPUState *cpu);
 
 /**
- * pmu_guest_run - do something on a vCPU between two instructions, and wait
+ * pmu_guest_run - call a function on a vCPU between two instructions, and wait
  * @cpu: the vCPU, which may be stopped
- * @fn: what to do, with the big lock held
+ * @fn: the function, called with the big lock held
  * @opaque: the pointer that it is given
  * @errp: that the vCPU is being unplugged; may be NULL
  *
  * As run_on_cpu(), also in commands of the monitor while a machine is recorded
- * or replayed.  In any thread that holds the big lock, which is given up
- * meanwhile: the vCPU may be gone when this returns, and whoever goes on to use
- * it needs a reference.
+ * or replayed.  In any thread that holds the big lock, which is released
+ * meanwhile: the vCPU may be gone when this returns, and a caller that uses it
+ * after that needs a reference.
  *
- * Returns: false if the vCPU is being unplugged.  It is gone then, and what
+ * Returns: false if the vCPU is being unplugged.  It is gone then, and all that
  * belonged to it is released; @fn may have been called before.
  */
 bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque,
@@ -145,7 +146,7 @@ typedef struct PmuGuestMemory {
  * pmu_guest_read - read a guest's memory, as PmuReadFn
  * @memory: a struct PmuGuestMemory
  * @addr: a virtual address; a multiple of @size
- * @buf: is set to what is there, in the guest's byte order
+ * @buf: set to the contents, in the guest's byte order
  * @size: 4 or 8
  *
  * What is read is RAM, as are the tables of pages that lead there; to read from

@@ -1,17 +1,18 @@
 /*
- * Performance monitoring unit: what the host's PMU says about a vCPU
+ * Performance monitoring unit: the host's counts of a vCPU's events
  *
  * Under KVM the kernel counts for the guest, with perf events of its own.
- * Beside these, QEMU opens some on the vCPU's thread and keeps two accounts:
- * what the guest itself executed, and what was executed on its behalf, the
- * host's kernel and QEMU included.  The literature calls these accountings
+ * In addition, QEMU opens some on the vCPU's thread and keeps two accounts: one
+ * of events in the guest itself, and one that adds the events on its behalf, in
+ * the host's kernel and in QEMU.  The literature calls these accountings
  * "CPU switch" and "domain switch".
  *
- * The kernel does not tell when the host takes the hardware away from a
- * guest's counter: the counter stands still while the guest believes it to
- * count.  A watch compares what should have moved with what did.  That the
- * guest has executed anything in between is taken from its account, not from
- * the time for which its vCPU's thread has run: looking takes time, too.
+ * The kernel does not report that the host has taken the hardware away from a
+ * guest's counter: the counter stands still while the guest expects it to
+ * count.  A watch compares each counter's progress with the progress that it
+ * should have made.  Whether the guest has executed anything in between is
+ * taken from its account, not from the time for which its vCPU's thread has
+ * run, because looking takes time, too.
  *
  * Threads: any that holds the big lock, unless a function says otherwise.
  *
@@ -25,10 +26,10 @@
 #include "hw/pmu/pmu.h"
 
 /**
- * enum PmuHostScope - whose events an account holds
- * @PMU_HOST_GUEST: those of the guest alone
- * @PMU_HOST_ALL: those of the vCPU's thread: guest, kernel and QEMU
- * @PMU_HOST_HOST: those of kernel and QEMU alone, where the host's PMU does not
+ * enum PmuHostScope - the scope of an account
+ * @PMU_HOST_GUEST: events in the guest alone
+ * @PMU_HOST_ALL: events of the vCPU's thread: in guest, kernel and QEMU
+ * @PMU_HOST_HOST: events in kernel and QEMU alone, if the host's PMU does not
  *                 count while the guest runs
  */
 typedef enum PmuHostScope {
@@ -43,11 +44,11 @@ typedef enum PmuHostScope {
  * @insns: instructions retired
  * @cycles: core cycles
  * @enabled_ns: for how long the vCPU's thread has run
- * @running_ns: for how much of that the host's PMU counted; where it is less,
- *              the numbers are of that part alone
- * @losses: how often it was found that the host had no counters for it,
- *          although it goes before the guest's; what the vCPU did then, for up
- *          to a second each, is in no number
+ * @running_ns: for how much of that the host's PMU counted; if it is less,
+ *              the numbers cover that part alone
+ * @losses: how often the host was found to have no counters for it, although it
+ *          has priority over the guest's; no number includes what the vCPU did
+ *          then, for up to a second each time
  */
 typedef struct PmuHostAccount {
     uint64_t insns;
@@ -58,14 +59,14 @@ typedef struct PmuHostAccount {
 } PmuHostAccount;
 
 /**
- * struct PmuHostReport - what is known about a vCPU
+ * struct PmuHostReport - the accounts and lost counters of a vCPU
  * @scopes: as given to pmu_host_new()
- * @first: they go before the guest's counters, as pmu_guest_host_first() says
- * @accounts: by PmuHostScope, those that there are
+ * @first: they have priority over the guest's counters (pmu_guest_host_first())
+ * @accounts: by PmuHostScope, as far as @scopes has them
  * @lost: the guest's counters that do not have the hardware, as of the last
  *        look; bit n for counter n of the guest's Pmu
- * @losses: how often a counter was found to have lost it
- * @last_loss_ms: when it last was, in ms since 1970; 0 if never
+ * @losses: how often a counter was found to have lost the hardware
+ * @last_loss_ms: the last time of that, in ms since 1970; 0 if never
  */
 typedef struct PmuHostReport {
     unsigned scopes;
@@ -105,7 +106,7 @@ typedef bool PmuHostSyncFn(CPUState *cpu);
 PmuHost *pmu_host_new(CPUState *cpu, unsigned scopes);
 
 /**
- * pmu_host_scope_name - what a scope is called
+ * pmu_host_scope_name - the name of a scope
  */
 const char *pmu_host_scope_name(PmuHostScope scope);
 
@@ -141,16 +142,16 @@ int pmu_host_open_event(const struct perf_event_attr *attr, int thread_id,
  * @sync: brings @pmu up to date
  *
  * Once a second of the host's time the vCPU is asked to compare, if its guest
- * has executed something since it last was; one that is halted is left alone.
+ * has executed something since the last time; a halted vCPU is left alone.
  * A counter of cycles or instructions in all modes that was running at both
  * looks must have moved.  The first loss, and then at most one a minute, is
- * reported to the user with what would help; each is traced.  Whatever changes
- * is an event of the monitor's (PMU_LOST).
+ * reported to the user with what would help; each is traced.  Each change emits
+ * the monitor's event PMU_LOST.
  */
 void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync);
 
 /**
- * pmu_host_remedy - what helps where perf_event_open() fails
+ * pmu_host_remedy - the remedy for a failure of perf_event_open()
  * @error: its errno
  *
  * In any thread.
@@ -160,7 +161,7 @@ void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync);
 const char *pmu_host_remedy(int error);
 
 /**
- * pmu_host_report - what is known
+ * pmu_host_report - fill in the report on a vCPU
  * @host: the accounts
  * @report: filled in
  *

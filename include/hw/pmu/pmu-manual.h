@@ -2,9 +2,9 @@
  * Performance monitoring unit: an engine that is driven by hand
  *
  * For unit tests, and for accelerators that run no guest code in QEMU.  Under
- * qtest, a test says what has happened.  Under KVM nobody does: the kernel
- * counts, and the model holds what was last read from it, with counters that
- * stand still.
+ * qtest, a test says which events have happened.  Under KVM nothing drives the
+ * engine, because the kernel counts: the model holds the values last read from
+ * the kernel, and its counters do not advance.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,13 +15,13 @@
 #include "hw/pmu/pmu-share.h"
 
 /**
- * struct PmuManual - events that somebody says have happened
+ * struct PmuManual - an engine that is driven by pmu_manual_count()
  * @share: the share that it is the engine of
- * @tallies: what has happened so far
- * @budgets: what the model allowed at its last plan
- * @used: what has been used of that
+ * @tallies: the events so far
+ * @budgets: as given by the model's last plan
+ * @used: how much of each budget is used up
  * @wanted: which tallies the model reads
- * @timed: those that grow with time, as tests have it
+ * @timed: the tallies that grow with time; set by tests
  * @plans: how often the model has planned
  */
 typedef struct PmuManual {
@@ -41,9 +41,9 @@ typedef struct PmuManual {
 extern const PmuEngineOps pmu_manual_ops;
 
 /**
- * pmu_manual_count - let events happen
+ * pmu_manual_count - count events
  * @m: the engine
- * @tally: which
+ * @tally: the kind of event
  * @mode: in which mode
  * @count: how many
  *

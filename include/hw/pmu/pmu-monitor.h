@@ -1,11 +1,11 @@
 /*
- * Performance monitoring unit: what the monitor shows
+ * Performance monitoring unit: the descriptions that the monitor shows
  *
  * query-pmu asks each CPU's architecture (PmuGuestOps.describe), which builds
- * its answer of what is common to all, below.
+ * its answer from the parts below, which are common to all.
  *
- * Threads: that of the vCPU, or any that holds the big lock while the vCPU does
- * not run, unless a function says otherwise.
+ * Threads: the vCPU's, or any that holds the big lock while the vCPU does not
+ * run, unless a function says otherwise.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,17 +22,17 @@
 #include "hw/pmu/pmu.h"
 
 /**
- * pmu_all_cpus - the vCPUs, to be asked one after the other
+ * pmu_all_cpus - a list of the vCPUs, to be asked one after the other
  *
- * While one is asked the big lock is given up, and others can come and go:
- * those that are gone have @unplug set.  In any thread that holds the big lock.
+ * While one is asked the big lock is released, and others can come and go: a
+ * vCPU that is gone has @unplug set.  In any thread that holds the big lock.
  *
  * Returns: an array of CPUState, with a reference to each.
  */
 GPtrArray *pmu_all_cpus(void);
 
 /**
- * pmu_describe_cpu - ask a vCPU
+ * pmu_describe_cpu - describe the PMU of a vCPU
  * @cpu: the vCPU, which may run, with a reference to it
  * @errp: why it cannot be read
  *
@@ -47,11 +47,10 @@ PmuCpuInfo *pmu_describe_cpu(CPUState *cpu, Error **errp);
  * pmu_describe_counter - a counter, as far as the model knows it
  * @pmu: its Pmu
  * @counter: which counter
- * @event: what its registers select, whether it may be counted or not
- * @ops: those of its architecture
+ * @event: the event that its registers select, even if it may not be counted
+ * @ops: the operations of its architecture
  *
- * Its register, its code, whether it runs and what stops it are for the face
- * to say.
+ * The face adds its register, its code, whether it runs, and what stops it.
  */
 PmuCounterInfo *pmu_describe_counter(const Pmu *pmu, unsigned counter,
                                      PmuEvent event, const PmuGuestOps *ops);
@@ -64,45 +63,45 @@ PmuCounterInfo *pmu_describe_counter(const Pmu *pmu, unsigned counter,
 strList *pmu_counter_names(const CPUState *cpu, uint64_t counters);
 
 /**
- * pmu_emit_lost - tell that the host has taken counters away, or given back
+ * pmu_emit_lost - report that the host has taken counters away, or given back
  * @cpu: the vCPU
- * @counters: those that are lost now; bit n for counter n
+ * @counters: the counters that are lost now; bit n for counter n
  * @losses: how often counters have been lost
  */
 void pmu_emit_lost(const CPUState *cpu, uint64_t counters, uint64_t losses);
 
 /**
- * pmu_stopped_by - name something that keeps a counter from counting
+ * pmu_stopped_by - add a reason for which a counter does not count
  * @info: the counter
- * @applies: whether it does
- * @what: its name
+ * @applies: whether the reason applies; if not, nothing is added
+ * @what: the name of the reason
  *
  * The names will be in the order of the calls.
  */
 void pmu_stopped_by(PmuCounterInfo *info, bool applies, const char *what);
 
 /**
- * pmu_describe_records - records of branches
- * @recorder: who has them
- * @ops: those of the architecture
+ * pmu_describe_records - describe a guest's branch records
+ * @recorder: the recorder that has them
+ * @ops: the operations of the architecture
  */
 PmuRecordsInfo *pmu_describe_records(const PmuRecorder *recorder,
                                      const PmuGuestOps *ops);
 
 /**
- * pmu_describe_filter - the user's filter
+ * pmu_describe_filter - describe the user's filter
  * @filter: the filter or NULL
  *
- * Returns: NULL if there is none.
+ * Returns: NULL without a filter.
  */
 PmuFilterInfo *pmu_describe_filter(const PmuFilter *filter);
 
 /**
- * struct PmuHostObserver - who counts by what the host tells of a vCPU's thread
+ * struct PmuHostObserver - an observer that uses the host's counts for a vCPU
  * @cpu: the vCPU
- * @describe: says what it counts; NULL if it does not count.  Called as for
+ * @describe: describes the observer; NULL if it does not count.  Called as for
  *            pmu_describe_observers().
- * @next: those that were added before
+ * @next: the observers that were added before
  */
 typedef struct PmuHostObserver {
     const CPUState *cpu;
@@ -119,7 +118,7 @@ typedef struct PmuHostObserver {
 void pmu_host_observer_add(PmuHostObserver *observer);
 
 /**
- * pmu_host_observer_remove - show it no more
+ * pmu_host_observer_remove - hide an observer from the monitor
  * @observer: the observer, which need not have been added
  *
  * In any thread that holds the big lock.
@@ -129,28 +128,28 @@ void pmu_host_observer_remove(PmuHostObserver *observer);
 /**
  * pmu_mode_list - modes, as the monitor shows them
  * @modes: the modes
- * @ops: those of the architecture
+ * @ops: the operations of the architecture
  */
 PmuModeList *pmu_mode_list(PmuModes modes, const PmuGuestOps *ops);
 
 /**
- * pmu_describe_observers - who looks at a vCPU
+ * pmu_describe_observers - describe the observers of a vCPU
  * @cpu: the vCPU
  */
 PmuObserverInfoList *pmu_describe_observers(CPUState *cpu);
 
 /**
- * pmu_describe_host - what the host says about a vCPU
+ * pmu_describe_host - describe the host's counts of a vCPU's events
  * @cpu: the vCPU
- * @report: what it says
+ * @report: the counts
  */
 PmuHostInfo *pmu_describe_host(const CPUState *cpu,
                                const PmuHostReport *report);
 
 /**
- * pmu_stats_lost_samples - a profile lacks samples of a vCPU
- * @cpu_index: the vCPU's number; the vCPU need not be there any more
- * @count: so many more
+ * pmu_stats_lost_samples - count samples of a vCPU that a profile has lost
+ * @cpu_index: the vCPU's number; the vCPU need not exist any more
+ * @count: how many more
  *
  * With the big lock held.
  */

@@ -1,18 +1,18 @@
 /*
  * Performance monitoring unit: counters that the guest cannot see
  *
- * An observer counts an event of a vCPU in some modes, for whoever looks at the
- * guest from outside, and calls back once a period.  It is as exact as the
- * guest's own counters and has no skid.  No register shows it, nothing of the
- * guest's freezes or resets it, and it does not migrate.  The guest counts the
- * same, and is interrupted at the same instructions, with it and without.
+ * An observer counts an event of a vCPU in some modes, for a user who looks at
+ * the guest from outside, and calls back once a period.  It is as exact as the
+ * guest's own counters and has no skid.  No register shows it, the guest cannot
+ * freeze or reset it, and it does not migrate.  The guest counts the same, and
+ * is interrupted at the same instructions, with it and without.
  *
- * There are observers on every vCPU whose architecture tells of its guests
+ * There can be observers on every vCPU whose architecture describes its guests
  * (hw/pmu/pmu-guest.h), with a PMU or without, if the PMU is emulated.
  *
  * Where the guest's cycles follow time (pmu-cycles=time), they are attributed
- * to modes whenever somebody looks at them, and an observer of cycles looks
- * more often.
+ * to modes whenever they are read, and an observer of cycles reads them more
+ * often.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -35,33 +35,34 @@
 typedef struct PmuObserver PmuObserver;
 
 /**
- * typedef PmuObserverFn - what is done once a period
+ * typedef PmuObserverFn - the function that an observer calls once a period
  * @opaque: as configured
  * @observer: the observer, which pmu_observer_new() may not have returned yet
  * @events: how many events this call is for: the period, or several periods
- *          where a single instruction is so many events
+ *          if a single instruction is that many events
  *
- * Called in the vCPU's thread behind the instruction of the last event, or
- * behind the rest of its block (PmuObserverConfig.in_place); pmu_tcg_where()
- * tells which instruction that is.  May change its own period, and must not add
+ * Called in the vCPU's thread after the instruction of the last event, or
+ * after the rest of its block (PmuObserverConfig.in_place); pmu_tcg_where()
+ * returns which instruction that is.  May change its own period; must not add
  * or remove observers.
  */
 typedef void PmuObserverFn(void *opaque, PmuObserver *observer,
                            uint64_t events);
 
 /**
- * typedef PmuObserverPrepareFn - a period ends in the block that comes next
+ * typedef PmuObserverPrepareFn - the function called before a late period end
  * @opaque: as configured
  *
- * Called in the vCPU's thread between instructions, where a block is going to
- * be executed to its end, which may be a switch to another address space: who
- * executes it can be seen now.  PmuObserverFn follows behind the block
- * (pmu_observer_is_late()), unless that is left before.
+ * A period ends in the next block.  Called in the vCPU's thread between
+ * instructions, before a block that is going to be executed to its end, which
+ * may be a switch to another address space: read the current task now.
+ * PmuObserverFn follows after the block (pmu_observer_is_late()), unless the
+ * block is left before its end.
  */
 typedef void PmuObserverPrepareFn(void *opaque);
 
 /**
- * typedef PmuObserverGoneFn - the vCPU is unplugged
+ * typedef PmuObserverGoneFn - the function called when the vCPU is unplugged
  * @opaque: as configured
  *
  * The observer is released when this returns.  Called with the big lock held,
@@ -70,17 +71,17 @@ typedef void PmuObserverPrepareFn(void *opaque);
 typedef void PmuObserverGoneFn(void *opaque);
 
 /**
- * struct PmuObserverConfig - what an observer is to do
- * @owner: who looks, for query-pmu; outlives the observer
- * @event: what it counts
+ * struct PmuObserverConfig - the configuration of an observer
+ * @owner: the name of its user, for query-pmu; outlives the observer
+ * @event: the event that it counts
  * @modes: in which modes
  * @period: after how many events it calls @overflow, at least 1
  * @branches: pmu_observer_branches() is asked for what led there
  * @overflow: called once a period
  * @in_place: @overflow has to see the vCPU as the instruction has left it.
- *            Otherwise up to a block more may have been executed: then no block
- *            is cut at the instruction, and none translated for it.
- * @prepare: called ahead of such a block; may be NULL
+ *            Otherwise the rest of a block may be executed first: then no block
+ *            is cut at the instruction, and none is translated for it.
+ * @prepare: called before such a block; may be NULL
  * @gone: called when the vCPU is unplugged
  * @opaque: their argument
  */
@@ -100,29 +101,29 @@ typedef struct PmuObserverConfig {
 /**
  * pmu_observer_new - begin to observe a vCPU
  * @cpu: the vCPU, which is realized
- * @config: what to do; copied
+ * @config: the configuration; copied
  * @errp: why it cannot be observed
  *
- * In any thread that holds the big lock, which is given up meanwhile; the vCPU
- * does it between two instructions.
+ * In any thread that holds the big lock, which is released meanwhile; the vCPU
+ * adds the observer between two instructions.
  *
- * Returns: NULL with @errp set if this vCPU cannot be observed, or not by so
- * many, or has been unplugged meanwhile.
+ * Returns: NULL with @errp set if this vCPU cannot be observed, has
+ * PMU_MAX_OBSERVERS already, or has been unplugged meanwhile.
  */
 PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
                               Error **errp);
 
 /**
- * pmu_observer_free - end to observe
+ * pmu_observer_free - stop observing
  * @observer: the observer or NULL
  *
- * In any thread that holds the big lock, which is given up meanwhile.  If the
- * vCPU is just being unplugged, this waits for that, and @gone is called.
+ * In any thread that holds the big lock, which is released meanwhile.  If the
+ * vCPU is being unplugged, this waits until it is gone, and @gone is called.
  */
 void pmu_observer_free(PmuObserver *observer);
 
 /**
- * pmu_observer_is_late - whether the block of a period's end has been executed
+ * pmu_observer_is_late - whether @overflow is called after the rest of a block
  * @observer: the observer, in PmuObserverConfig.overflow
  *
  * Returns: whether PmuObserverConfig.prepare was called for this period.
@@ -141,7 +142,7 @@ bool pmu_observer_is_late(const PmuObserver *observer);
 uint64_t pmu_observer_count(const PmuObserver *observer);
 
 /**
- * pmu_observer_config - what an observer does
+ * pmu_observer_config - the configuration of an observer
  * @observer: the observer
  *
  * In any thread that holds the big lock.
@@ -153,10 +154,10 @@ const PmuObserverConfig *pmu_observer_config(const PmuObserver *observer);
  * @cpu: a vCPU with an observer that asks for them, in its thread between
  *       instructions
  * @branches: set to them, the newest first
- * @max: how many there is room for
+ * @max: the number of elements of @branches
  *
- * They are of the modes of all observers that ask for branches.  What the guest
- * records itself is not touched.
+ * These are branches in the modes of all observers that ask for branches.  The
+ * guest's own records are not touched.
  *
  * Returns: how many there are.
  */
@@ -164,7 +165,7 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
                                unsigned max);
 
 /**
- * pmu_observer_forget_branches - nothing leads from them to what comes
+ * pmu_observer_forget_branches - forget the branches before a jump of state
  * @cpu: a vCPU that is being reset, or loaded
  */
 void pmu_observer_forget_branches(CPUState *cpu);

@@ -9,7 +9,7 @@
  *   vpmu_count CPU TALLY MODE N    OK               N events (enum PmuTally)
  *   vpmu_wanted CPU                OK MASK          tallies read now
  *
- * They need the engine that is driven by hand, which is used under the qtest
+ * They need the engine of hw/pmu/pmu-manual.h, which is used under the qtest
  * accelerator.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -28,10 +28,10 @@
 #define PMU_QTEST_MAX_ARGS 3
 
 /**
- * struct PmuQtestCommand - a command of a face's
+ * struct PmuQtestCommand - a command of a face
  * @name: its first word
  * @nr_args: numbers that follow that of the CPU, up to PMU_QTEST_MAX_ARGS
- * @run: does it, in the main thread with the big lock held, as if @cpu were
+ * @run: executes it, in the main thread with the big lock held, as if @cpu were
  *       the one that runs; answers with qtest_sendf()
  */
 typedef struct PmuQtestCommand {
@@ -41,14 +41,14 @@ typedef struct PmuQtestCommand {
 } PmuQtestCommand;
 
 /**
- * pmu_qtest_run - run a command, if it is one of these, or one that all have
+ * pmu_qtest_run - run a command of a face, or one that all faces have
  * @commands: the face's, ended by one without a name
- * @chr: where to answer
+ * @chr: the device to which the answer is written
  * @words: the command and its arguments
  *
  * For a callback of qtest_add_command_cb().
  *
- * Returns: whether it was one.
+ * Returns: whether it was such a command.
  */
 bool pmu_qtest_run(const PmuQtestCommand *commands, CharBackend *chr,
                    gchar **words);

@@ -1,13 +1,13 @@
 /*
  * Performance monitoring unit: the last branches that were taken
  *
- * A ring of branches, of which a filter says what is remembered.  What
- * registers show of it, and when branches are wanted, is the faces' business.
+ * A ring of the last branches that pass a filter.  The faces decide how
+ * registers show it, and when branches are recorded.
  *
  * Translated code knows nothing of filters: it writes each branch that it
- * executes to a log (hw/pmu/pmu-tcg-translate.c), which recorders look at when
- * it is full, or somebody asks them (pmu_tcg_see_branches()).  Most of a log is
- * then older than what they remember, and costs little.
+ * executes to a log (hw/pmu/pmu-tcg-translate.c).  Recorders read the log when
+ * it is full, or when their records are needed (pmu_tcg_see_branches()).  Most
+ * of a log is older than the oldest branch of a ring, and costs little.
  *
  * Threads: the vCPU's own thread, or any while the vCPU is stopped.
  *
@@ -23,24 +23,24 @@
 /**
  * PMU_RECORDER_MAX - the most branches that can be remembered
  *
- * Also how many the migration stream of x86 has room for: with another number
- * that needs another version.
+ * Also the number of branches in the migration stream of x86: to change it, add
+ * a version of that.
  */
 #define PMU_RECORDER_MAX 32
 
 /**
- * enum PmuBranchKind - what a branch is
+ * enum PmuBranchKind - the kinds of branches
  *
- * Calls leave the address behind them somewhere, returns take it from there.
+ * Calls leave a return address somewhere, returns take it from there.
  * The others are jumps.
  *
  * @PMU_BRANCH_NONE: no branch
- * @PMU_BRANCH_FAR: what may change more than the address: an interrupt, an
+ * @PMU_BRANCH_FAR: may change more than the address: an interrupt, an
  *                  exception, a return from one
- * @PMU_BRANCH_CALL_NEXT: a call of what is behind it, which wants to know where
- *                        it is, and does not return
+ * @PMU_BRANCH_CALL_NEXT: a call of the next instruction, by which code finds
+ *                        its own address; it does not return
  * @PMU_BRANCH_CONDITIONAL: is added to the kind of a branch that tests
- *                          something, and has been taken
+ *                          a condition, and has been taken
  */
 typedef enum PmuBranchKind {
     PMU_BRANCH_NONE,
@@ -61,12 +61,12 @@ typedef enum PmuBranchKind {
 typedef uint32_t PmuBranchKinds;
 
 /**
- * PMU_BRANCHES_CONDITIONAL - those that test something
+ * PMU_BRANCHES_CONDITIONAL - the kinds that test a condition
  */
 #define PMU_BRANCHES_CONDITIONAL 0xff00u
 
 /**
- * PMU_BRANCHES_OF - branches of a kind, whether or not they test something
+ * PMU_BRANCHES_OF - branches of a kind, whether or not they test a condition
  * @kind: without PMU_BRANCH_CONDITIONAL
  */
 #define PMU_BRANCHES_OF(kind) \
@@ -76,7 +76,7 @@ typedef uint32_t PmuBranchKinds;
  * struct PmuBranch - a branch that was taken
  * @from: its address
  * @to: where it went
- * @kind: what it is
+ * @kind: its kind
  * @insns: as in PmuRecorder
  */
 typedef struct PmuBranch {
@@ -92,18 +92,18 @@ typedef struct PmuBranch {
  * @to: PmuBranch.to
  * @kind: PmuBranch.kind; a PmuBranchKind, as translated code stores it
  * @insns: how many instructions there were from the record before to this one,
- *         which is the last of them; whether or not that is still there
- * @since: how many there have been since the last record, if somebody asks
- *         (pmu_tcg_record()); 0 otherwise.  Of what a log has, that is known
- *         when it is seen.
+ *         which is the last of them; even if that record is gone
+ * @since: how many there have been since the last record, if they are counted
+ *         (pmu_tcg_record()); 0 otherwise.  Instructions before a branch in a
+ *         log are added when the log is read.
  * @next: the slot that the next branch goes to, in bytes from the first
- * @last: the last slot, likewise: what an index is cut to
- * @wanted: which kinds are recorded, for each mode that a branch ends in; none
+ * @last: the last slot, likewise; also the mask of an index
+ * @wanted: which kinds are recorded, for each mode that a branch ends in; empty
  *          while the recording is frozen
- * @call_stack: a return that is wanted is not recorded, but takes the newest
- *              branch away, its call
+ * @call_stack: a return that is wanted is not recorded, but removes the newest
+ *              branch, its call
  *
- * There is none before pmu_recorder_init(), and nothing is recorded.
+ * Before pmu_recorder_init() there is no ring, and nothing is recorded.
  */
 typedef struct PmuRecorder {
     uint64_t from[PMU_RECORDER_MAX];
@@ -120,25 +120,26 @@ typedef struct PmuRecorder {
 /**
  * PMU_BRANCH_LOG_SIZE - how many branches a log takes before it is full
  *
- * Many times what recorders remember, so that few need to be copied.
+ * Many times the size of a ring, so that few need to be copied.
  */
 #define PMU_BRANCH_LOG_SIZE 512
 
 /**
- * PMU_LOGGED_MODE, PMU_LOGGED_DISTANCE - where parts of PmuLoggedBranch.what
- * begin; the distance has what remains
+ * PMU_LOGGED_MODE, PMU_LOGGED_DISTANCE - the first bits of the mode and of the
+ * distance in PmuLoggedBranch.what; the distance has all higher bits
  */
 #define PMU_LOGGED_MODE     4
 #define PMU_LOGGED_DISTANCE 8
 
 /**
- * struct PmuLoggedBranch - a branch that has been taken, whoever wants it
+ * struct PmuLoggedBranch - a branch that has been taken, wanted or not
  * @to: where it went
  * @from: its address, if @what has no distance; otherwise not written
- * @what: its PmuBranchKind, the mode it ended in, and how far @to lies behind
- *        its address, if that is known where the branch is translated, and fits
- * @left: what was left of the instructions of that mode (PmuTcgRow), behind
- *        the branch, if they are counted.  Its lower half will do for a full
+ * @what: its PmuBranchKind, the mode it ended in, and @to less its address, if
+ *        that is known at translation, and fits
+ * @left: the budget left of the instructions of that mode (PmuTcgRow), after
+ *        the branch, if they are counted.  The lower half suffices for a full
+ *        log of branches that are 2^23 instructions apart.
  *        log of branches that are 2^23 instructions apart.
  */
 typedef struct PmuLoggedBranch {
@@ -149,8 +150,8 @@ typedef struct PmuLoggedBranch {
 } PmuLoggedBranch;
 
 /**
- * pmu_logged_fits - whether PmuLoggedBranch.what can have a distance
- * @distance: from a branch to where it goes; 0 stands for none
+ * pmu_logged_fits - whether PmuLoggedBranch.what can hold a distance
+ * @distance: from a branch to its target; 0 stands for "no distance"
  */
 static inline bool pmu_logged_fits(int64_t distance)
 {
@@ -159,9 +160,9 @@ static inline bool pmu_logged_fits(int64_t distance)
 }
 
 /**
- * pmu_logged_what - PmuLoggedBranch.what
- * @kind: what the branch is
- * @mode: in which it ends
+ * pmu_logged_what - compose PmuLoggedBranch.what
+ * @kind: the kind of the branch
+ * @mode: the mode in which it ends
  * @distance: one that fits, or 0
  */
 static inline uint32_t pmu_logged_what(PmuBranchKind kind, unsigned mode,
@@ -172,14 +173,15 @@ static inline uint32_t pmu_logged_what(PmuBranchKind kind, unsigned mode,
 }
 
 /**
- * struct PmuBranchLog - branches that recorders have not seen yet
+ * struct PmuBranchLog - branches that recorders have not read yet
  * @branches: the newest first, as the log is filled from its end
  * @room: how many bytes of @branches are not in use; of 64 bits, as translated
  *        code counts down
  *
- * Whoever shows how many instructions there were between branches, or where a
- * ring stands, has the log seen whenever the mode changes.  Then its branches
- * are all of one mode, and no other mode has executed anything meanwhile.
+ * If a user reads the number of instructions between branches, or the position
+ * of a ring, the recorders read the log before each change of the mode.  Then
+ * its branches are all of one mode, and no other mode has executed anything
+ * meanwhile.
  */
 typedef struct PmuBranchLog {
     PmuLoggedBranch branches[PMU_BRANCH_LOG_SIZE];
@@ -187,7 +189,7 @@ typedef struct PmuBranchLog {
 } PmuBranchLog;
 
 /**
- * pmu_branch_log_clear - forget what is in a log
+ * pmu_branch_log_clear - forget the branches of a log
  * @log: the log; before its first use, too
  */
 void pmu_branch_log_clear(PmuBranchLog *log);
@@ -219,7 +221,7 @@ void pmu_recorder_clear(PmuRecorder *r);
 void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch);
 
 /**
- * pmu_recorder_note - a branch has been taken
+ * pmu_recorder_note - process a branch that has been taken
  * @r: the recorder
  * @mode: in which it has ended
  * @branch: the branch, which may not be wanted; its @insns are counted here
@@ -227,11 +229,11 @@ void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch);
 void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch);
 
 /**
- * pmu_recorder_see - all that is in a log has happened
- * @r: the recorder, whose @since has all instructions up to now; as if
- *     pmu_recorder_note() had told it of each branch
- * @log: what it has not seen
- * @left: for each mode, what is left of its instructions now, as in
+ * pmu_recorder_see - read a log
+ * @r: the recorder, whose @since includes all instructions up to now; changes
+ *     as if pmu_recorder_note() had been called for each branch
+ * @log: branches that it has not read
+ * @left: for each mode, the budget left of its instructions now, as in
  *        PmuLoggedBranch.left; NULL if no @insns are counted
  */
 void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log,

@@ -1,17 +1,17 @@
 /*
  * Performance monitoring unit: one engine for several Pmus
  *
- * The counters of a guest and those of whoever looks at it from outside are two
- * Pmus.  They share what has happened, and nothing else: tallies only grow, so
- * that one who reads them takes nothing from another.  Each Pmu has a port,
- * which is an engine to it.  The engine behind is asked for what any of them
- * wants, and told the nearest of their deadlines; when that is reached, only
- * those Pmus fold whose own budget is used up.  So a Pmu counts, and signals
- * overflow, as if it were alone.
+ * The guest's counters are one Pmu; the counters of observers outside are
+ * another.  They share the engine's tallies and nothing else.  Tallies only
+ * grow, so reading them takes nothing from the other Pmu.  Each Pmu has a port,
+ * which acts as its engine.  The share gives the real engine the union of the
+ * tallies that the Pmus want, and the nearest of their deadlines; when that is
+ * reached, only those Pmus fold whose own budget is used up.  So a Pmu counts,
+ * and signals overflow, as if it were alone.
  *
  * While it is alone, a Pmu's plans go straight to the engine.
  *
- * Threads: those of struct Pmu.
+ * Threads: as for struct Pmu.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,7 +33,7 @@ typedef struct PmuShare PmuShare;
 
 /**
  * pmu_share_new - share an engine
- * @nr_modes: how many modes it tells apart, 1 to PMU_MAX_MODES
+ * @nr_modes: the number of modes the engine distinguishes, 1 to PMU_MAX_MODES
  * @ops: its operations, which must outlive the share
  * @engine: its state, likewise
  *
@@ -75,7 +75,7 @@ void pmu_share_leave(PmuShare *share, Pmu *pmu);
 /**
  * pmu_share_fold - fold the Pmus whose budgets are used up
  * @share: the share
- * @within: or have no more left than so many events; 0 for those alone
+ * @within: or have at most this many events left; 0 for used-up budgets alone
  *
  * Budgets of timed tallies (PmuEngineOps.timed) are not looked at: reading
  * these can change how they are attributed to modes.
@@ -86,8 +86,8 @@ void pmu_share_fold(PmuShare *share, uint64_t within);
  * pmu_share_fold_all - fold all Pmus
  * @share: the share
  *
- * For what has to do with time: the end of a timed tally's budget, and what
- * stops and starts the clock.
+ * For changes that concern time: the end of a timed tally's budget, and the
+ * stop and start of the clock.
  */
 void pmu_share_fold_all(PmuShare *share);
 

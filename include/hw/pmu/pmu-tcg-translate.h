@@ -1,7 +1,7 @@
 /*
  * Performance monitoring unit: counting in translated code, for translators
  *
- * Front ends tell what an instruction is at the point where it can no longer
+ * Front ends report what an instruction is at the point where it can no longer
  * fail; instructions are counted without their help.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -64,18 +64,18 @@ static inline void pmu_gen_repeat(DisasContextBase *db)
 #else
 
 /**
- * pmu_gen_insns - count the instructions of a block, ahead of all it does
- * @db: the block, complete but for what the PMU needs
+ * pmu_gen_insns - count the instructions of a block, before all others
+ * @db: the block, complete except for the PMU's code
  *
  * Emits a test that leaves the block by its exit label if it would reach the
- * deadline, unless the block cannot be interrupted (CF_NOIRQ).  Whatever makes
- * it leave there, what has been counted has to be given back
- * (pmu_tcg_give_back()): nothing has been executed.
+ * deadline, unless the block cannot be interrupted (CF_NOIRQ).  Whenever the
+ * block is left there, for whatever reason, the count has to be given back
+ * (pmu_tcg_give_back()), because nothing has been executed.
  */
 void pmu_gen_insns(DisasContextBase *db);
 
 /**
- * pmu_gen_folds - emit what is to be executed where cells are used up
+ * pmu_gen_folds - emit the code that is executed when cells are used up
  * @db: the block, complete
  */
 void pmu_gen_folds(DisasContextBase *db);
@@ -93,7 +93,7 @@ void pmu_gen_branch(DisasContextBase *db, PmuTally kind);
 /**
  * pmu_gen_taken - count a branch that is taken, and record it
  * @db: the block, as for pmu_gen_branch()
- * @kind: what it is
+ * @kind: its kind
  * @from: its address
  * @to: where it goes
  *
@@ -103,9 +103,9 @@ void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
                    TCGv_i64 to);
 
 /**
- * pmu_gen_taken_by - the same, where it is known how far the branch goes
+ * pmu_gen_taken_by - count and record a branch whose distance is known
  * @db: the block, as for pmu_gen_branch()
- * @kind: what it is
+ * @kind: its kind
  * @to: where it goes
  * @distance: @to less the address of the branch
  *
@@ -115,20 +115,20 @@ void pmu_gen_taken_by(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to,
                       int64_t distance);
 
 /**
- * pmu_translate_insn_start - an instruction of a block is translated next
+ * pmu_translate_insn_start - begin the translation of an instruction
  * @db: the block
  *
- * What it then emits to access memory also notes the address, if somebody
- * asks for it (pmu_tcg_note_addresses()).
+ * The code that it then emits to access memory also notes the address, if
+ * addresses are noted (pmu_tcg_note_addresses()).
  */
 void pmu_translate_insn_start(DisasContextBase *db);
 
 /**
- * pmu_translate_again - the same instruction is translated once more, for when
- *                       it is executed in another way
+ * pmu_translate_again - begin a second translation of the same instruction, for
+ *                       another way to execute it
  * @db: the block
  *
- * That way notes the address of its first access, too.
+ * The second translation notes the address of its first access, too.
  */
 void pmu_translate_again(DisasContextBase *db);
 
@@ -138,13 +138,13 @@ void pmu_translate_again(DisasContextBase *db);
  *
  * translator_loop() does this after each instruction that goes on to the
  * next or to tb_stop; front ends have to for those that leave by themselves.
- * What was accessed is what the instruction has emitted, and what
- * pmu_note_access() says.
+ * Counts the accesses that the instruction has emitted, and the accesses that
+ * pmu_note_access() has reported.
  */
 void pmu_gen_accesses(DisasContextBase *db);
 
 /**
- * pmu_gen_failed_store - a conditional store does not store
+ * pmu_gen_failed_store - count a conditional store that does not store
  * @db: the block
  *
  * To be called where it is known that the store fails.
@@ -152,7 +152,7 @@ void pmu_gen_accesses(DisasContextBase *db);
 void pmu_gen_failed_store(DisasContextBase *db);
 
 /**
- * pmu_gen_repeat - the same instruction starts over
+ * pmu_gen_repeat - take back an instruction that starts over
  * @db: the block
  *
  * To be called where an instruction leaves its block to be executed again, as
@@ -164,7 +164,7 @@ void pmu_gen_repeat(DisasContextBase *db);
 #endif /* CONFIG_USER_ONLY */
 
 /**
- * pmu_note_access - the instruction accesses memory in a helper
+ * pmu_note_access - note that the instruction accesses memory in a helper
  * @store: whether it writes; otherwise it reads
  */
 static inline void pmu_note_access(bool store)
@@ -173,10 +173,10 @@ static inline void pmu_note_access(bool store)
 }
 
 /**
- * pmu_note_only_store - the instruction writes memory and does not read it
+ * pmu_note_only_store - note that the instruction writes memory only
  *
- * Whatever operation it was emitted with: a conditional store is made of an
- * atomic exchange.
+ * Overrides the operations that were emitted: a conditional store is made of an
+ * atomic exchange, which also reads.
  */
 static inline void pmu_note_only_store(void)
 {

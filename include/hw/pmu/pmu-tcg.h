@@ -11,18 +11,18 @@
  * that does.
  *
  * The two blocks have to be translated, for each place anew, which costs more
- * than the rest of a sample.  Where an observer is alone in waiting for what
- * happens in a block, and needs to know only which instruction it was, the
- * block is executed as it is, and looked at behind it.
+ * than the rest of a sample.  If only an observer waits for events in a block,
+ * and needs to know only which instruction caused them, the block is executed
+ * as it is, and checked afterwards.
  *
  * Branches are counted where they leave their block, reads and writes of
  * memory at the end of their instruction, which then is the last of its
- * block; both only while some counter asks for them.
+ * block; both only while a counter needs them.
  *
  * For code that is compiled per target.
  *
  * Threads: the vCPU's own, or, with the big lock, any while the vCPU is at
- * rest; creation and release are with its CPU's.  A vCPU may fold only between
+ * rest; creation and release as for its CPU.  A vCPU may fold only between
  * instructions: at the end of the last instruction of a block, or outside
  * translated code.
  *
@@ -53,18 +53,18 @@ extern const PmuEngineOps pmu_tcg_ops;
 extern const VMStateDescription vmstate_pmu_tcg;
 
 /**
- * pmu_tcg_has_fractions - whether tallies say more than counters do
+ * pmu_tcg_has_fractions - whether tallies are more precise than counters
  * @engine: the engine
  *
- * Counters hold whole cycles.  Unless each instruction is one, a part of the
- * next one may have gone by as soon as something has been counted.
+ * Counters hold whole cycles.  Unless each instruction takes one cycle, a part
+ * of the next cycle may have passed as soon as something has been counted.
  */
 bool pmu_tcg_has_fractions(const PmuTcg *engine);
 
 /**
  * pmu_tcg_new - create the engine of a vCPU
  * @cpu: the vCPU, whose pmu field the caller sets
- * @model: what cycles are; copied
+ * @model: the definition of cycles; copied
  */
 PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model);
 
@@ -75,19 +75,19 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model);
 void pmu_tcg_free(PmuTcg *engine);
 
 /**
- * pmu_tcg_reset - the vCPU has been reset, and may be halted by that
+ * pmu_tcg_reset - handle a reset of the vCPU, which may halt it
  * @engine: the engine, whose vCPU is stopped
  */
 void pmu_tcg_reset(PmuTcg *engine);
 
 /**
- * pmu_tcg_machine_stopped - the machine stands still, or is suspended to RAM
+ * pmu_tcg_machine_stopped - handle a stop of the machine, or a suspend to RAM
  * @engine: the engine, whose vCPU is stopped
  *
- * Virtual time may jump before the vCPU executes anything again, when a state
- * is loaded, and goes on for suspended machines and for vCPUs that a debugger
- * leaves alone: cycles that follow it do neither.  To be called when everything
- * has been folded.
+ * Before the vCPU executes anything again, virtual time may jump, if a state is
+ * loaded, and it goes on for suspended machines and for vCPUs that a debugger
+ * does not run.  Cycles that follow time must do neither.  To be called after a
+ * fold of all counters.
  */
 void pmu_tcg_machine_stopped(PmuTcg *engine);
 
@@ -95,7 +95,7 @@ void pmu_tcg_machine_stopped(PmuTcg *engine);
  * pmu_tcg_before_insn - take back the instruction that is being executed
  * @cpu: the vCPU, in a helper of the last instruction of a block
  *
- * What is read now is the count before this instruction.  To be followed by
+ * A read now returns the count before this instruction.  To be followed by
  * pmu_tcg_after_insn(), or by pmu_tcg_retire() if the mode may change
  * meanwhile; by neither if the instruction does not retire, and then its state
  * must not be restored, which would take it back again.
@@ -106,8 +106,8 @@ void pmu_tcg_before_insn(CPUState *cpu);
  * pmu_tcg_after_insn - count the instruction again
  * @cpu: the vCPU, as in pmu_tcg_before_insn()
  *
- * Or count one that retires without having been executed, as a hypervisor has
- * done its work; an overflow is noticed before the next.
+ * Or count one that retires without having been executed, because a hypervisor
+ * has emulated it; an overflow is noticed before the next.
  */
 void pmu_tcg_after_insn(CPUState *cpu);
 
@@ -119,7 +119,7 @@ void pmu_tcg_after_insn(CPUState *cpu);
 void pmu_tcg_retire(CPUState *cpu, unsigned mode);
 
 /**
- * pmu_tcg_site - the instruction behind which counters are being folded
+ * pmu_tcg_site - the instruction after which counters are being folded
  * @cpu: the vCPU, in a handler of overflow (PmuOverflowFn)
  * @pc: set to its address
  * @mode: set to the mode it was executed in
@@ -136,8 +136,8 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode);
 /**
  * pmu_tcg_where - where a vCPU is, as far as counters are concerned
  * @cpu: the vCPU, between instructions
- * @pc: set to what pmu_tcg_site() tells, or to the address of the instruction
- *      that comes next
+ * @pc: set as by pmu_tcg_site(), or to the address of the instruction that
+ *      comes next
  * @mode: set to the mode of that
  */
 void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
@@ -146,8 +146,8 @@ void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode);
  * pmu_tcg_is_late - whether a whole block was executed around an overflow
  * @cpu: the vCPU
  *
- * Returns: whether pmu_tcg_where() tells an instruction of it; only to the
- * observer that has been waited for, while it is called.
+ * Returns: whether pmu_tcg_where() returns an instruction of that block; true
+ * only in the call of the observer for which the block was executed.
  */
 bool pmu_tcg_is_late(const CPUState *cpu);
 
@@ -158,18 +158,18 @@ bool pmu_tcg_is_late(const CPUState *cpu);
 unsigned pmu_tcg_mode(CPUState *cpu);
 
 /**
- * pmu_tcg_is_exact - whether overflow is known to be of one instruction
+ * pmu_tcg_is_exact - whether an overflow can be attributed to one instruction
  * @cpu: a vCPU
- * @event: what overflows
+ * @event: the event that overflows
  *
  * In any thread.
  *
- * Returns: whether pmu_tcg_where() tells it for all of these events.
+ * Returns: whether pmu_tcg_where() returns it for all of these events.
  */
 bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event);
 
 /**
- * pmu_tcg_note_addresses - remember what data instructions access
+ * pmu_tcg_note_addresses - note the addresses of data that instructions access
  * @engine: the engine of a vCPU
  * @note: whether to, for as long as anything is counted; slows down accesses
  *
@@ -178,8 +178,8 @@ bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event);
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
 
 /**
- * enum PmuTcgRecord - what is recorded of branches
- * @PMU_TCG_RECORD_NONE: nothing
+ * enum PmuTcgRecord - the extent to which branches are recorded
+ * @PMU_TCG_RECORD_NONE: not at all
  * @PMU_TCG_RECORD_BRANCHES: the branches
  * @PMU_TCG_RECORD_INSNS: and how many instructions there were between them,
  *                        which are counted for that
@@ -193,7 +193,7 @@ typedef enum PmuTcgRecord {
 /**
  * pmu_tcg_record - record the branches that the guest's recorder wants
  * @engine: the engine of a vCPU
- * @record: what it may want; slows down branches
+ * @record: to which extent; slows down branches
  *
  * For PmuTcgCells.recorder, from the next block on.  Between instructions, or
  * in a helper of the last one of a block.
@@ -201,24 +201,25 @@ typedef enum PmuTcgRecord {
 void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record);
 
 /**
- * pmu_tcg_record_outside - record branches of all kinds, for somebody outside
+ * pmu_tcg_record_outside - record branches of all kinds for observers
  * @engine: the engine of a vCPU
- * @modes: those that end in these modes; if there are none, the records are
+ * @modes: record branches that end in these modes; if empty, the records are
  *         forgotten
  *
- * For PmuTcgCells.outside, which the guest's own records do not notice.  As
+ * For PmuTcgCells.outside, which does not affect the guest's own records.  As
  * pmu_tcg_record().
  */
 void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
 
 /**
- * pmu_tcg_see_branches - let the recorders see what has been executed
+ * pmu_tcg_see_branches - let the recorders read the log
  * @cpu: a vCPU
  *
- * Before PmuTcgCells.recorder or PmuTcgCells.outside is read or changed, what
- * they want included; and before the mode changes, for who shows what
- * PmuBranchLog says (pmu_tcg_far_branch() does it, too).  In the vCPU's own
- * thread, or any while it is stopped.
+ * Call this before reading or changing PmuTcgCells.recorder or
+ * PmuTcgCells.outside, or their filters; and before the mode changes, if the
+ * user reads one of the values named at struct PmuBranchLog
+ * (pmu_tcg_far_branch() does this, too).  In the vCPU's own thread, or any
+ * while it is stopped.
  */
 void pmu_tcg_see_branches(CPUState *cpu);
 
@@ -233,7 +234,7 @@ void pmu_tcg_see_branches(CPUState *cpu);
 bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t insns, uint64_t *cycles);
 
 /**
- * pmu_tcg_address - where a vCPU goes on, as branches tell addresses
+ * pmu_tcg_address - where a vCPU goes on, as an address in branch records
  * @cpu: the vCPU, in the state it has there
  *
  * On x86 this is the linear address.
@@ -250,18 +251,18 @@ uint64_t pmu_tcg_address(CPUState *cpu);
 void pmu_tcg_far_branch(CPUState *cpu, uint64_t from, uint64_t shown);
 
 /**
- * pmu_tcg_far_branch_outside - record what is a far branch only from outside
+ * pmu_tcg_far_branch_outside - record a far branch for observers only
  * @cpu: as pmu_tcg_far_branch()
- * @from: where it comes from
+ * @from: the address of the branch
  *
- * A guest of the guest, or the mode in which SMIs are handled, is entered or
- * left: no guest has that among its own records, but code does not go straight
- * on.  Before the mode changes, the caller calls pmu_tcg_see_branches().
+ * A nested guest, or the mode in which SMIs are handled, is entered or left: no
+ * guest has that among its own records, but code does not go straight on.
+ * Before the mode changes, the caller calls pmu_tcg_see_branches().
  */
 void pmu_tcg_far_branch_outside(CPUState *cpu, uint64_t from);
 
 /**
- * pmu_tcg_data_address - what data an instruction accessed
+ * pmu_tcg_data_address - the address of the data that an instruction accessed
  * @cpu: the vCPU, as in pmu_tcg_site()
  * @pc: the instruction's address
  * @address: set to the first address that it accessed
@@ -274,7 +275,7 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
 /**
  * pmu_tcg_count - count an event that QEMU handles outside translated code
  * @cpu: the vCPU
- * @tally: what happened, in the mode the vCPU is in now
+ * @tally: the kind of event; it counts in the mode the vCPU is in now
  *
  * May be called at any time; an overflow is noticed at the end of the block.
  */
@@ -282,13 +283,13 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
 /**
  * pmu_tcg_count_tlb_miss - count an access that missed the softmmu's TLB
  * @cpu: the vCPU, as for pmu_tcg_count()
- * @access: what the program wanted
+ * @access: the kind of access
  */
 
 /**
  * pmu_tcg_take_back - take back an event that was counted in translated code
  * @cpu: the vCPU, still in the mode in which the event was counted
- * @tally: what has not happened after all
+ * @tally: the kind of event, which has not happened after all
  */
 #ifdef CONFIG_USER_ONLY
 static inline void pmu_tcg_count(CPUState *cpu, PmuTally tally)
@@ -307,19 +308,19 @@ void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
 #endif
 
 /**
- * pmu_tcg_note_time - an instruction took the time that is due
+ * pmu_tcg_note_time - note the instruction to which the time due is charged
  * @cpu: the vCPU
- * @host_pc: where the instruction has called what took the time
+ * @host_pc: the return address of the helper that took the time
  */
 void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc);
 
 /**
- * pmu_tcg_device_done - an instruction has accessed a device
+ * pmu_tcg_device_done - note that an instruction has accessed a device
  * @cpu: the vCPU
- * @host_pc: where the instruction has called what accessed it
+ * @host_pc: the return address of the helper that accessed it
  *
- * Time that a clock has asked about meanwhile (pmu-clock.h) is charged to
- * this instruction, and not to the next.
+ * If a clock has asked for a sample meanwhile (pmu-clock.h), its time is
+ * charged to this instruction, and not to the next.
  */
 static inline void pmu_tcg_device_done(CPUState *cpu, uintptr_t host_pc)
 {
@@ -333,7 +334,7 @@ static inline void pmu_tcg_device_done(CPUState *cpu, uintptr_t host_pc)
  */
 
 /**
- * pmu_tcg_cell - where events of a kind are counted down
+ * pmu_tcg_cell - the cell in which events of a kind are counted down
  * @cpu: the vCPU
  * @tally: the kind, not before PMU_TCG_FIRST
  * @mode: the mode in which they happen
@@ -345,10 +346,10 @@ static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
 }
 
 /**
- * pmu_tcg_look_early - a block that was to be looked at behind it may not end
+ * pmu_tcg_look_early - handle an early exit of a block that is checked late
  * @cpu: the vCPU
  *
- * It may not have come as far as somebody's period: look before anything else.
+ * It may not have reached the end of a period: look before anything else.
  */
 static inline void pmu_tcg_look_early(CPUState *cpu)
 {
@@ -376,7 +377,7 @@ static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
 }
 
 /**
- * pmu_tcg_expired - a block was not entered; was that for its deadline?
+ * pmu_tcg_expired - handle a block that was not entered, if for its deadline
  * @cpu: the vCPU
  * @tb: the block
  *
@@ -388,11 +389,11 @@ static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
 bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb);
 
 /**
- * pmu_tcg_step - an instruction is executed by itself, whatever its deadline
+ * pmu_tcg_step - execute an instruction by itself, whatever its deadline
  * @cpu: the vCPU, outside its loop
  * @tb: the block of that one instruction, uninterrupted
  *
- * An overflow is then noticed behind it, before any interrupt.
+ * An overflow is then noticed after it, before any interrupt.
  */
 void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb);
 
@@ -408,24 +409,24 @@ void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb);
 bool pmu_tcg_service(CPUState *cpu);
 
 /**
- * pmu_tcg_halted - the vCPU stops executing until something wakes it
+ * pmu_tcg_halted - note that the vCPU halts
  * @cpu: the vCPU
  */
 void pmu_tcg_halted(CPUState *cpu);
 
 /**
- * pmu_tcg_woken - the vCPU goes on after a halt
+ * pmu_tcg_woken - note that the vCPU goes on after a halt
  * @cpu: the vCPU
  */
 void pmu_tcg_woken(CPUState *cpu);
 
 /**
- * pmu_tcg_running - the vCPU is not halted
+ * pmu_tcg_running - note that the vCPU is not halted
  * @cpu: the vCPU, about to execute
  *
  * Some devices start a halted CPU by themselves.  Cycles that follow the clock
- * go on if the machine had stopped.  If a debugger steps, what is executed next
- * is one instruction, whatever was prepared before.
+ * go on if the machine had stopped.  If a debugger steps, the next block is one
+ * instruction, even if another was prepared.
  */
 void pmu_tcg_running(CPUState *cpu);
 

@@ -13,11 +13,11 @@
 /**
  * vmstate_pmu - the values of the counters of a struct Pmu
  *
- * What the counters count, and whether they run, follows from the registers
- * of the face, which are the face's to save.  A face with a Pmu in its state
+ * The face saves its registers, from which follow the event of each counter
+ * and whether it runs.  A face with a Pmu in its state
  *
- *   in pre_save    calls pmu_fold(), so that the values are those of now
- *   in its fields  has its registers, this, and what the engine needs
+ *   in pre_save    calls pmu_fold(), so that the values are up to date
+ *   in its fields  has its registers, this, and the state of the engine
  *   in post_load   calls pmu_rebase(), and then, in a transaction, selects and
  *                  runs the counters as its registers say
  *

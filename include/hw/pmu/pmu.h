@@ -9,13 +9,13 @@
  *   face    decodes guest registers into the verbs of this header and turns
  *           an overflow back into status bits and an interrupt
  *   model   this header
- *   engine  supplies tallies and is told how far the next overflow is away
+ *   engine  supplies tallies and is given the distance to the next overflow
  *           (hw/pmu/pmu-engine.h)
  *
  * Three index spaces meet here and are never mixed:
  *
  *   counter  0 .. pmu_nr_counters() - 1, given out by the face
- *   tally    PmuTally, what an engine can count
+ *   tally    PmuTally, the kinds of events that an engine counts
  *   mode     0 .. pmu_nr_modes() - 1, one per privilege state that a filter bit
  *            of the architecture can tell apart, numbered by the face
  *
@@ -43,7 +43,7 @@
 #define PMU_MAX_COUNTERS 64
 
 /**
- * enum PmuEvent - what a counter can be asked to count
+ * enum PmuEvent - the events that a counter can count
  *
  * The events that the faces' tables name.  Each is a sum of tallies; see
  * pmu_event_tallies().
@@ -57,7 +57,7 @@
  * @PMU_EVENT_COND_TAKEN: conditional branches that were taken
  * @PMU_EVENT_COND_NOT_TAKEN: conditional branches that fell through
  * @PMU_EVENT_TAKEN_BRANCHES: branches that changed the flow
- * @PMU_EVENT_NEAR_TAKEN: those of them that are not far branches
+ * @PMU_EVENT_NEAR_TAKEN: taken branches other than far branches
  * @PMU_EVENT_CALLS: near calls, direct and indirect
  * @PMU_EVENT_RETURNS: near returns
  * @PMU_EVENT_INDIRECT_BRANCHES: indirect jumps and calls, not returns
@@ -66,7 +66,7 @@
  * @PMU_EVENT_FAR_BRANCHES: far jumps, calls, returns and interrupt returns
  * @PMU_EVENT_LOADS: instructions retired that read memory
  * @PMU_EVENT_STORES: instructions retired that wrote memory
- * @PMU_EVENT_ACCESSES: both, so that one that does both is two
+ * @PMU_EVENT_ACCESSES: loads plus stores: an instruction that does both is two
  * @PMU_EVENT_INTERRUPTS: hardware interrupts taken
  * @PMU_EVENT_EXCEPTIONS: faults and traps delivered
  * @PMU_EVENT_DTLB_LOAD_MISSES: reads that missed the softmmu's TLB
@@ -106,7 +106,7 @@ typedef enum PmuEvent {
 } PmuEvent;
 
 /**
- * struct PmuSelect - what one counter counts
+ * struct PmuSelect - the event selection of a counter
  * @event: the event
  * @modes: bit mask of the modes in which it counts
  * @threshold: 0 or 1 count events; n > 1 counts the cycles in which at least
@@ -115,7 +115,7 @@ typedef enum PmuEvent {
  *             such a counter stands still (or, inverted, counts every cycle).
  * @invert: count the cycles in which fewer than @threshold events happened;
  *          has no meaning, and is ignored, when @threshold is 0 (Intel SDM
- *          vol. 3B, "IA32_PERFEVTSELx MSRs", INV).  What happens outside of
+ *          vol. 3B, "IA32_PERFEVTSELx MSRs", INV).  An event outside of
  *          instructions, such as an interrupt, is in the cycle that follows.
  * @edge: count how often the condition becomes true, not how long it holds.
  *        Two events in adjacent cycles count as two.  A condition that holds
@@ -130,7 +130,7 @@ typedef struct PmuSelect {
 } PmuSelect;
 
 /**
- * struct PmuCounterShape - what is fixed about a counter
+ * struct PmuCounterShape - the fixed properties of a counter
  * @width: number of bits, 1 to 64
  * @overflow_at: the value that, when counted up to, signals overflow:
  *               0 means 2^@width, that is, wrapping to zero (x86); Power's
@@ -154,7 +154,7 @@ typedef struct PmuCounterShape {
 typedef void PmuOverflowFn(void *opaque, uint64_t counters);
 
 /**
- * typedef Pmu - the counters of one vCPU; what is in it is the model's own
+ * typedef Pmu - the counters of one vCPU; private to the model
  */
 typedef struct Pmu Pmu;
 
@@ -179,8 +179,8 @@ Pmu *pmu_new(unsigned nr_counters, unsigned nr_modes,
  * pmu_free - release a Pmu
  * @pmu: a Pmu or NULL
  *
- * The engine is told that nothing is wanted any more, and is left to its
- * owner.
+ * Tells the engine that no tallies are wanted any more; does not release the
+ * engine.
  */
 void pmu_free(Pmu *pmu);
 
@@ -235,7 +235,7 @@ void pmu_begin(Pmu *pmu);
 void pmu_commit(Pmu *pmu);
 
 /**
- * pmu_in_transaction - whether one is open
+ * pmu_in_transaction - whether a transaction is open
  * @pmu: the Pmu
  */
 bool pmu_in_transaction(const Pmu *pmu);
@@ -249,11 +249,11 @@ bool pmu_in_transaction(const Pmu *pmu);
 void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select);
 
 /**
- * pmu_selected - what a counter counts
+ * pmu_selected - the event selection of a counter
  * @pmu: the Pmu
  * @counter: which counter
  *
- * Returns: as given to pmu_select(), without modes that there are not.
+ * Returns: as given to pmu_select(), without modes that do not exist.
  */
 const PmuSelect *pmu_selected(const Pmu *pmu, unsigned counter);
 
@@ -326,12 +326,12 @@ void pmu_write(Pmu *pmu, unsigned counter, uint64_t value);
 bool pmu_is_running(const Pmu *pmu, unsigned counter);
 
 /**
- * pmu_is_quiet - whether nothing happens for some time
- * @pmu: the counters, directly behind a fold
- * @events: so many events of each kind
+ * pmu_is_quiet - whether no overflow is near
+ * @pmu: the counters, directly after a fold
+ * @events: the number of events of each kind that may happen
  *
  * Returns: whether no counter that the engine has to stop for overflows within
- * that.
+ * that many events.
  */
 bool pmu_is_quiet(const Pmu *pmu, uint64_t events);
 
@@ -350,10 +350,10 @@ uint64_t pmu_distance(const Pmu *pmu, unsigned counter);
  * @pmu: the Pmu
  * @counter: which counter
  *
- * For monitors: since the Pmu was created, over resets and whatever else it was
- * loaded with.  Each time is counted, also for a counter that has overflowed
- * repeatedly before somebody looked, but for what a reset drops.  Nothing is
- * folded.  Does not migrate.
+ * For monitors: since the Pmu was created, across resets and loaded states.
+ * Each time is counted, even if a counter has overflowed repeatedly before a
+ * fold, except for overflow that a reset drops.  Nothing is folded.  Does not
+ * migrate.
  */
 uint64_t pmu_overflows(const Pmu *pmu, unsigned counter);
 
@@ -378,16 +378,16 @@ unsigned pmu_width(const Pmu *pmu, unsigned counter);
  *
  * The only place where a counter overflows.  Afterwards the engine has fresh
  * deadlines.  Called by an engine when a deadline is reached, and before the
- * state behind a mode changes in a way that the engine cannot see.
+ * mode changes in a way that the engine cannot see.
  */
 void pmu_fold(Pmu *pmu);
 
 /**
- * pmu_rebase - take the engine's tallies as they are now as "nothing new"
+ * pmu_rebase - take the engine's tallies as they are now as the starting point
  * @pmu: the Pmu
  *
- * For incoming migration: the engine's tallies were loaded, and what they
- * hold is in the counters already.
+ * For incoming migration: the engine's tallies were loaded, and the counters
+ * include them already.
  */
 void pmu_rebase(Pmu *pmu);
 
@@ -400,7 +400,7 @@ void pmu_rebase(Pmu *pmu);
 PmuTallies pmu_event_tallies(PmuEvent event);
 
 /**
- * pmu_event_name - what users call an event
+ * pmu_event_name - the name of an event for users
  * @event: the event
  *
  * Returns: NULL for PMU_EVENT_NONE.

@@ -1,8 +1,8 @@
 /*
  * Performance monitoring unit: the time of vCPUs' threads, as samples
  *
- * A thread looks at the clocks.  It must not need the big lock, which a vCPU
- * holds while it is a device: that time is what these samples are about.
+ * A thread of QEMU looks at the clocks.  It must not need the big lock, which a
+ * vCPU holds while it emulates a device: these samples are to show that time.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,16 +21,16 @@
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-clock.h"
 
-/* A period that has not ended when it could have is looked at so often. */
+/* How often to look at a period that has not ended when it could have */
 #define LOOKS_PER_PERIOD 8
 
 /**
  * struct PmuClock - a clock of one vCPU
  * @cpu: the vCPU
- * @config: what it does
+ * @config: its configuration
  * @id: the host's clock of the vCPU's thread
- * @seen_ns: what that showed at the last look
- * @used_ns: time that is no part of a period yet
+ * @seen_ns: the time of that clock at the last look
+ * @used_ns: time that is not part of a period yet
  * @due_ns: periods that have ended, and that the vCPU has not sampled
  */
 struct PmuClock {
@@ -44,9 +44,9 @@ struct PmuClock {
 };
 
 /*
- * All clocks, and who looks at them while there are some.  The lock is held for
- * some instructions only, and never for what is called back.  A clock is added
- * and removed in the vCPU's thread, or while the vCPU is not executed.
+ * All clocks, and the thread that looks at them while there are some.  The lock
+ * is held for some instructions only, and never during callbacks.  A clock is
+ * added and removed in the vCPU's thread, or while the vCPU is not executed.
  */
 static GMutex lock;
 static GCond changed;
@@ -65,7 +65,7 @@ static bool find_host_clock(PmuClock *c, Error **errp)
     int error = pthread_getcpuclockid(c->cpu->thread->thread, &c->id);
 
     if (error) {
-        error_setg_errno(errp, error, "The host does not tell how much time "
+        error_setg_errno(errp, error, "The host does not report how much time "
                          "vCPU %d takes", c->cpu->cpu_index);
     }
     return !error;
@@ -82,7 +82,7 @@ static uint64_t read_host_clock(const PmuClock *c)
 #else
 static bool find_host_clock(PmuClock *c, Error **errp)
 {
-    error_setg(errp, "Only Linux tells how much time a vCPU takes");
+    error_setg(errp, "The time that a vCPU takes is known on Linux only");
     return false;
 }
 
@@ -96,7 +96,7 @@ static uint64_t read_host_clock(const PmuClock *c)
  * Looking, in a thread of its own
  */
 
-/* What a thread executes now; NULL if it sleeps or has other things to do. */
+/* The vCPU that a thread executes now; NULL if it sleeps or does other work. */
 static CPUState *executed_by(const QemuThread *vcpu_thread)
 {
     CPUState *cpu;
@@ -111,8 +111,8 @@ static CPUState *executed_by(const QemuThread *vcpu_thread)
 }
 
 /*
- * A vCPU that is in its guest, or in the kernel, leaves KVM.  By its number, as
- * the thread may have ended.
+ * Make a vCPU that is in its guest, or in the kernel, leave KVM.  Uses the
+ * thread's number, as the thread may have ended.
  */
 static void interrupt_kvm(const CPUState *cpu)
 {
@@ -125,7 +125,7 @@ static void interrupt_kvm(const CPUState *cpu)
 static void ask_for_sample(CPUState *cpu)
 {
     qatomic_set(&cpu->neg.pmu.clock_due, true);
-    /* Whoever sees the request also sees why. */
+    /* A thread that sees the request also sees the reason for it. */
     smp_wmb();
     if (kvm_enabled()) {
         interrupt_kvm(cpu);
@@ -134,7 +134,7 @@ static void ask_for_sample(CPUState *cpu)
     }
 }
 
-/* Until something is executed, it is not known whose the period is. */
+/* Until a vCPU is executed, it is not known to which one the period belongs. */
 static void end_periods(PmuClock *c)
 {
     uint64_t rest = c->used_ns % c->config.period_ns;
@@ -250,7 +250,7 @@ void pmu_clocks_sample(CPUState *cpu)
  * Life
  */
 
-/* A clock on its way to the vCPU, whose thread is there then. */
+/* A clock on its way to the vCPU, in whose thread it begins */
 typedef struct Request {
     PmuClock *clock;
     Error *err;
@@ -291,7 +291,7 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
     free_clock(c);
 }
 
-/* The big lock is given up while it is begun. */
+/* Releases the big lock meanwhile. */
 static PmuClock *begin(PmuClock *c, Error **errp)
 {
     Request r = { .clock = c };

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: the counters of a vCPU, and what drives them
+ * Performance monitoring unit: the counters of a vCPU, and their engine
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -29,7 +29,7 @@ bool pmu_cpu_check_emulated(Error **errp)
     ERRP_GUARD();
 
     if (!pmu_cpu_is_emulated()) {
-        error_setg(errp, "What this accelerator executes cannot be observed");
+        error_setg(errp, "This accelerator does not support observing vCPUs");
         error_append_hint(errp, "Use -accel tcg.\n");
     }
     return !*errp;
@@ -91,9 +91,9 @@ static void handle_overflow(void *opaque, uint64_t counters)
  */
 
 /*
- * Overflow that has not been noticed yet is noticed before anything is saved:
- * it may raise an interrupt, which is part of the CPU's state or a device's.
- * What is loaded meanwhile may move the clock.
+ * Handle pending overflow before any state is saved: it may raise an interrupt,
+ * which is part of the CPU's state or a device's.  If a state is loaded while
+ * the machine is stopped, the clock may jump.
  */
 static void machine_stopped(PmuCpu *unit)
 {
@@ -202,7 +202,7 @@ void pmu_cpu_free(CPUState *cpu)
     }
 }
 
-/* Where there is no PMU, there are no properties of it either. */
+/* A vCPU without a PMU does not have the properties of a PMU either. */
 static PmuCpu *create_unit_without_face(CPUState *cpu)
 {
     const PmuCycleModel cycles = { .cpi = PMU_CPI_ONE };
@@ -259,7 +259,7 @@ const VMStateDescription vmstate_pmu_engine = {
 int pmu_cpu_check_load(bool present)
 {
     if (!present) {
-        error_report("The source's CPU has a PMU and this one has none; "
+        error_report("The source's CPU has a PMU and this one does not; "
                      "add pmu=on.");
         return -EINVAL;
     }

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what a cycle is, where nothing has any
+ * Performance monitoring unit: the definition of a cycle under TCG
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

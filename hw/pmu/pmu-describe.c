@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what descriptions of all architectures share
+ * Performance monitoring unit: descriptions that all architectures share
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -206,7 +206,7 @@ PmuHostInfo *pmu_describe_host(const CPUState *cpu,
     info->guest = describe_account(report, PMU_HOST_GUEST);
     info->all = describe_account(report, PMU_HOST_ALL);
     info->host = describe_account(report, PMU_HOST_HOST);
-    /* Where guests have counters of their own, nobody competes. */
+    /* Where guests have counters of their own, there is no priority. */
     info->has_priority = info->guest;
     info->priority = report->first ? PMU_PRIORITY_HOST
                                           : PMU_PRIORITY_GUEST;

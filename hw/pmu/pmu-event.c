@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what users call events
+ * Performance monitoring unit: the names of events for users
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "hw/pmu/pmu.h"
 
-/* Those that perf names have its names. */
+/* Events that perf has a name for have the same name here. */
 static const char *const event_names[PMU_EVENT__MAX] = {
     [PMU_EVENT_CYCLES]            = "cycles",
     [PMU_EVENT_REF_CYCLES]        = "ref-cycles",

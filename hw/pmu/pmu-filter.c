@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what a guest may count
+ * Performance monitoring unit: the events that a guest may count
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -52,7 +52,7 @@ bool pmu_filter_allows_fixed(const PmuFilter *filter, unsigned i)
 }
 
 /*
- * The machine's
+ * The filter of the machine
  */
 
 void pmu_filter_add_property(ObjectClass *accel)
@@ -159,7 +159,7 @@ static bool check_masked(const KvmPmuX86MaskedEntry *entry, Error **errp)
     return check_select(entry->select, errp);
 }
 
-/* What makes no sense on any machine; the rest is for PmuFilterCheckFn. */
+/* Find errors that do not depend on the machine; PmuFilterCheckFn does more. */
 static bool check_entry(const KvmPmuFilterEvent *entry, Error **errp)
 {
     switch (entry->format) {

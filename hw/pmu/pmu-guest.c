@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what an architecture tells of a guest
+ * Performance monitoring unit: an architecture's description of its guests
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,8 +28,8 @@ bool pmu_guest_host_first(const CPUState *cpu)
 }
 
 /*
- * Whoever unplugs a vCPU waits for its thread without the big lock, and then
- * releases what belonged to the vCPU.
+ * The code that unplugs a vCPU waits for its thread without the big lock, and
+ * then releases all that belonged to the vCPU.
  */
 #define UNPLUG_US 1000
 
@@ -43,16 +43,16 @@ static void await_unplugging(CPUState *cpu)
 }
 
 /*
- * TCG's vCPUs belong to whoever has the big lock while they are stopped.  When
- * a replay has ended, their thread may wait for a lock that nobody gives back
- * any more, for QEMU is about to end.
+ * While TCG's vCPUs are stopped, the thread that holds the big lock may use
+ * them.  When a replay has ended, their thread may wait for a lock that is
+ * never released, because QEMU is about to end.
  */
 static bool is_at_rest(const CPUState *cpu)
 {
     return tcg_enabled() && cpu->stopped;
 }
 
-/* To wait for one whose thread is told to end would be for ever. */
+/* Does not wait for a thread that has to end, as that would never return. */
 static bool run_and_wait(CPUState *cpu, run_on_cpu_func fn, void *opaque)
 {
     if (!cpu->unplug && is_at_rest(cpu)) {
@@ -68,13 +68,13 @@ static bool run_and_wait(CPUState *cpu, run_on_cpu_func fn, void *opaque)
 }
 
 /*
- * Where a machine is recorded or replayed, vCPUs do not run while the main loop
- * does anything: to wait for one would be for ever, too.
+ * While a machine is recorded or replayed, vCPUs do not run as long as the main
+ * loop is busy: waiting for one here would never end either.
  */
 bool pmu_guest_run(CPUState *cpu, run_on_cpu_func fn, void *opaque,
                    Error **errp)
 {
-    /* One that is gone has no index any more. */
+    /* A vCPU that is gone has no index any more. */
     int index = cpu->cpu_index;
     bool there;
 

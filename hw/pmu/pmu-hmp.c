@@ -14,7 +14,7 @@
 #define LINE_WIDTH 80
 #define INDENT 19
 
-/* Print words, and go on below where they do not fit. */
+/* Print words, and go on in the next line when a line is full. */
 static void print_words(Monitor *mon, const char *title, const strList *words)
 {
     unsigned column = INDENT + strlen(title);
@@ -141,7 +141,7 @@ static void print_pmu(Monitor *mon, const PmuInfo *pmu)
     }
 }
 
-/* The time for which it was not counted is what the numbers lack. */
+/* Also print for how much of the time the events were not counted. */
 static void print_account(Monitor *mon, const char *whose,
                           const PmuHostAccountInfo *a)
 {

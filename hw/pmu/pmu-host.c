@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what the host's PMU says about a vCPU
+ * Performance monitoring unit: the host's counts of a vCPU's events
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,14 +22,14 @@
 #define WARNING_PERIOD_MS (60 * 1000)
 
 /*
- * A vCPU that did less between two looks may have had nothing to count:
- * processors count the way into a guest to one side or the other, and the
- * kernel measures time in ticks.
+ * If a vCPU did less than this between two looks, its counters may have had
+ * nothing to count: processors differ on which side of the switch to a guest
+ * they count, and the kernel measures time in ticks.
  */
 #define BUSY_INSNS 1000
 #define BUSY_NS (20 * SCALE_MS)
 
-/* In /proc/PID/stat, counted from the parenthesis behind the name; proc(5). */
+/* In /proc/PID/stat, counted from the parenthesis after the name; proc(5) */
 #define STAT_GUEST_TIME 41
 
 enum { LEADER, MEMBER, NR_EVENTS };
@@ -43,7 +43,7 @@ static const uint64_t events[NR_EVENTS] = {
  * struct Progress - what a vCPU's guest has done so far
  * @in_error: the guest's account cannot be read, so that what it says is old
  * @insns: instructions by the guest's account
- * @blind_ns: for how long that did not have the host's PMU
+ * @blind_ns: for how long that account did not have the host's PMU
  * @guest_ns: how long the guest has run, by the kernel's ticks; 0 if unknown
  */
 typedef struct Progress {
@@ -54,9 +54,9 @@ typedef struct Progress {
 } Progress;
 
 /**
- * struct Reading - a counter of the guest's at a look
- * @event: what it counted, if it had to move; otherwise PMU_EVENT_NONE
- * @value: what it held
+ * struct Reading - a counter of the guest, as read in a look
+ * @event: its event, if the counter had to move; otherwise PMU_EVENT_NONE
+ * @value: its value
  */
 typedef struct Reading {
     PmuEvent event;
@@ -74,10 +74,10 @@ typedef struct Reading {
  * @timer: when to report next; NULL if the accounts are not open
  * @pmu: the guest's counters, if they are watched
  * @sync: as given to pmu_host_watch()
- * @look_pending: the vCPU has been asked to look and has not yet
+ * @look_pending: the vCPU has been asked to look, but did not look yet
  * @before: the guest's counters at the last look
- * @then: what the guest had done by then
- * @warned_at: when the user was last told of a loss, in ms; 0 if never
+ * @then: the guest's progress at the last look
+ * @warned_at: when the user was last warned of a loss, in ms; 0 if never
  * @lost: as in PmuHostReport
  * @losses: as in PmuHostReport
  * @last_loss_ms: as in PmuHostReport
@@ -129,9 +129,9 @@ int pmu_host_open_event(const struct perf_event_attr *attr, int thread_id,
 }
 
 /*
- * KVM's events for the guest are the thread's, too, and pinned: they have their
- * counters before events that are not.  Among pinned ones it is the order in
- * which they were opened, and ours are there before the guest runs.
+ * KVM's events for the guest are the thread's, too, and pinned: they get their
+ * counters before events that are not pinned.  Pinned events get counters in
+ * the order in which they were opened; QEMU's are opened before the guest runs.
  */
 static int open_event(const PmuHost *host, uint64_t config, PmuHostScope scope,
                       int group)
@@ -210,7 +210,7 @@ static bool open_account(PmuHost *host, PmuHostScope scope)
     return true;
 }
 
-/* Returns: false if the group is out of order, for want of counters. */
+/* Returns: false if the kernel has disabled the group, for lack of counters. */
 static bool update_account(PmuHost *host, PmuHostScope scope)
 {
     PmuHostAccount *account = &host->accounts[scope];
@@ -239,7 +239,7 @@ static PmuHostAccount read_account(PmuHost *host, PmuHostScope scope)
     return host->accounts[scope];
 }
 
-/* A pinned event that had to give way is not counted until it is enabled. */
+/* A pinned event that lost its counter does not count until it is enabled. */
 static void restore_account(PmuHost *host, PmuHostScope scope)
 {
     if (has_scope(host, scope) && !update_account(host, scope)) {
@@ -270,7 +270,7 @@ bool pmu_host_report(PmuHost *host, PmuHostReport *report)
 
 /*
  * Whether a counter moves as long as its CPU executes anything.  Inverted
- * thresholds count cycles in which little happened: there may be none.
+ * thresholds count cycles in which little happened: these may not occur.
  */
 static bool always_moves(const Pmu *pmu, unsigned i)
 {
@@ -345,7 +345,7 @@ static void judge(PmuHost *host)
     }
 }
 
-/* How long a vCPU's thread has been in its guest; 0 if /proc does not tell. */
+/* How long a vCPU's thread has been in its guest; 0 if /proc does not say */
 static uint64_t guest_time(const CPUState *cpu)
 {
     g_autofree char *path = g_strdup_printf("/proc/self/task/%d/stat",
@@ -389,8 +389,9 @@ static bool was_blind(const Progress *then, const Progress *now)
 
 /*
  * Whether the guest has executed anything since the last look.  Its account
- * tells or, where the host has taken the PMU from that as well, the time.  Time
- * alone does not: with -overcommit cpu-pm=on, a halted guest spends it, too.
+ * shows that or, if the host has taken the PMU from the account as well, its
+ * time.  Time alone does not show it: with -overcommit cpu-pm=on, a halted
+ * guest spends time, too.
  */
 static bool has_executed(const Progress *then, const Progress *now)
 {
@@ -411,7 +412,7 @@ static void look(CPUState *cpu, run_on_cpu_data data)
     }
 }
 
-/* A vCPU that is halted is left so. */
+/* Does not wake a vCPU that is halted. */
 static void ask_for_look(PmuHost *host)
 {
     const Progress now = progress(host);

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what the model keeps
+ * Performance monitoring unit: the state of the model
  *
  * For the model and its migration alone.
  *
@@ -17,7 +17,7 @@
  * @select: as given by pmu_select()
  * @plus: tallies that are added
  * @minus: tallies that are subtracted (inverted thresholds)
- * @owed: events of @minus that have had no cycle yet, and take one to come
+ * @owed: events of @minus that were in no cycle yet, and take one to come
  * @value: the value at the last fold, below 2^width
  * @overflows: how often it had overflowed by then
  * @running: counts now
@@ -46,10 +46,10 @@ typedef struct PmuCounter {
  * @opaque: its argument
  * @freeze: counters that stop when any counter that may freeze overflows
  * @freeze_by: counters whose overflow freezes
- * @last: what the tallies were at the last fold
- * @recent: how much they have grown of late, as a guess at how they will
+ * @last: the tallies at the last fold
+ * @recent: how much they have grown lately, to estimate how they will grow
  * @wanted: tallies that some running counter reads
- * @budgets: how far they may grow, as last told to the engine
+ * @budgets: how far they may grow, as given to the engine last
  * @folds: how many there have been
  * @depth: nesting of pmu_begin()
  */

@@ -56,7 +56,7 @@ void pmu_manual_count(PmuManual *m, PmuTally tally, unsigned mode,
     while (count > 0) {
         bool wanted = m->wanted & (1u << tally);
         uint64_t budget = m->budgets[tally][mode];
-        /* What grows with time may have used up more in another mode. */
+        /* A timed tally may have used up more in another mode. */
         uint64_t left = budget > *used ? budget - *used : 0;
         uint64_t step = wanted ? MIN(count, left) : count;
 

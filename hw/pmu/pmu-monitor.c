@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what the monitor shows
+ * Performance monitoring unit: query-pmu
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,8 +21,8 @@ static PmuCpuInfo *describe(CPUState *cpu, Error **errp)
 }
 
 /**
- * struct Question - to a vCPU
- * @info: what it answers, or NULL
+ * struct Question - a question to a vCPU, and its answer
+ * @info: the answer, or NULL
  * @err: why it could not be read, or NULL
  */
 typedef struct Question {

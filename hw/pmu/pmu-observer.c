@@ -18,10 +18,10 @@
 /**
  * struct PmuObserver - a counter that the guest cannot see
  * @cpu: the vCPU
- * @config: what it does
- * @index: of the counter
+ * @config: its configuration
+ * @index: the index of the counter
  * @before: events before the counter was last written
- * @from: what was written then
+ * @from: the value that was written then
  */
 struct PmuObserver {
     CPUState *cpu;
@@ -32,10 +32,10 @@ struct PmuObserver {
 };
 
 /**
- * struct PmuObservers - those of a vCPU
+ * struct PmuObservers - the observers of a vCPU
  * @share: the engine, which they share with the guest
  * @pmu: their counters
- * @slots: by the index of the counter
+ * @slots: the observers by the index of the counter
  * @called: the one that is being called, or NULL
  */
 struct PmuObservers {
@@ -69,7 +69,7 @@ static void write_counter(PmuObserver *o, uint64_t distance)
     pmu_commit(pmu);
 }
 
-/* What goes beyond the period is part of the next. */
+/* Events beyond the end of the period are part of the next one. */
 static void end_period(PmuObserver *o)
 {
     uint64_t beyond = pmu_peek(observers_of(o)->pmu, o->index);
@@ -125,7 +125,7 @@ void pmu_observer_set_period(PmuObserver *o, uint64_t period)
  * Branches
  */
 
-/* Those of all modes in which somebody asks for them */
+/* Record branches in all modes in which an observer asks for them. */
 static void update_branches(CPUState *cpu)
 {
     const PmuObserver *o = NULL;
@@ -139,7 +139,7 @@ static void update_branches(CPUState *cpu)
     }
 }
 
-/* It has seen all branches up to now. */
+/* The recorder, which has read all branches up to now */
 static PmuRecorder *recorder(CPUState *cpu)
 {
     if (tcg_enabled()) {
@@ -210,7 +210,7 @@ PmuObservers *pmu_observers_new(PmuShare *share)
     return all;
 }
 
-/* Nobody is told of one that pmu_observer_new() has not returned yet. */
+/* @gone is not set until pmu_observer_new() has returned the observer. */
 static void release(PmuObserver *o)
 {
     if (o->config.gone) {
@@ -235,14 +235,14 @@ void pmu_observers_free(PmuObservers *all)
     g_free(all);
 }
 
-/* What instructions are, or follow from them, and nothing else */
+/* Whether the event consists of instructions, or follows from their number */
 static bool is_of_insns(PmuEvent event)
 {
     return event == PMU_EVENT_INSNS || event == PMU_EVENT_CYCLES
            || event == PMU_EVENT_REF_CYCLES;
 }
 
-/* Its period ends once in so many events at most, and that can be seen late. */
+/* Whether its period ends at most once in @events events, and may end late */
 static bool can_wait(const PmuObserver *o, uint64_t events)
 {
     return !o->config.in_place && o->config.period > events;
@@ -326,7 +326,7 @@ static bool take_slot(PmuObserver *o)
     return true;
 }
 
-/* An observer on its way to the vCPU. */
+/* An observer on its way to the vCPU */
 typedef struct Request {
     PmuObserver *observer;
     bool done;
@@ -364,7 +364,7 @@ static bool check_observable(CPUState *cpu, Error **errp)
     if (!pmu_guest_ops(cpu)) {
         error_setg(errp, "CPUs of type %s cannot be observed",
                    object_get_typename(OBJECT(cpu)));
-        error_append_hint(errp, "Those of x86 and of 64-bit Power can.\n");
+        error_append_hint(errp, "CPUs of x86 and of 64-bit Power can.\n");
         return false;
     }
     return pmu_cpu_check_emulated(errp);
@@ -380,7 +380,7 @@ static PmuObserver *new_observer(CPUState *cpu, const PmuObserverConfig *config)
     return o;
 }
 
-/* The big lock is given up while it is begun. */
+/* Releases the big lock meanwhile. */
 static PmuObserver *begin_observer(PmuObserver *o, Error **errp)
 {
     CPUState *cpu = o->cpu;
@@ -388,7 +388,7 @@ static PmuObserver *begin_observer(PmuObserver *o, Error **errp)
     bool is_there = pmu_guest_run(cpu, begin_on_cpu, &r, errp);
 
     if (is_there && !r.done) {
-        error_setg(errp, "vCPU %d has %u observers, and no room for more",
+        error_setg(errp, "vCPU %d has %u observers already, the maximum",
                    cpu->cpu_index, PMU_MAX_OBSERVERS);
     }
     if (!r.done) {

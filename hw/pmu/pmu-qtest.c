@@ -37,7 +37,7 @@ static void cmd_wanted(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
     qtest_sendf(chr, "OK 0x%x\n", engine_of(cpu)->wanted);
 }
 
-/* As if a host had taken counters away. */
+/* Act as if a host had taken counters away. */
 static void cmd_lost(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
 {
     pmu_emit_lost(cpu, arg[0], arg[1]);
@@ -79,7 +79,7 @@ static CPUState *parse_args(gchar **words, unsigned nr_args, uint64_t *arg)
     return qemu_get_cpu(index);
 }
 
-/* A command with its arguments, on its way to the CPU. */
+/* A command with its arguments, on its way to the CPU */
 typedef struct Call {
     const PmuQtestCommand *command;
     CharBackend *chr;
@@ -94,9 +94,9 @@ static void run_on_its_cpu(CPUState *cpu, run_on_cpu_data data)
 }
 
 /*
- * In the CPU's own thread, as an instruction would: behind all that was asked
- * of that thread before, so that a test sees what has happened by then, and
- * what has not.
+ * In the CPU's own thread, as an instruction would be, and after all work that
+ * the thread was given before: so a test sees exactly the effects of events
+ * until then.
  */
 bool pmu_qtest_run(const PmuQtestCommand *commands, CharBackend *chr,
                    gchar **words)

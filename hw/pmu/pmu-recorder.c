@@ -9,10 +9,10 @@
 
 #define SLOT sizeof(uint64_t)
 
-/* How many kinds there are in how many modes */
+/* The number of combinations of kind and mode */
 #define NR_SORTS (PMU_MAX_MODES << PMU_LOGGED_MODE)
 
-/* Far branches are noted in C: none is in a log. */
+/* Far branches are noted in C: a log does not contain any. */
 #define LOGGED_KINDS (~PMU_BRANCHES_OF(PMU_BRANCH_FAR))
 
 QEMU_BUILD_BUG_ON(PMU_BRANCH__MAX > 1 << PMU_LOGGED_MODE);
@@ -93,7 +93,7 @@ void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch)
 }
 
 /*
- * What a log tells
+ * Reading a log
  */
 
 void pmu_branch_log_clear(PmuBranchLog *log)
@@ -130,7 +130,7 @@ static unsigned mode_of(unsigned sort)
     return sort >> PMU_LOGGED_MODE;
 }
 
-/* What PmuRecorder.since was, which has gone on from there. */
+/* The value that PmuRecorder.since had at a branch */
 static uint64_t since_of(const PmuRecorder *r, const PmuLoggedBranch *branch,
                          const int64_t *left)
 {
@@ -160,9 +160,9 @@ static bool wants_any(const PmuRecorder *r)
 }
 
 /*
- * Those from one to the oldest of a log.  These are most of what recording
- * would look at: where all kinds are wanted in the log's mode, it need not;
- * otherwise a table of answers pays.
+ * The number of wanted branches, from @b to the oldest of a log.  Most of a
+ * log is counted here.  If all kinds are wanted in the log's mode, no branch
+ * need be read; otherwise a table of answers pays.
  */
 static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
                              const PmuLoggedBranch *end)
@@ -183,9 +183,9 @@ static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
 }
 
 /*
- * The oldest branch of a log that will still be remembered at its end, where
- * nothing takes branches away, and how many instructions there were before it.
- * Those that are older only move the ring.
+ * The oldest branch of a log that will still be remembered at its end, if
+ * nothing removes branches, and how many instructions there were before it.
+ * Older branches only move the ring.
  */
 static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
                                              const PmuBranchLog *log,

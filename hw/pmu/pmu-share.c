@@ -1,9 +1,9 @@
 /*
  * Performance monitoring unit: one engine for several Pmus
  *
- * A budget is how far a tally may grow from now on, which only the engine that
- * gets it remembers.  Where there are several Pmus, each port keeps its budgets
- * as positions instead, so that they hold across the plans of the others.
+ * A budget is how far a tally may grow from now on; only the engine that gets
+ * the budget remembers the start.  With several Pmus, each port keeps its
+ * budgets as positions instead, so that they hold across the plans of others.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +12,7 @@
 #include "hw/pmu/pmu-share.h"
 
 /**
- * struct PmuPort - what a Pmu takes for its engine
+ * struct PmuPort - the engine of a Pmu that shares the real one
  * @share: the share
  * @pmu: the Pmu; NULL if the port is free
  * @wanted: the tallies that it reads
@@ -27,12 +27,12 @@ typedef struct PmuPort {
 
 /**
  * struct PmuShare - an engine and the Pmus on it
- * @nr_modes: how many modes it tells apart
+ * @nr_modes: the number of modes it distinguishes
  * @timed: its timed tallies, as of the last look
  * @ops: its operations
  * @engine: its state
- * @ports: of its Pmus
- * @budgets: what the engine is told
+ * @ports: the ports of its Pmus
+ * @budgets: the budgets given to the engine
  */
 struct PmuShare {
     unsigned nr_modes;
@@ -71,7 +71,7 @@ static void sync_engine(const PmuShare *s)
     }
 }
 
-/* Where a tally stands; what grows with time does so in all modes together. */
+/* The position of a tally; a timed one has one position for all its modes */
 static uint64_t position(const PmuShare *s, unsigned t, unsigned m)
 {
     uint64_t sum = 0;
@@ -113,7 +113,7 @@ static void set_limits(PmuPort *p, const PmuBudgets budgets)
     }
 }
 
-/* What a port wants, or leaves to others. */
+/* Lower the engine's budgets to the budgets left of a port. */
 static void merge(PmuShare *s, const PmuPort *p, PmuTallies wanted)
 {
     for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
@@ -125,7 +125,7 @@ static void merge(PmuShare *s, const PmuPort *p, PmuTallies wanted)
     }
 }
 
-/* Plan for all; what @port wants is new, and where that stands is not known. */
+/* Plan for all; the plan of @port is new, and its limits are not set yet. */
 static void plan_for_all(PmuShare *s, const PmuPort *port,
                          const PmuBudgets budgets)
 {
@@ -152,7 +152,7 @@ static void plan_for_all(PmuShare *s, const PmuPort *port,
  * The operations of an engine
  */
 
-/* Who counts nothing that follows time leaves it to others to look at it. */
+/* A Pmu without timed tallies need not look at the clock. */
 static void port_sync(void *engine)
 {
     const PmuPort *p = engine;
@@ -186,7 +186,7 @@ static void port_plan(void *engine, PmuTallies wanted,
 
     look_at_time(s);
     if (wanted & ~p->wanted & s->timed) {
-        /* Time that has passed until now is none of this Pmu's. */
+        /* Time that has passed until now does not count for this Pmu. */
         sync_engine(s);
     }
     p->wanted = wanted;
@@ -209,7 +209,7 @@ static const PmuEngineOps port_ops = {
  * Deadlines
  */
 
-/* Whether one of its budgets is used up, or will be within so many events. */
+/* Whether one of its budgets is used up, or will be within so many events */
 static bool is_spent(const PmuPort *p, uint64_t within)
 {
     PmuTallies looked_at = p->wanted & ~p->share->timed;

@@ -18,7 +18,7 @@
  * Numbers
  */
 
-/* What is known of a CPU. */
+/* The description of a CPU */
 typedef struct Source {
     CPUState *cpu;
     const PmuCpuInfo *info;
@@ -90,7 +90,7 @@ static bool get_losses(const Source *s, PmuEvent event, uint64_t *value)
     return host;
 }
 
-/* By the numbers of vCPUs: those that all profiles lack that there were. */
+/* By the numbers of vCPUs: the samples that profiles have lost of them */
 static GArray *lost_samples;
 
 void pmu_stats_lost_samples(unsigned cpu_index, uint64_t count)
@@ -112,7 +112,7 @@ static bool get_lost_samples(const Source *s, PmuEvent event, uint64_t *value)
 }
 
 /**
- * struct Number - what can be asked for
+ * struct Number - a number that can be queried
  * @name: its name
  * @get: finds it, for a CPU
  * @event: what it is about, if observers count it
@@ -135,7 +135,7 @@ static const struct Number {
 
 /**
  * struct Sums - numbers, of a CPU or of several
- * @known: whether there is a CPU of which it is known
+ * @known: whether it is known for at least one CPU
  * @values: the numbers
  */
 typedef struct Sums {

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what accel/tcg calls on targets that have none
+ * Performance monitoring unit: stubs for accel/tcg on targets without one
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

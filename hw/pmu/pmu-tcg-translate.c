@@ -34,7 +34,7 @@ static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
            + block_mode(db) * sizeof(int64_t);
 }
 
-/* Count whatever is left. */
+/* Change the cell of instructions, even if nothing is left of it. */
 static void gen_adjust_insns(DisasContextBase *db, int by)
 {
     tcg_target_long offset = cell_offset(db, PMU_TALLY_INSNS);
@@ -60,7 +60,7 @@ static void gen_note_site(DisasContextBase *db)
                     ENV_OFFSET(pmu.site_known));
 }
 
-/* What is used up is seen by the block that follows, like an interrupt. */
+/* Ask for a fold before the block that follows, as an interrupt would. */
 static void gen_request_fold(DisasContextBase *db)
 {
     gen_note_site(db);
@@ -75,15 +75,15 @@ void HELPER(pmu_see_branches)(CPUArchState *env)
     pmu_tcg_see_branches(env_cpu(env));
 }
 
-/* The recorders look at the log. */
+/* Let the recorders read the log. */
 static void gen_see_branches(DisasContextBase *db)
 {
     gen_helper_pmu_see_branches(tcg_env);
 }
 
 /*
- * What a block does where something is used up, which is rare: its code lies
- * behind the block, out of the way of what is executed.
+ * The code that a block executes when a cell is used up.  This is rare, so the
+ * code is placed after the block, out of the usual path.
  */
 typedef struct PmuFold {
     TCGLabel *begin;
@@ -105,7 +105,7 @@ static PmuFold *new_fold(DisasContextBase *db,
     return fold;
 }
 
-/* Use something up, and do what @used_up generates when nothing is left. */
+/* Count down, and execute the code that @used_up generates at zero. */
 static void gen_countdown(DisasContextBase *db, tcg_target_long offset, int by,
                           void (*used_up)(DisasContextBase *db))
 {
@@ -173,7 +173,7 @@ static void gen_count_accesses(DisasContextBase *db, TCGBar accesses)
         gen_count_one(db, PMU_TALLY_STORES);
     }
 
-    /* An overflow is to be noticed behind this instruction. */
+    /* An overflow must be noticed after this instruction. */
     if (accesses && db->is_jmp == DISAS_NEXT) {
         db->is_jmp = DISAS_TOO_MANY;
     }
@@ -211,13 +211,13 @@ static PmuTally tally_of(PmuBranchKind kind)
     return kind & PMU_BRANCH_CONDITIONAL ? PMU_TALLY_COND_TAKEN : tallies[kind];
 }
 
-/* Where the next branch goes, from where the unused part of the log ends. */
+/* The slot of the next branch, relative to the end of the log's unused part */
 #define LOGGED(field) \
     (ENV_OFFSET(pmu.log.branches) - (tcg_target_long)sizeof(PmuLoggedBranch) \
      + offsetof(PmuLoggedBranch, field))
 
 /*
- * Without @distance, the branch comes from @from.  A full log is seen at once:
+ * Without @distance, the branch comes from @from.  A full log is read at once:
  * there is no room for another branch.
  */
 static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
@@ -246,9 +246,9 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
 }
 
 /*
- * If it turns out that the branch is never taken, what is behind the label of a
- * fold is not dropped, because a branch leads back to there: there must not be
- * anything left that needs temporaries from ahead of it.
+ * If the branch turns out never to be taken, the code after the label of a fold
+ * is not dropped, because a branch leads back to it: that code must not need
+ * temporaries that were set before the label.
  */
 void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
                    TCGv_i64 to)
@@ -259,7 +259,7 @@ void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
     pmu_gen_branch(db, tally_of(kind));
 }
 
-/* What is known of a branch need not be written while it is executed. */
+/* Values known at translation need not be stored during execution. */
 void pmu_gen_taken_by(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to,
                       int64_t distance)
 {

@@ -29,13 +29,13 @@
 #define LINGER_MS 100
 
 /*
- * No machine counts that far, and no more than that is taken back before it is
- * counted.
+ * No machine counts that far, and no more events than that are taken back
+ * before they are counted.
  */
 #define MAX_TOTAL      (1ull << 62)
 #define MAX_TAKEN_BACK (1ull << 20)
 
-/* Nine years, which at no frequency have so many cycles */
+/* Nine years: at no frequency does that have so many cycles. */
 #define MAX_NS (1ull << 58)
 
 /* The clock's deadline comes after so many cycles, needed or not. */
@@ -64,25 +64,25 @@
 /**
  * struct PmuTcg - the engine of one vCPU
  * @cpu: the vCPU
- * @model: what a cycle is
+ * @model: the definition of a cycle
  * @wanted: the tallies that the model reads
- * @total: per tally and mode, the events up to the last plan; cells hold what
- *         came since, as @loaded - left
- * @loaded: what the cells were loaded with
+ * @total: per tally and mode, the events up to the last plan; later events are
+ *         in the cells, as @loaded less the cell
+ * @loaded: the values that were loaded into the cells
  * @mode_ns: time that has been attributed to modes, where cycles follow the
  *           clock
  * @clock_insns: instructions at that time
- * @clock_ns: and the virtual time of it; none while halted or stopped
+ * @clock_ns: and the virtual time of it; not valid while halted or stopped
  * @rest_ns: time that was left for later when the machine stopped
- * @halted: the vCPU sleeps, or has not executed anything yet
- * @stopped: it has not executed anything since the machine stopped
- * @note_addresses: somebody asks what data instructions access
- * @record: what the guest wants to know of branches that are taken
- * @insns_seen: all instructions up to when the log of branches was seen, if
- *              the guest wants to know of these
- * @outside: somebody outside asks for them
- * @time_is_up: the budget of cycles has ended, and nobody has looked yet
- * @due: whose period ends at PmuTcgCells.late_pc
+ * @halted: the vCPU sleeps, or did not execute anything yet
+ * @stopped: it did not execute anything since the machine stopped
+ * @note_addresses: note the addresses of data that instructions access
+ * @record: to which extent the guest's PMU records taken branches
+ * @insns_seen: all instructions up to when the log of branches was read, if
+ *              @record includes these
+ * @outside: an observer asks for branches
+ * @time_is_up: the budget of cycles has ended, and there was no fold yet
+ * @due: the observer whose period ends at PmuTcgCells.late_pc
  * @deadline: ends the budget of cycles, where they follow the clock
  * @linger: ends the use of blocks that count
  * @lingering: that will happen; the timer itself is the main loop's as well
@@ -125,7 +125,7 @@ static uint64_t cell_tally(const PmuTcg *e, unsigned t, unsigned m)
     return e->total[t][m] + (e->loaded[t][m] - *pmu_tcg_cell(e->cpu, t, m));
 }
 
-/* In whichever mode */
+/* The instructions in all modes */
 static uint64_t all_insns(const PmuTcg *e)
 {
     uint64_t insns = 0;
@@ -136,7 +136,7 @@ static uint64_t all_insns(const PmuTcg *e)
     return insns;
 }
 
-/* Tallies whose cells move: cycles that do not follow the clock have none. */
+/* Tallies whose cells move; cycles follow the cells of instructions. */
 static PmuTallies cells_in_use(const PmuTcg *e, PmuTallies wanted)
 {
     if (wanted & CYCLE_TALLIES) {
@@ -169,15 +169,15 @@ static void trace_fold(CPUState *cpu, const char *why)
     }
 }
 
-/* The most events of a kind that so many instructions are. */
+/* The most events of a kind that so many instructions can be */
 static uint64_t events_of_insns(const PmuTcg *e, uint64_t insns)
 {
     return insns * MAX(1, DIV_ROUND_UP(e->model.cpi, PMU_CPI_ONE));
 }
 
 /*
- * Somebody's budget is used up, or will be in the next @insns instructions:
- * fold, and tell a trace @why.
+ * A budget is used up, or will be in the next @insns instructions: fold, and
+ * trace @why.
  */
 static void fold(CPUState *cpu, unsigned insns, const char *why)
 {
@@ -187,7 +187,7 @@ static void fold(CPUState *cpu, unsigned insns, const char *why)
     }
 }
 
-/* The same for all, because of the time. */
+/* Fold all Pmus, because of the time. */
 static void fold_all(CPUState *cpu, const char *why)
 {
     pmu_share_fold_all(cpu->pmu->share);
@@ -241,7 +241,7 @@ static uint64_t share_of_ns(uint64_t ns, uint64_t part, uint64_t whole)
     return low;
 }
 
-/* None if what was counted has been taken back meanwhile. */
+/* 0 if the instructions counted since then have been taken back. */
 static uint64_t insns_since_clock(const PmuTcg *e, unsigned m)
 {
     int64_t insns = cell_tally(e, PMU_TALLY_INSNS, m) - e->clock_insns[m];
@@ -250,11 +250,11 @@ static uint64_t insns_since_clock(const PmuTcg *e, unsigned m)
 }
 
 /*
- * Attribute the time since the last time to the modes by the instructions that
- * were retired in each.  What does not make a whole ns of some mode is left for
- * the next time: looking often rounds no more than looking once.  How time is
- * divided does depend on when somebody looks, where instructions of this vCPU
- * do not all take the same time, or one looks that is not counted yet.
+ * Attribute the time since the last call to the modes by the instructions that
+ * were retired in each.  A fraction of a ns in some mode is left for the next
+ * call: calling often rounds no more than calling once.  But the division of
+ * time depends on when this is called, if instructions of this vCPU do not all
+ * take the same time, or if an instruction that reads it is not counted yet.
  */
 static void attribute_clock(PmuTcg *e)
 {
@@ -277,7 +277,7 @@ static void attribute_clock(PmuTcg *e)
     }
 }
 
-/* From now on, time is time of what is executed. */
+/* From now on, attribute time to the instructions that are executed. */
 static void start_clock(PmuTcg *e)
 {
     for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
@@ -288,9 +288,9 @@ static void start_clock(PmuTcg *e)
 }
 
 /*
- * The machine may have another time since it stopped.  Of a state that was
- * loaded there is no rest: it has lost less than a ns of each mode, or what an
- * instruction takes.
+ * The machine may have another time since it stopped.  A state that was loaded
+ * has no @rest_ns: it has lost less than a ns of each mode, or the time of one
+ * instruction.
  */
 static void restart_clock(PmuTcg *e)
 {
@@ -505,7 +505,7 @@ const PmuEngineOps pmu_tcg_ops = {
 };
 
 /*
- * What faces and helpers report
+ * Reports of faces and helpers
  */
 
 static void take_back(CPUState *cpu, PmuTally tally, unsigned mode, int events)
@@ -572,7 +572,7 @@ bool pmu_tcg_site(CPUState *cpu, uint64_t *pc, unsigned *mode)
     return cpu->neg.pmu.site_known;
 }
 
-/* What else has happened in the block is not of that instruction. */
+/* Other events in the block do not belong to that instruction. */
 bool pmu_tcg_is_late(const CPUState *cpu)
 {
     const PmuTcgCells *cells = &cpu->neg.pmu;
@@ -594,7 +594,7 @@ void pmu_tcg_where(CPUState *cpu, uint64_t *pc, unsigned *mode)
     }
 }
 
-/* What an instruction does, other than having been executed */
+/* Whether it is an event of instructions, other than their execution */
 static bool is_of_instructions(PmuEvent event)
 {
     return (event >= PMU_EVENT_BRANCHES && event <= PMU_EVENT_ACCESSES)
@@ -712,10 +712,10 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)
 }
 
 /*
- * What the execution loop reports
+ * Reports of the execution loop
  */
 
-/* Run the block next as @flags say: so many instructions of it, and how. */
+/* Run the block next with @flags, which hold the number of instructions. */
 static void run_next(CPUState *cpu, const TranslationBlock *tb, uint32_t flags)
 {
     uint32_t same = tb_cflags(tb)
@@ -731,9 +731,9 @@ static int64_t insns_left(CPUState *cpu, const TranslationBlock *tb)
 }
 
 /*
- * A block of one instruction, uninterrupted, is executed next: fold behind it.
- * The request to leave translated code that is made now takes effect when the
- * block after it is entered.
+ * A block of one instruction, uninterrupted, is executed next: fold after it.
+ * The request to leave translated code takes effect when the block after it is
+ * entered.
  */
 static void fold_behind(CPUState *cpu, const TranslationBlock *tb)
 {
@@ -750,7 +750,7 @@ void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb)
     }
 }
 
-/* Code compiled relative to the program counter knows its place in a page. */
+/* With CF_PCREL, only an instruction's offset in its page is recorded. */
 static uint64_t pc_of_insn(CPUState *cpu, const uint64_t *insn_start)
 {
     vaddr page = 0;
@@ -774,7 +774,7 @@ static uint64_t pc_in_block(CPUState *cpu, const TranslationBlock *tb,
     return pc_of_insn(cpu, data);
 }
 
-/* How many instructions more end a period of the observer's in this mode. */
+/* How many more instructions end a period of the observer in this mode */
 static uint64_t insns_to_period(const PmuTcg *e, const PmuObserver *o,
                                 unsigned mode)
 {
@@ -787,9 +787,9 @@ static uint64_t insns_to_period(const PmuTcg *e, const PmuObserver *o,
 }
 
 /*
- * Whether a block can be executed to its end, as only an observer waits for
- * what happens in it.  Not where looking at the clock would change the
- * cycles, nor where icount has to cut the block.
+ * Whether a block can be executed to its end, because only an observer waits
+ * for events in it.  Not if looking at the clock would change the cycles, nor
+ * if icount has to cut the block.
  */
 static bool can_be_late(CPUState *cpu, const TranslationBlock *tb,
                         const PmuObserver **due)
@@ -809,8 +809,8 @@ static bool can_be_late(CPUState *cpu, const TranslationBlock *tb,
 }
 
 /*
- * Let the block be executed, and nothing behind it, in whichever mode: the
- * cells are such that each other block is left where it begins.
+ * Let the block be executed, and nothing after it, in any mode: the cells are
+ * set so that any other block is left at its beginning.
  */
 static void run_late(CPUState *cpu, const TranslationBlock *tb,
                      const PmuObserver *due)
@@ -846,14 +846,14 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
         return false;
     }
     if (icount_enabled() && !cpu->neg.icount_decr.u16.low) {
-        /* Not even one instruction can be run before icount has its say. */
+        /* The budget of icount is used up: that is handled first. */
         return false;
     }
     if (insns_left(cpu, tb) > tb->icount) {
         return false;
     }
 
-    /* Perhaps only this mode's share is used up, and there is more. */
+    /* Perhaps only this mode's share is used up, and the total is not. */
     fold(cpu, tb->icount, "budget");
     if (qatomic_read(&cpu->neg.icount_decr.u16.high)) {
         /* An interrupt was raised, and comes first. */
@@ -886,7 +886,7 @@ void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc)
     cpu->neg.pmu.clock_pc = pc_of_insn(cpu, data);
 }
 
-/* Where that is not known, the instruction that comes next is close. */
+/* If the instruction is not known, use the next one, which is close. */
 static void sample_time(CPUState *cpu)
 {
     PmuTcgCells *cells = &cpu->neg.pmu;
@@ -901,8 +901,8 @@ static void sample_time(CPUState *cpu)
 }
 
 /*
- * Where a block was run late the cells have to be loaded anew, whether it came
- * to the end of somebody's period or not.
+ * After a block that was run late the cells have to be loaded anew, even if it
+ * did not reach the end of the observer's period.
  */
 static void fold_pending(CPUState *cpu)
 {
@@ -1040,7 +1040,7 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
 void pmu_tcg_free(PmuTcg *e)
 {
     if (e) {
-        /* The vCPU may go on without, and nothing is to be done for nobody. */
+        /* The vCPU may go on without an engine, and must not call it. */
         set_flags(e, 0);
         e->cpu->neg.pmu.fold_pending = false;
         e->cpu->neg.pmu.late = false;
@@ -1069,7 +1069,7 @@ static int pmu_tcg_pre_save(void *opaque)
     return 0;
 }
 
-/* Cycles that follow from more would wrap. */
+/* Check that cycles computed from the tallies do not wrap. */
 static bool is_plausible(const PmuTcg *e)
 {
     uint64_t most = 0, most_ns = 0;
@@ -1084,7 +1084,7 @@ static bool is_plausible(const PmuTcg *e)
     return most < MAX_TOTAL && most_ns < MAX_NS;
 }
 
-/* What the cells have counted belongs to the totals that were replaced. */
+/* Drop the events in the cells: the loaded totals replace them. */
 static void begin_cells(PmuTcg *e)
 {
     unsigned t, m;
@@ -1103,7 +1103,7 @@ static int pmu_tcg_post_load(void *opaque, int version_id)
     if (!is_plausible(e)) {
         memset(e->total, 0, sizeof(e->total));
         memset(e->mode_ns, 0, sizeof(e->mode_ns));
-        error_report("The source's PMU has counted more than can be.");
+        error_report("The source's PMU has impossibly high counts.");
         return -EINVAL;
     }
     begin_cells(e);

@@ -9,7 +9,7 @@
 #include "hw/pmu/pmu-vmstate.h"
 #include "pmu-internal.h"
 
-/* A stream may hold anything; a counter no more than its bits. */
+/* A stream may hold any value; a counter has only so many bits. */
 static int cut_value(void *opaque, int version_id)
 {
     PmuCounter *c = opaque;

@@ -3,8 +3,8 @@
  *
  * The contract is in the header.  The idea: a counter is a view on tallies
  * that only ever grow, so starting, stopping and filtering cost nothing where
- * events happen.  pmu_begin() adds what has grown since the last time,
- * pmu_commit() tells the engine how far it may go before the next.
+ * events happen.  pmu_begin() adds their growth since the last time,
+ * pmu_commit() sets the engine's budgets until the next.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +25,7 @@
 #define MAX_RECENT (1ull << 40)
 
 /*
- * What instructions do when they retire, and thus in a cycle of their own: if
+ * Tallies of instructions that retire, and thus take a cycle of their own: if
  * they are subtracted from cycles, both are known at the same time.
  */
 #define RETIRED_TALLIES                                              \
@@ -67,7 +67,7 @@ PmuTallies pmu_event_tallies(PmuEvent event)
     return event_tallies[event];
 }
 
-/* The lowest member of a set that is not below @from; 64 if there is none. */
+/* The lowest member of a set that is at least @from; 64 without one */
 static unsigned next_in_set(uint64_t set, unsigned from)
 {
     uint64_t rest = from < 64 ? set >> from << from : 0;
@@ -102,7 +102,7 @@ static PmuModes all_modes(const Pmu *pmu)
     return (1u << pmu->nr_modes) - 1;
 }
 
-/* 0 stands for 2^64, which only a counter of 64 bits can be away. */
+/* 0 stands for 2^64, a distance that only a counter of 64 bits can have. */
 static uint64_t counter_distance(const PmuCounter *c)
 {
     uint64_t beyond = c->shape.overflow_at - c->value - 1;
@@ -118,8 +118,8 @@ static void sync_engine(const Pmu *pmu)
 }
 
 /*
- * An engine may take back what it has shown, until it has happened after all:
- * an instruction that was counted can still fault.
+ * A tally can shrink: an instruction is counted before it is executed, and
+ * taken back if it faults.  That is no growth until the tally has caught up.
  */
 static uint64_t tally_growth(const Pmu *pmu, unsigned t, unsigned m)
 {
@@ -143,9 +143,9 @@ static uint64_t growth(const Pmu *pmu, PmuTallies tallies, PmuModes modes)
 }
 
 /*
- * How much the counter has grown since the fold, less what it owes: events that
- * are not in a cycle of their own have to wait for one.  For a tally that is
- * first wanted in this transaction, @last of the Pmu is not valid.
+ * How much the counter has grown since the fold, less the events owed: events
+ * that are not in a cycle of their own have to wait for one.  For a tally that
+ * is first wanted in this transaction, @last of the Pmu is not valid.
  */
 static uint64_t take_growth(const Pmu *pmu, PmuCounter *c)
 {
@@ -162,7 +162,7 @@ static uint64_t take_growth(const Pmu *pmu, PmuCounter *c)
     return plus > gone ? plus - gone : 0;
 }
 
-/* How often a counter overflows on its way: once, and then in each round. */
+/* How often a counter overflows in @by events: once, and then in each round */
 static uint64_t overflows_within(const PmuCounter *c, uint64_t by)
 {
     uint64_t distance = counter_distance(c);
@@ -194,7 +194,7 @@ static void take_snapshot(Pmu *pmu, PmuTallies tallies)
     }
 }
 
-/* Take the tallies as read, and remember how they grow of late. */
+/* Take the tallies as read, and remember how they grow. */
 static void note_growth(Pmu *pmu)
 {
     unsigned t, m;
@@ -267,7 +267,7 @@ static bool counter_stops_engine(const Pmu *pmu, unsigned i)
     return c->running && (c->alert || (pmu->freeze_by >> i & 1));
 }
 
-/* Whether all that a counter adds up goes by one after the other. */
+/* Whether the modes of a counter's only tally share one budget */
 static bool grows_in_turn(const Pmu *pmu, const PmuCounter *c)
 {
     return pmu->ops->timed && __builtin_popcount(c->plus) == 1
@@ -279,7 +279,7 @@ static void lower_budget(Pmu *pmu, unsigned t, unsigned m, uint64_t budget)
     pmu->budgets[t][m] = MIN(pmu->budgets[t][m], budget);
 }
 
-/* What needs no shares: one tally in one mode, or what goes by in turn. */
+/* A counter of one tally and mode, or with one budget, needs no shares. */
 static void give_all(Pmu *pmu, const PmuCounter *c, uint64_t distance)
 {
     unsigned t, m;
@@ -291,7 +291,7 @@ static void give_all(Pmu *pmu, const PmuCounter *c, uint64_t distance)
     }
 }
 
-/* How much of late, and in which tally and mode most of that. */
+/* The recent growth, and the tally and mode that have most of it */
 static uint64_t recent_growth(const Pmu *pmu, const PmuCounter *c,
                               unsigned *tally, unsigned *mode)
 {
@@ -322,12 +322,12 @@ static uint64_t proportion(uint64_t of, uint64_t i, uint64_t total)
 }
 
 /*
- * Share what a counter may still grow by among the tallies and modes that it
- * spans.  Whichever uses up its share first, the sum must not have passed the
+ * Divide a counter's distance among the tallies and modes that it spans.
+ * Whichever uses up its share first, the sum must not have passed the
  * overflow: the shares, less one event each, stay below the distance.  A
- * 16th is for all alike, as any may begin to grow; the rest is for each as it
- * has grown of late, so that they are used up at about the same time.  The
- * next fold shares out anew what is left then.
+ * 16th is divided equally, as any may begin to grow; the rest in proportion to
+ * recent growth, so that they are used up at about the same time.  The next
+ * fold divides the remaining distance anew.
  */
 static void share_out(Pmu *pmu, const PmuCounter *c, uint64_t distance)
 {
@@ -365,7 +365,7 @@ static void set_deadline(Pmu *pmu, const PmuCounter *c)
     }
 }
 
-/* Where the order of events and cycles matters, look behind each event. */
+/* If the order of events and cycles matters, fold after each event. */
 static void stop_at_each(Pmu *pmu, const PmuCounter *c)
 {
     unsigned t, m;
@@ -426,7 +426,7 @@ void pmu_commit(Pmu *pmu)
     }
     pmu->ops->plan(pmu->engine, pmu->wanted, pmu->budgets);
 
-    /* Until the engine planned, tallies that are new may have stood still. */
+    /* Tallies that are new may not have moved until the engine planned. */
     take_snapshot(pmu, pmu->wanted & ~before);
 }
 
@@ -473,7 +473,7 @@ void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select)
     c->select = *select;
     c->select.modes &= all_modes(pmu);
     resolve_select(c);
-    /* What it owes belongs to another event, unless it has just been loaded. */
+    /* The debt belongs to another event, unless it has just been loaded. */
     if (minus && c->minus != minus) {
         c->owed = 0;
     }

@@ -48,7 +48,7 @@ REFUSALS = {
         'the same pmu-version (AMD: perfmon-v2).'),
     'state_of_pmu_without_it': (
         f'{OURS} {KVM},pmu=off {arrival("ours")}',
-        "The source's CPU has a PMU and this one has none"),
+        "The source's CPU has a PMU and this one does not"),
     'state_of_pmu_by_stock': (
         f'{STOCK} {KVM} {arrival("ours")}', "of device 'cpu'"),
     'more_counters_than_the_host_has': (

@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: AMD's CPU models, and which codes stand for which events
+ * x86 virtual PMU: AMD's CPU models and codes of events
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,9 +13,9 @@
 /*
  * Codes in groups that several families share.
  *
- * They are those of AMD's guides and event lists, as Linux's perf and other
- * profilers have them, for what is counted here.  A miss of the TLB always
- * walks the page tables, whatever level of TLB an event is about.
+ * The codes of counted events come from AMD's guides and event lists, and from
+ * Linux's perf and other profilers.  A miss of the TLB always walks the page
+ * tables, whatever level of TLB an event is about.
  */
 
 /* Since the Athlon */
@@ -106,7 +106,7 @@ static const X86VPmuEvent zen4_events[] = {
 #define RANGES(...) .ranges = (const AmdRange[]) { __VA_ARGS__, { } }
 #define EVENTS(...) .vpmu.events = X86_VPMU_EVENTS(k7_events, __VA_ARGS__)
 
-/* The first in whose ranges a CPU is. */
+/* The first model whose ranges contain a CPU is used. */
 static const AmdModel models[] = {
     {
         .vpmu.name = "K8",
@@ -168,7 +168,7 @@ static bool in_ranges(const AmdRange *range, unsigned number)
     return false;
 }
 
-/* The last one is for all others. */
+/* The last model is for all other CPUs. */
 const AmdModel *amd_model(uint32_t signature)
 {
     unsigned number = MIN(x86_vpmu_family(signature), 0xff) << 8

@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: AMD's CPU models, and which codes stand for which events
+ * x86 virtual PMU: AMD's CPU models and codes of events
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,24 +10,24 @@
 #include "events.h"
 
 /**
- * struct AmdRange - CPU models, in the order in which they are numbered
+ * struct AmdRange - a range of CPU models, in the order of their numbers
  * @first: family << 8 | model of the first
- * @last: of the last; 0 ends a list
+ * @last: the same of the last; 0 ends a list
  */
 typedef struct AmdRange {
     uint16_t first, last;
 } AmdRange;
 
 /**
- * struct AmdModel - what is particular to a microarchitecture
+ * struct AmdModel - the properties of a microarchitecture
  * @vpmu: its name and codes
- * @ranges: CPU models that are of this kind
+ * @ranges: its CPU models
  * @select_ext: PERF_CTL has the upper bits of an event's number, and GuestOnly
  *              and HostOnly
  * @core_ext: there are six counters, with registers of their own
  *            (PerfCtrExtCore)
  * @global: there are PerfCntrGlobal* registers (PerfMonV2)
- * @lbr: its branch records (LbrExtV2); NULL if there are none, or others
+ * @lbr: its branch records (LbrExtV2); NULL without these
  */
 typedef struct AmdModel {
     X86VPmuModel vpmu;
@@ -39,7 +39,7 @@ typedef struct AmdModel {
 } AmdModel;
 
 /**
- * amd_model - what is known about a CPU model
+ * amd_model - find the microarchitecture of a CPU model
  * @signature: CPUID leaf 1, EAX
  *
  * Returns: never NULL.

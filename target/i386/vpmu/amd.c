@@ -2,14 +2,13 @@
  * x86 virtual PMU: AMD's core performance counters
  *
  * Registers as in AMD's Architecture Programmer's Manual, volume 2, "Core
- * Performance Monitoring Counters": the four counters that there have been
- * since the Athlon, the six of PerfCtrExtCore, of which the first four are
- * these, the global registers of PerfMonV2, and the branch records of LbrExtV2.
- * Which of them a CPU has, and which of the selector's bits, is told by its
- * model and CPUID.
+ * Performance Monitoring Counters": the four counters of all CPUs since the
+ * Athlon; the six of PerfCtrExtCore, which include these four; the global
+ * registers of PerfMonV2; and the branch records of LbrExtV2.  The model and
+ * CPUID say which of them a CPU has, and which of the selector's bits.
  *
- * Unlike Intel's, these registers ignore what cannot be written, and an
- * interrupt leaves the local APIC's entry as it is.
+ * Unlike Intel's, these registers ignore bits that cannot be written, and an
+ * interrupt does not mask the local APIC's entry.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -76,7 +75,7 @@ static uint64_t amd_features(X86CPU *cpu, FeatureWord w)
 }
 
 /*
- * Whether there are six counters, and the user has left them.  Under KVM the
+ * Whether there are six counters that the user did not disable.  Under KVM the
  * host decides, whatever model the guest sees.
  */
 static bool has_core_counters(X86CPU *cpu)
@@ -86,8 +85,8 @@ static bool has_core_counters(X86CPU *cpu)
 }
 
 /*
- * KVM has what CPUID tells its guest, which is not all that features say.
- * Returns: how many counters PerfMonV2 tells of, or 0 without that.
+ * KVM's PMU follows the CPUID of its guest, which may have less than features.
+ * Returns: the number of counters in PerfMonV2's leaf, or 0 without that.
  */
 static uint32_t cpuid_counters(X86CPU *cpu)
 {
@@ -127,7 +126,7 @@ static bool needs_svme(const X86VPmu *v, uint64_t evtsel)
            && !(v->cpu->env.efer & MSR_EFER_SVME);
 }
 
-/* With both, both are counted. */
+/* With both bits, both kinds of modes are counted. */
 static PmuModes modes_by_svm(const X86VPmu *v, uint64_t evtsel)
 {
     uint64_t side = evtsel & (EVTSEL_GUEST | EVTSEL_HOST);
@@ -180,7 +179,7 @@ static uint64_t interrupting_counters(const X86VPmu *v)
 }
 
 /*
- * Make the counters do what the registers say; in a transaction.
+ * Make the counters follow the registers; in a transaction.
  */
 
 static void update_counter(X86VPmu *v, unsigned i)
@@ -309,7 +308,7 @@ static uint64_t read_debugctl(X86VPmu *v, unsigned i)
     return v->debugctl;
 }
 
-/* The last branch alone is not there. */
+/* All bits but LBR, the last branch alone, which does not exist here. */
 static uint64_t debugctl_bits(const X86VPmu *v)
 {
     return X86_DEBUGCTL_BTF | (v->lbr ? DEBUGCTL_FREEZE_LBRS_ON_PMI
@@ -334,7 +333,7 @@ static void write_lbr_select(X86VPmu *v, unsigned i, uint64_t val)
     update_lbr(v);
 }
 
-/* How many registers of a kind there are. */
+/* The number of registers of each kind */
 
 static unsigned count_core(const X86VPmu *v)
 {
@@ -375,7 +374,7 @@ static const X86VPmuMsr msrs[] = {
       x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
 };
 
-/* The legacy registers are names of the others, where there are others. */
+/* With core counters, the legacy registers are other names of these. */
 static unsigned count_legacy(const X86VPmu *v)
 {
     return count_core(v) ? 0 : v->nr_gp;
@@ -405,7 +404,7 @@ static bool amd_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
     return true;
 }
 
-/* EBX: the numbers of core counters and of records; there are no others. */
+/* EBX: the numbers of core counters and of records; other fields are 0. */
 static void amd_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
                       uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
@@ -426,7 +425,7 @@ static X86VPmuBits amd_bits(const X86VPmu *v)
     };
 }
 
-/* Intel's, too: a stream that was refused may have left something there. */
+/* Clears Intel's fields, too: a stream that was refused may have set them. */
 static void amd_reset(X86VPmu *v)
 {
     memset(v->evtsel, 0, sizeof(v->evtsel));
@@ -479,8 +478,8 @@ static bool refuse_version(Error **errp)
     ERRP_GUARD();
 
     error_setg(errp, "pmu-version is only for Intel CPUs");
-    error_append_hint(errp, "What AMD CPUs have follows their model; "
-                      "perfmon-v2=off and perfctr-core=off take it away.\n");
+    error_append_hint(errp, "The PMU of AMD CPUs follows their model; "
+                      "perfmon-v2=off and perfctr-core=off reduce it.\n");
     return false;
 }
 
@@ -489,8 +488,8 @@ static bool refuse_host_counters(X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
 
-    error_setg(errp, "pmu-host-counters is not possible: a guest of AMD's can "
-               "only be told of fewer counters by PerfMonV2");
+    error_setg(errp, "pmu-host-counters is not possible: only PerfMonV2 can "
+               "tell a guest of AMD's that there are fewer counters");
     error_append_hint(errp, "Choose pmu=on and a CPU that has perfmon-v2, if "
                       "the host has it%s.\n", has_core_counters(cpu)
                       ? "; perfctr-core=off leaves four of six counters" : "");

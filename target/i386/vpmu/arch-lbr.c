@@ -1,8 +1,8 @@
 /*
  * x86 virtual PMU: architectural last branch records
  *
- * What they have of their own: the registers that control them, and the last
- * event record.  The records are lbr.c's, the newest in the first registers.
+ * This has the registers that control them, and the last event record.  The
+ * records are in lbr.c, with the newest in the first registers.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@
 #include "migration/vmstate.h"
 #include "lbr.h"
 
-/* IA32_LBR_CTL; by kind, what is recorded */
+/* IA32_LBR_CTL; CTL_KINDS choose the kinds of branches to record */
 #define CTL_LBREN       (1ull << 0)
 #define CTL_OS          (1ull << 1)
 #define CTL_USR         (1ull << 2)
@@ -30,7 +30,7 @@
 #define ECX_TIMED       (1u << 1)
 #define ECX_TYPE        (1u << 2)
 
-/* A bit of EAX stands for so many records, times one more than its number. */
+/* Bit n of EAX stands for (n + 1) times this many records. */
 #define DEPTH_UNIT 8
 
 static bool is_architectural(const X86VPmu *v)
@@ -49,10 +49,10 @@ unsigned arch_lbr_count(const X86VPmu *v)
 }
 
 /*
- * What is recorded
+ * Filters
  */
 
-/* Of calls, not those of the next instruction (SDM 20.1.2). */
+/* Calls of the next instruction are not recorded (SDM 20.1.2). */
 static PmuBranchKinds wanted_kinds(uint64_t ctl)
 {
     static const PmuBranchKind kinds[] = {
@@ -156,7 +156,7 @@ uint64_t arch_lbr_read_depth(X86VPmu *v, unsigned i)
     return v->lbr_arch.depth;
 }
 
-/* All records are gone; the last event record stays. */
+/* Clears all records; the last event record stays. */
 void arch_lbr_write_depth(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->lbr_arch.depth = val;
@@ -164,7 +164,7 @@ void arch_lbr_write_depth(X86VPmu *v, unsigned i, uint64_t val)
 }
 
 /*
- * Other models, too, have a last event record on silicon; theirs stays as it is
+ * On silicon, other models also have a last event record; theirs stays as it is
  * in QEMU without this PMU.
  */
 uint64_t arch_lbr_read_ler(X86VPmu *v, unsigned i)
@@ -226,7 +226,7 @@ static int arch_lbr_pre_load(void *opaque)
 
     if (!is_architectural(cpu->vpmu)) {
         error_report("The source's CPU has architectural branch records, and "
-                     "this one has others.");
+                     "this one does not.");
         return -EINVAL;
     }
     return 0;
@@ -239,8 +239,8 @@ static int arch_lbr_post_load(void *opaque, int version_id)
 
     if (v->lbr_arch.ctl & ~arch_lbr_ctl_bits(v)
         || !is_depth(v, v->lbr_arch.depth)) {
-        error_report("The source's branch records are of a kind that there is "
-                     "not.");
+        error_report("The source's branch records have control bits or a depth "
+                     "that this CPU does not have.");
         arch_lbr_reset(v);
         return -EINVAL;
     }

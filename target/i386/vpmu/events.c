@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: which codes stand for which events
+ * x86 virtual PMU: tables of codes of events
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

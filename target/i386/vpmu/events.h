@@ -1,7 +1,7 @@
 /*
- * x86 virtual PMU: which codes stand for which events
+ * x86 virtual PMU: tables of codes of events
  *
- * The codes differ between vendors and CPU models; how they are kept does
+ * The codes differ between vendors and CPU models; the form of the tables does
  * not.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -21,7 +21,7 @@
 #define X86_VPMU_CODE_UMASK(code) extract32(code, 12, 8)
 
 /**
- * struct X86VPmuEvent - a code and what it counts
+ * struct X86VPmuEvent - a code and its event
  * @code: X86_VPMU_CODE(); 0 ends a table
  * @event: the event
  */
@@ -31,10 +31,10 @@ typedef struct X86VPmuEvent {
 } X86VPmuEvent;
 
 /**
- * struct X86VPmuModel - what is particular to some CPU models
- * @name: of the microarchitecture
+ * struct X86VPmuModel - the events of some CPU models
+ * @name: the name of the microarchitecture
  * @events: tables of their codes, ended by NULL; the first that has a code
- *          says what it counts
+ *          determines its event
  */
 typedef struct X86VPmuModel {
     const char *name;
@@ -48,8 +48,8 @@ typedef struct X86VPmuModel {
     ((const X86VPmuEvent *const[]) { __VA_ARGS__, NULL })
 
 /**
- * x86_vpmu_event - what a code counts
- * @model: on which CPU
+ * x86_vpmu_event - the event of a code
+ * @model: the CPU
  * @code: X86_VPMU_CODE()
  *
  * Returns: the event, or PMU_EVENT_NONE.
@@ -57,11 +57,11 @@ typedef struct X86VPmuModel {
 PmuEvent x86_vpmu_event(const X86VPmuModel *model, uint32_t code);
 
 /**
- * x86_vpmu_report_uncounted - say that an event is not counted, if so
- * @model: on which CPU
+ * x86_vpmu_report_uncounted - report an event that is not counted
+ * @model: the CPU
  * @code: X86_VPMU_CODE(), of a counter that is being enabled
  *
- * Once for each code, whichever vCPU asks for it.
+ * Reports each such code once, whichever vCPU uses it.
  */
 void x86_vpmu_report_uncounted(const X86VPmuModel *model, uint32_t code);
 

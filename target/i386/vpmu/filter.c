@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: what a guest may count
+ * x86 virtual PMU: the events that a guest may count
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,7 +8,7 @@
 #include "qapi/error.h"
 #include "filter.h"
 
-/* An event select and a unit mask, in registers. */
+/* An event select and a unit mask, as in registers */
 #define RAW_BITS (MAKE_64BIT_MASK(0, 16) | MAKE_64BIT_MASK(32, 4))
 
 X86VPmuFilterEntry x86_vpmu_filter_entry(const KvmPmuFilterEvent *entry)

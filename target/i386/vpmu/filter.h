@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: what a guest may count
+ * x86 virtual PMU: the events that a guest may count
  *
  * hw/pmu/pmu-filter.h for the codes of x86.
  *
@@ -13,11 +13,11 @@
 #include "events.h"
 
 /**
- * struct X86VPmuFilterEntry - what all formats of entries come down to
+ * struct X86VPmuFilterEntry - an entry, converted from any format
  * @select: the event select
- * @match: what the unit mask is in the bits of @mask
+ * @match: the value of the unit mask in the bits of @mask
  * @mask: those bits
- * @exclude: the entry takes from the list
+ * @exclude: the entry removes events from the list
  */
 typedef struct X86VPmuFilterEntry {
     uint16_t select;
@@ -33,16 +33,16 @@ typedef struct X86VPmuFilterEntry {
 X86VPmuFilterEntry x86_vpmu_filter_entry(const KvmPmuFilterEvent *entry);
 
 /**
- * x86_vpmu_take_filter - what the machine's CPUs may count
- * @filter: is set to the filter, and to NULL if there is none
- * @errp: what is wrong with it
+ * x86_vpmu_take_filter - get the filter of the machine's CPUs
+ * @filter: set to the filter, or to NULL if the machine has no filter
+ * @errp: the error in it
  *
  * As pmu_filter_take().
  */
 bool x86_vpmu_take_filter(const PmuFilter **filter, Error **errp);
 
 /**
- * x86_vpmu_filter_allows - may this event be counted?
+ * x86_vpmu_filter_allows - whether this event may be counted
  * @filter: x86_vpmu_take_filter()
  * @code: X86_VPMU_CODE()
  */

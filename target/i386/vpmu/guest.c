@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: what is told of a guest
+ * x86 virtual PMU: the description of a guest
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,10 +16,10 @@ static const char *const mode_names[X86_VPMU_NR_MODES] = {
     "smm", "smm-user", "guest-smm", "guest-smm-user",
 };
 
-/* What of CR3 and of an entry is the address of a table in long mode */
+/* The bits of CR3 and of an entry that are the address of a table */
 #define TABLE MAKE_64BIT_MASK(12, 40)
 
-/* Half of a top table; the rest is the kernel's. */
+/* The first half of a top table is the program's, the second the kernel's. */
 #define NR_PROGRAM_ENTRIES 256
 
 static bool read_entries(CPUState *cpu, hwaddr addr, uint64_t *entries,
@@ -30,7 +30,7 @@ static bool read_entries(CPUState *cpu, hwaddr addr, uint64_t *entries,
                                   count * sizeof(*entries));
 }
 
-/* Returns: the first that leads somewhere; @count if there is none */
+/* Returns: the first entry that leads somewhere; @count without one */
 static unsigned first_present(const uint64_t *entries, unsigned count)
 {
     unsigned i = 0;
@@ -41,7 +41,7 @@ static unsigned first_present(const uint64_t *entries, unsigned count)
     return i;
 }
 
-/* Whether two tables lead to the same program: to the same tables below */
+/* Whether two tables belong to the same program: share the tables below */
 static bool are_of_one_program(CPUState *cpu, hwaddr table, hwaddr other)
 {
     uint64_t entries[NR_PROGRAM_ENTRIES], entry;
@@ -57,8 +57,8 @@ static bool are_of_one_program(CPUState *cpu, hwaddr table, hwaddr other)
 }
 
 /*
- * Against Meltdown, Linux has two tables for each process, in two pages: the
- * kernel's, and behind it that of the program.  They are one address space.
+ * Against Meltdown, Linux has two tables for each process, in two pages: first
+ * the kernel's, then the program's.  They are one address space.
  */
 #define ISOLATED 0x1000
 
@@ -72,7 +72,7 @@ static uint64_t tables_of_process(CPUState *cpu)
            ? table - ISOLATED : table;
 }
 
-/* Tables of pages begin at a multiple of their size; below are flags. */
+/* Tables of pages begin at a multiple of their size; lower bits are flags. */
 static uint64_t page_tables(CPUState *cpu)
 {
     const CPUX86State *env = cpu_env(cpu);
@@ -87,8 +87,8 @@ static uint64_t page_tables(CPUState *cpu)
 }
 
 /*
- * Which of the guest's own guests: by the tables of its memory, or if it has
- * none by its VMCB.  All of these are pages.  Under KVM neither is known.
+ * Identifies a nested guest: by the tables of its memory or, without nested
+ * paging, by its VMCB.  Both are pages.  Under KVM neither is known.
  */
 #define IS_GUEST 1
 
@@ -119,9 +119,9 @@ static char *x86_space_name(const PmuGuestSpace *space)
 }
 
 /*
- * A frame begins with the caller's frame pointer, below the address of return.
- * Programs are not to see memory of their kernel, which has the upper half of
- * 64-bit addresses.
+ * A frame begins with the caller's frame pointer; above it is the return
+ * address.  The callchain of a program must not read memory of the kernel,
+ * which has the upper half of 64-bit addresses.
  */
 static PmuStack stack64(const CPUX86State *env, PmuGuestMemory *memory)
 {
@@ -152,7 +152,7 @@ static PmuStack stack32(const CPUX86State *env, PmuGuestMemory *memory)
     };
 }
 
-/* Of nested guests, QEMU's debuggers cannot read the memory either. */
+/* QEMU cannot read the memory of nested guests, not for debuggers either. */
 static bool has_frames(const CPUX86State *env)
 {
     return env->hflags & (HF_CS64_MASK | HF_CS32_MASK)
@@ -173,8 +173,8 @@ static unsigned x86_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
 }
 
 /*
- * What is Linux's own is not to be read by programs, and in their tables not
- * even mapped.  The kernel's tables are walked for that, without checks.
+ * Programs must not read Linux's own data, which their tables do not even map.
+ * So the kernel's tables are walked for it, without checks of privilege.
  */
 typedef struct KernelMemory {
     CPUState *cpu;
@@ -216,7 +216,7 @@ static bool read_kernel(void *memory, uint64_t addr, void *buf, unsigned size)
 
 /*
  * In the kernel, Linux has the CPU's variables at the base of GS, which is in
- * the upper half.  SWAPGS puts it there, from where it is while programs run.
+ * the upper half.  While programs run, that base is where SWAPGS swaps it from.
  */
 static uint64_t variables_of_cpu(const CPUX86State *env)
 {
@@ -247,7 +247,7 @@ static bool x86_task(CPUState *cpu, const PmuTaskLayout *layout, PmuTask *task)
     return pmu_task_read(&memory, layout, task);
 }
 
-/* As of x86_vpmu_kvm_before_run(). */
+/* As x86_vpmu_kvm_before_run() has read it */
 static unsigned x86_kvm_mode(CPUState *cpu)
 {
     return x86_vpmu_mode(cpu_env(cpu)->hflags);

@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: what is told of a guest
+ * x86 virtual PMU: the description of a guest
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

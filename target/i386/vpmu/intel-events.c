@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: which codes stand for which events on Intel CPUs
+ * x86 virtual PMU: codes of events on Intel CPUs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -32,8 +32,8 @@ const PmuEvent intel_fixed_events[INTEL_NR_FIXED] = {
 /*
  * Model-specific codes, in groups that several microarchitectures share.
  *
- * They are those of Intel's event lists, as Linux's perf has them, for what is
- * counted here.  Micro-operations that read or write memory are counted by the
+ * The codes of counted events come from Intel's event lists, and from Linux's
+ * perf.  Micro-operations that read or write memory are counted by the
  * instruction.  A miss of the TLB always walks the page tables, and the walk
  * always completes, if only with a page fault.
  */
@@ -109,7 +109,7 @@ static const X86VPmuEvent snb_accesses[] = {
     { }
 };
 
-/* The same as Linux asks for them on Sandy Bridge and Ivy Bridge */
+/* The same, with the unit masks that Linux uses on Sandy and Ivy Bridge */
 static const X86VPmuEvent snb_accesses_any[] = {
     { CODE(0xd0, 0xf1), PMU_EVENT_LOADS },
     { CODE(0xd0, 0xf2), PMU_EVENT_STORES },
@@ -311,7 +311,7 @@ static const IntelModel models[] = {
     }, {
         /*
          * QEMU's Icelake-Server has this number, too, up to its version 3;
-         * therefore also the codes and the counters of that.
+         * therefore also the codes and the counters of that model.
          */
         .vpmu.name = "Tremont",
         NUMBERS(0x86),
@@ -340,7 +340,7 @@ static const IntelModel models[] = {
     },
 };
 
-/* The last one is for all others. */
+/* The last model is for all other CPUs. */
 static const IntelModel *generic = &models[ARRAY_SIZE(models) - 1];
 
 const IntelModel *intel_model(uint32_t signature)

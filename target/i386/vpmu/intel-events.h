@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: which codes stand for which events on Intel CPUs
+ * x86 virtual PMU: codes of events on Intel CPUs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,12 +10,12 @@
 #include "events.h"
 
 /**
- * struct IntelModel - what is particular to some of Intel's CPU models
+ * struct IntelModel - the properties of some of Intel's CPU models
  * @vpmu: their name and codes
  * @numbers: their display models in family 6, ended by 0
  * @gp_counters: how many general-purpose counters they have by default
- * @lbr: their last branch records; NULL if they have none, or others
- * @pebs: their event based sampling; NULL if they have none, or another
+ * @lbr: their last branch records; NULL without these
+ * @pebs: their event based sampling; NULL without it
  */
 typedef struct IntelModel {
     X86VPmuModel vpmu;
@@ -26,10 +26,10 @@ typedef struct IntelModel {
 } IntelModel;
 
 /**
- * intel_model - what is known about a CPU model
+ * intel_model - find the properties of a CPU model
  * @signature: CPUID leaf 1, EAX
  *
- * Returns: never NULL; a CPU about which nothing is known has the
+ * Returns: never NULL; a CPU model that is not in the table has the
  * architectural events only.
  */
 const IntelModel *intel_model(uint32_t signature);
@@ -45,7 +45,7 @@ uint32_t intel_unavailable_events(void);
 #define INTEL_NR_ARCH_EVENTS 7
 
 /**
- * intel_fixed_events - what the fixed-function counters count
+ * intel_fixed_events - the events of the fixed-function counters
  */
 #define INTEL_NR_FIXED 3
 extern const PmuEvent intel_fixed_events[INTEL_NR_FIXED];

@@ -2,8 +2,8 @@
  * x86 virtual PMU: Intel's architectural performance monitoring
  *
  * Registers as in the SDM, volume 3B, "Architectural Performance Monitoring",
- * versions 1 to 5.  What differs between versions is in a table, and so is
- * the register file itself.
+ * versions 1 to 5.  One table has the differences between versions, another
+ * the registers.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -32,7 +32,7 @@
 #define MSR_PEBS_LD_LAT                   0x3f6
 #define MSR_IA32_PMC0                     0x4c1
 
-/* IA32_PERFEVTSELx, besides what X86_EVTSEL_* names */
+/* IA32_PERFEVTSELx, in addition to X86_EVTSEL_* */
 #define EVTSEL_EVENT     MAKE_64BIT_MASK(0, 8)
 #define EVTSEL_ANY       (1ull << 21)
 #define EVTSEL_IN_TX     (1ull << 32)
@@ -74,15 +74,15 @@
 #define RDPMC_FIXED      0x40000000u
 
 /**
- * struct IntelVersion - what a version of the architecture has
+ * struct IntelVersion - the properties of a version of the architecture
  * @evtsel: the bits of IA32_PERFEVTSELx
  * @fixed: the bits of a counter's field in IA32_FIXED_CTR_CTRL; 0 if there
  *         are no fixed counters, and no global control either
- * @status_clear: what can be cleared in IA32_PERF_GLOBAL_STATUS, besides the
- *                counters' bits
- * @status_set: what can be set there
- * @debugctl: the bits of IA32_DEBUGCTL, but for those that have capabilities
- *            of their own
+ * @status_clear: the bits that can be cleared in IA32_PERF_GLOBAL_STATUS,
+ *                besides the counters' bits
+ * @status_set: the bits that can be set there
+ * @debugctl: the bits of IA32_DEBUGCTL, except bits of branch records and
+ *            others with their own capabilities
  * @freeze_in_status: an interrupt freezes by IA32_PERF_GLOBAL_STATUS.CTR_FRZ;
  *                    otherwise it clears IA32_PERF_GLOBAL_CTRL
  * @cpuid_edx: flags in EDX of CPUID leaf 0xA
@@ -145,7 +145,7 @@ static const IntelVersion versions[] = {
 #define MAX_VERSION     X86_VPMU_MAX_INTEL_VERSION
 #define DEFAULT_VERSION 2
 
-/* Of PMUs with architectural branch records, which freeze by status bits. */
+/* For PMUs with architectural branch records, which freeze by status bits */
 #define MIN_VERSION_ARCH_LBR     4
 #define DEFAULT_VERSION_ARCH_LBR 5
 
@@ -201,7 +201,7 @@ static bool interrupts(const X86VPmu *v, unsigned counter)
     return fixed_field(v, counter - v->nr_gp) & FIXED_PMI;
 }
 
-/* Those that PEBS samples interrupt when the buffer is full. */
+/* Counters that PEBS samples interrupt when the buffer is full instead. */
 static uint64_t interrupting_counters(const X86VPmu *v)
 {
     uint64_t counters = 0;
@@ -212,7 +212,7 @@ static uint64_t interrupting_counters(const X86VPmu *v)
     return counters & ~pebs_counters(v);
 }
 
-/* The SMM of KVM's guests is none to the processor, which counts there. */
+/* The processor does not know the SMM of KVM's guests, and counts there. */
 static bool freezes_in_smm(const X86VPmu *v)
 {
     return v->debugctl & DEBUGCTL_FREEZE_IN_SMM && v->engine != X86_VPMU_KVM;
@@ -262,7 +262,7 @@ static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
 }
 
 /*
- * Make the counters do what the registers say; in a transaction.
+ * Make the counters follow the registers; in a transaction.
  */
 
 static void update_select(X86VPmu *v, unsigned counter)
@@ -333,7 +333,7 @@ static void freeze_on_pmi(X86VPmu *v)
     }
 }
 
-/* Returns: whether the buffer's being full interrupts */
+/* Returns: whether the buffer is full and this interrupts */
 static bool sample_counters(X86VPmu *v, uint64_t counters)
 {
     bool full;
@@ -351,8 +351,8 @@ static bool sample_counters(X86VPmu *v, uint64_t counters)
 }
 
 /*
- * The model has stopped the counters already, if they freeze; but not for a
- * buffer that is full.
+ * The model has stopped the counters already, if they freeze; but not if the
+ * cause is a full buffer.
  */
 static void freeze_counters_on_pmi(X86VPmu *v)
 {
@@ -387,7 +387,7 @@ static void intel_overflow(void *opaque, uint64_t counters)
     }
 }
 
-/* AnyThread: the counter is to count what its core's other threads do, too. */
+/* AnyThread: the counter should also count the core's other threads. */
 static void report_any_thread(const X86VPmu *v, uint64_t any)
 {
     if (any && v->cpu->env.topo_info.threads_per_core > 1) {
@@ -418,7 +418,7 @@ static uint64_t evtsel_bits(const X86VPmu *v)
     return version_of(v)->evtsel | pebs_evtsel_bits(v);
 }
 
-/* What it holds then has not overflowed in SMM. */
+/* The overflow that waited for the end of SMM belongs to the old value. */
 static void write_counter(X86VPmu *v, unsigned counter, uint64_t val)
 {
     pmu_write(v->pmu, counter, val);
@@ -519,7 +519,7 @@ static uint64_t read_inuse(X86VPmu *v, unsigned i)
     return inuse;
 }
 
-/* What the user has left of it; nothing that the PMU does not have. */
+/* The bits that the user did not disable and that the PMU supports */
 static uint64_t perf_capabilities(const X86VPmu *v)
 {
     return v->cpu->env.features[FEAT_PERF_CAPABILITIES]
@@ -552,8 +552,8 @@ static uint64_t kept_debugctl_bits(const X86VPmu *v)
 }
 
 /*
- * A CPU may have no branch records; software that wants some finds the bit
- * clear again.
+ * On a CPU without branch records, software that tries to enable them finds
+ * the bit clear again.
  */
 static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 {
@@ -570,7 +570,7 @@ static uint64_t debugctl_bits(const X86VPmu *v)
     return kept_debugctl_bits(v) | DEBUGCTL_LBR;
 }
 
-/* How many registers of a kind there are. */
+/* The number of registers of each kind */
 
 static unsigned count_gp_full(const X86VPmu *v)
 {
@@ -672,7 +672,7 @@ static const X86VPmuMsr msrs[] = {
     { MSR_ARCH_LBR_DEPTH, 1, 1, arch_lbr_count_one,
       x86_vpmu_any_bits, arch_lbr_read_depth, arch_lbr_write_depth,
       arch_lbr_depth_is_valid },
-    /* Behind the last one, software that counts them is to fault. */
+    /* After the last one, software that counts registers has to fault. */
     { MSR_ARCH_LBR_FROM_0, 2 * X86_VPMU_MAX_LBR, 1, arch_lbr_count,
       x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
     { MSR_ARCH_LBR_TO_0, 2 * X86_VPMU_MAX_LBR, 1, arch_lbr_count,
@@ -692,7 +692,7 @@ static const X86VPmuMsr msrs[] = {
       x86_vpmu_any_bits, pebs_read_ld_lat, write_pebs_ld_lat },
     { MSR_PEBS_DATA_CFG, 1, 1, pebs_count_data_cfg,
       pebs_data_cfg_bits, pebs_read_data_cfg, write_pebs_data_cfg },
-    /* Software that counts these is to fault as well. */
+    /* Software that counts these registers has to fault as well. */
     { MSR_CORE_LBR_FROM, 8, 1, lbr_count_unfiltered,
       x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
     { MSR_CORE_LBR_TO, 8, 1, lbr_count_unfiltered,
@@ -833,13 +833,13 @@ static unsigned intel_stops(const X86VPmu *v, unsigned i)
  * Properties
  */
 
-/* Whether the user has switched off one of these features. */
+/* Whether the user has switched off one of these features */
 static bool has_switched_off(const X86CPU *cpu, FeatureWord w, uint64_t bits)
 {
     return cpu->env.user_features[w] & ~cpu->env.features[w] & bits;
 }
 
-/* Whether the user leaves it to this, or asks for one that is new enough. */
+/* Whether the version is not given, or new enough */
 static bool takes_version(const X86CPU *cpu, uint32_t least)
 {
     return !cpu->vpmu_props.version || cpu->vpmu_props.version >= least;
@@ -850,7 +850,7 @@ static bool takes_lbr_format(const X86CPU *cpu, uint64_t format)
     return cpu->lbr_fmt == ~PERF_CAP_LBR_FMT || cpu->lbr_fmt == format;
 }
 
-/* A level that the user has not given is raised for them. */
+/* A level that the user did not give is raised for architectural records. */
 static bool can_tell_of_arch_lbr(const X86CPU *cpu)
 {
     const CPUX86State *env = &cpu->env;
@@ -871,7 +871,7 @@ static bool is_lbr_possible(const X86CPU *cpu, const X86VPmuLbr *lbr)
                                         CPUID_7_0_EDX_ARCH_LBR)));
 }
 
-/* The branch records that a CPU is to have, or NULL. */
+/* The branch records that a CPU is to have, or NULL */
 static const X86VPmuLbr *wanted_lbr(const X86CPU *cpu)
 {
     const X86VPmuLbr *lbr = intel_model(cpu->env.cpuid_version)->lbr;
@@ -887,14 +887,14 @@ static bool wants_arch_lbr(const X86CPU *cpu)
     return lbr && lbr->architectural;
 }
 
-/* The PEBS that a CPU is to have; NULL if none */
+/* The PEBS that a CPU is to have, or NULL */
 static const X86VPmuPebs *pebs_of(const X86CPU *cpu)
 {
     return cpu->vpmu_props.pebs ? intel_model(cpu->env.cpuid_version)->pebs
                                 : NULL;
 }
 
-/* By its version, Linux tells what the bits of IA32_PEBS_ENABLE are. */
+/* Linux interprets the bits of IA32_PEBS_ENABLE by the version. */
 static uint32_t least_version(const X86CPU *cpu)
 {
     const X86VPmuPebs *pebs = pebs_of(cpu);
@@ -935,7 +935,7 @@ static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
     }
 }
 
-/* Linux takes it for granted that they freeze by status bits. */
+/* Linux assumes that PMUs with these records freeze by status bits. */
 static bool check_arch_lbr(const X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
@@ -961,7 +961,7 @@ static bool check_arch_lbr(const X86CPU *cpu, Error **errp)
     return true;
 }
 
-/* The guest has to be told which records it has. */
+/* CPUID has to say which records the guest has. */
 static bool check_lbr(const X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
@@ -982,7 +982,7 @@ static bool check_lbr(const X86CPU *cpu, Error **errp)
     return !wants_arch_lbr(cpu) || check_arch_lbr(cpu, errp);
 }
 
-/* Likewise of what PEBS is like. */
+/* Whether CPUID says which PEBS the guest has */
 static bool is_pebs_told(const X86CPU *cpu)
 {
     const uint64_t told = pebs_capabilities(pebs_of(cpu));
@@ -1005,8 +1005,8 @@ static bool check_pebs(const X86CPU *cpu, Error **errp)
         return x86_vpmu_refuse_pebs(errp);
     }
     if (!is_pebs_told(cpu)) {
-        error_setg(errp, "pebs=on needs ds=on, dtes64=on and pdcm=on, and what "
-                   "IA32_PERF_CAPABILITIES has of PEBS");
+        error_setg(errp, "pebs=on needs ds=on, dtes64=on, pdcm=on and the "
+                   "fields of PEBS in IA32_PERF_CAPABILITIES");
         error_append_hint(errp, "Leave out these features.\n");
         return false;
     }
@@ -1050,7 +1050,7 @@ static bool intel_configure(X86CPU *cpu, Error **errp)
 static void intel_init(X86VPmu *v)
 {
     v->version = v->cpu->vpmu_props.version;
-    /* With older machine types, QEMU cleared it; version 1 has none. */
+    /* Older machine types cleared it; version 1 does not have it. */
     v->global_reset = v->cpu->vpmu_props.machine && version_of(v)->fixed
                       ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;

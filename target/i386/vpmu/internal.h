@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: between the register files and what they share
+ * x86 virtual PMU: the interface between the register files and common code
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,26 +15,26 @@
 
 #define X86_VPMU_MAX_GP 8
 
-/* With that of IA32_FIXED_CTR3, which counts slots on CPUs that know them. */
+/* Including IA32_FIXED_CTR3, which counts slots on CPUs that support them */
 #define X86_VPMU_MAX_FIXED 4
 
-/* The latest version of Intel's architecture whose registers are known. */
+/* The latest version of Intel's architecture that is supported */
 #define X86_VPMU_MAX_INTEL_VERSION 5
 
-/* The width of all counters. */
+/* The width of all counters */
 #define X86_VPMU_WIDTH 48
 
-/* The modes that the two privilege filters of an x86 counter stand for. */
+/* The modes that the two privilege filters of an x86 counter select */
 #define X86_VPMU_MODES_OS   0x55u
 #define X86_VPMU_MODES_USER 0xaau
 #define X86_VPMU_MODES_SMM  0xf0u
 
-/* Those between VMRUN and #VMEXIT. */
+/* The modes between VMRUN and #VMEXIT */
 #define X86_VPMU_MODES_GUEST 0xccu
 
 /*
- * Of the registers that select events, what all vendors agree on; besides,
- * bits 0 to 15 are the event's and the unit mask.
+ * The bits that the registers for selecting events have in common with all
+ * vendors; besides, bits 0 to 15 are the event and the unit mask.
  */
 #define X86_EVTSEL_USR       (1ull << 16)
 #define X86_EVTSEL_OS        (1ull << 17)
@@ -52,17 +52,18 @@
 /**
  * struct X86VPmuMsr - a range of registers of the same kind
  *
- * Each is read and written with the counters up to date and in a transaction,
- * by its index in the range.
+ * A register is read and written by its index in the range, with the counters
+ * up to date and in a transaction.
  *
  * @first: the number of the first
- * @numbers: how many numbers are set aside for them
- * @step: from one to the next
- * @count: how many of those exist; the others fault
+ * @numbers: how many numbers are reserved for them
+ * @step: the distance of their numbers
+ * @count: how many of them exist; the others fault
  * @writable: the bits that can be written as 1; NULL if none can
- * @read: what a register holds
- * @write: write one; what is not writable is 0.  NULL if it is read-only.
- * @valid: whether it can be written so; NULL if all that is writable can
+ * @read: read a register
+ * @write: write a register; other bits than @writable are 0.  NULL if it is
+ *         read-only.
+ * @valid: whether a value can be written; NULL if each in @writable can
  */
 typedef struct X86VPmuMsr {
     uint32_t first;
@@ -76,13 +77,13 @@ typedef struct X86VPmuMsr {
 } X86VPmuMsr;
 
 /**
- * struct X86VPmuStateMsr - a range of registers that KVM keeps
+ * struct X86VPmuStateMsr - a range of registers that KVM saves
  * @first: the number of the first
- * @step: from one to the next
+ * @step: the distance of their numbers
  * @count: how many there are
  * @starts: writing one can start a counter
- * @read: what a register holds
- * @load: what the kernel says it holds; the counters follow in @update of
+ * @read: read a register
+ * @load: take a value from the kernel; the counters follow in @update of
  *        X86VPmuOps
  */
 typedef struct X86VPmuStateMsr {
@@ -95,8 +96,8 @@ typedef struct X86VPmuStateMsr {
 } X86VPmuStateMsr;
 
 /**
- * struct X86VPmuBits - what registers can hold
- * @evtsel: each of those that select events
+ * struct X86VPmuBits - the bits that registers can hold
+ * @evtsel: for each register that selects an event
  * @fixed_ctrl, @global_ctrl, @global_status, @debugctl: as in struct X86VPmu;
  *     0 if there is no such register
  */
@@ -109,13 +110,13 @@ typedef struct X86VPmuBits {
 } X86VPmuBits;
 
 /**
- * enum X86VPmuStop - what registers say against a counter, a set of these
+ * enum X86VPmuStop - the reasons in registers why a counter stops; a set
  * @X86_VPMU_STOP_EN: EN of the register that selects its event is clear
  * @X86_VPMU_STOP_FIXED_CTRL: so are both privileges in IA32_FIXED_CTR_CTRL
  * @X86_VPMU_STOP_GLOBAL_CTRL: its bit of the global control is clear
  * @X86_VPMU_STOP_CTR_FRZ: an interrupt has frozen all of them
  * @X86_VPMU_STOP_SVME: GuestOnly or HostOnly is set, and EFER.SVME clear
- * @X86_VPMU_STOP_IN_SMM: IA32_DEBUGCTL says not to count in SMM
+ * @X86_VPMU_STOP_IN_SMM: IA32_DEBUGCTL disables counting in SMM
  */
 typedef enum X86VPmuStop {
     X86_VPMU_STOP_EN          = 1 << 0,
@@ -129,33 +130,33 @@ typedef enum X86VPmuStop {
 /**
  * struct X86VPmuOps - a vendor's register file
  * @features: as x86_vpmu_features()
- * @configure: as x86_vpmu_configure(); only what depends on the vendor
- * @init: the numbers of counters are known; prepare what is derived from them
+ * @configure: as x86_vpmu_configure(), for the parts that depend on the vendor
+ * @init: initialize fields that depend on the numbers of counters
  * @reset: registers to their state after RESET; the counters are cleared
  * @cpuid: as x86_vpmu_cpuid(); the registers are 0
  * @misc_enable: as x86_vpmu_misc_enable(); NULL if there is nothing to add
  * @msrs: the registers
  * @nr_msrs: how many ranges there are
- * @state: those that KVM keeps, in the order in which they are written: what
- *         can start counters comes last
+ * @state: the registers that KVM saves, in the order of writing: registers
+ *         that can start counters come last
  * @nr_state: how many ranges these are
  * @in_stock_stream: the stream of QEMU without this PMU has the state under
  *                   KVM already, see x86_vpmu_pre_save()
  * @ignores_invalid: writing to a read-only register or to reserved bits is
  *                   ignored; otherwise it faults
  * @debug_clears: bits of IA32_DEBUGCTL that a debug exception clears
- * @put_aside_in_smm: the bit of it that has an SMI clear the same, until RSM;
- *                    0 if there is none
+ * @put_aside_in_smm: the bit of it that makes an SMI clear the same bits, until
+ *                    RSM; 0 without such a bit
  * @rdpmc: as x86_vpmu_rdpmc()
  * @overflow: as PmuOverflowFn
- * @bits: what its registers can hold
- * @update: make the counters do what the registers say; in a transaction
- * @by: whose it is, for the monitor
- * @kind: what it is called there; the caller frees it
+ * @bits: the bits that its registers can hold
+ * @update: make the counters follow the registers; in a transaction
+ * @by: the vendor, for the monitor
+ * @kind: the name of the PMU's kind there; the caller frees it
  * @counter_name: the register that is a counter, as the manual calls it
- * @event_code: of a general-purpose counter, X86_VPMU_CODE()
+ * @event_code: the code of a general-purpose counter, X86_VPMU_CODE()
  * @interrupts: whether a counter's overflow raises an interrupt
- * @stops: what registers say against a counter, a set of X86VPmuStop
+ * @stops: why registers stop a counter, a set of X86VPmuStop
  */
 typedef struct X86VPmuOps {
     uint64_t (*features)(X86CPU *cpu, FeatureWord w);
@@ -186,7 +187,7 @@ typedef struct X86VPmuOps {
 } X86VPmuOps;
 
 /**
- * enum X86VPmuEngine - who counts
+ * enum X86VPmuEngine - the engine that counts
  */
 typedef enum X86VPmuEngine {
     X86_VPMU_TCG,
@@ -207,7 +208,7 @@ enum {
 };
 
 /**
- * struct X86VPmuArchLbr - what architectural branch records have of their own
+ * struct X86VPmuArchLbr - the registers of architectural branch records alone
  * @ctl: IA32_LBR_CTL
  * @depth: IA32_LBR_DEPTH
  * @ler: the last event record
@@ -219,7 +220,7 @@ typedef struct X86VPmuArchLbr {
 } X86VPmuArchLbr;
 
 /**
- * struct X86VPmuSmm - what an SMI has put aside, for RSM to take back
+ * struct X86VPmuSmm - the state that an SMI has put aside until RSM
  * @debugctl: IA32_DEBUGCTL; 0 if it stays in SMM as it was
  * @lbr_enabled: IA32_LBR_CTL.LBREn
  */
@@ -232,12 +233,12 @@ typedef struct X86VPmuSmm {
 typedef struct X86VPmuPebs X86VPmuPebs;
 
 /**
- * struct X86VPmuKept - what the kernel keeps beside counters, under KVM
+ * struct X86VPmuKept - the registers besides counters that KVM saves
  * @debugctl: IA32_DEBUGCTL, DebugCtl
- * @pebs: IA32_DS_AREA, IA32_PEBS_ENABLE and MSR_PEBS_DATA_CFG, which the guest
- *        sees
+ * @pebs: IA32_DS_AREA, IA32_PEBS_ENABLE and MSR_PEBS_DATA_CFG, if the guest
+ *        sees them
  *
- * That depends on the host's kernel.  It tells none of Intel's branch records.
+ * This depends on the host's kernel.  No kernel saves Intel's branch records.
  */
 typedef struct X86VPmuKept {
     bool debugctl;
@@ -248,38 +249,38 @@ typedef struct X86VPmuKept {
  * struct X86VPmu - the PMU of one CPU
  * @cpu: the CPU
  * @ops: its vendor's register file
- * @unit: its counters, and what drives them
+ * @unit: its counters, and their engine
  * @pmu: the counters of @unit: general-purpose ones, then fixed ones
- * @hidden: of the registers that KVM should keep, those it does not; bit n is
+ * @hidden: registers that KVM should save and does not; bit n is
  *          x86_vpmu_state(), n
- * @kept: those that not every kernel keeps
+ * @kept: the registers that only some kernels save
  * @engine: of enum X86VPmuEngine; a state does not go from one to another
  * @vendor: the CPU's, as CPUID has it in EBX
  * @version: of the architecture of the registers; AMD's are 2 with the global
  *           ones and 1 without
  * @nr_gp: general-purpose counters
  * @nr_fixed: fixed-function counters
- * @model: which codes of events the CPU knows
- * @filter: what it may count, under TCG
+ * @model: the codes of events that the CPU supports
+ * @filter: the events that it may count, under TCG
  * @evtsel: IA32_PERFEVTSELx, PERF_CTLx
  * @fixed_ctrl: IA32_FIXED_CTR_CTRL
  * @global_ctrl: IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl
- * @global_reset: what that is after RESET
+ * @global_reset: its value after RESET
  * @global_status: IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus
  * @debugctl: IA32_DEBUGCTL, DebugCtl
  * @dbg_extn_cfg: DBG_EXTN_CFG
- * @lbr: its last branch records, which hw/pmu records; NULL if it has none
+ * @lbr: its kind of last branch records; NULL without these
  * @lbr_select: MSR_LBR_SELECT, LBR_SELECT
  * @lbr_info: MSR_LBR_INFO_x, IA32_LBR_x_INFO that have been written
- * @lbr_arch: of architectural branch records
- * @smm: what is put aside in SMM
- * @pebs: its event based sampling; NULL if it has none
+ * @lbr_arch: the registers of architectural branch records
+ * @smm: the state that is put aside in SMM
+ * @pebs: its kind of event based sampling; NULL without it
  * @ds_area: IA32_DS_AREA
  * @pebs_enable: IA32_PEBS_ENABLE
  * @pebs_ld_lat: MSR_PEBS_LD_LAT
  * @pebs_data_cfg: MSR_PEBS_DATA_CFG
- * @pebs_armed: counters that have overflowed where there can be no record; not
- *              migrated, as they do so again
+ * @pebs_armed: counters that have overflowed where no record can be written;
+ *              not migrated, as they do so again
  * @pmis: how many interrupts it has raised; not migrated
  */
 struct X86VPmu {
@@ -325,8 +326,8 @@ extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
 #define X86_VENDOR_HYGON_3 0x656e6975
 
 /**
- * x86_vpmu_is_amd - whether a CPU is AMD's, or one of Hygon's, which are AMD's
- *                   Zen
+ * x86_vpmu_is_amd - whether a CPU is AMD's, or one of Hygon's, which are Zen
+ *                   CPUs of AMD's
  * @ebx, @edx, @ecx: its vendor, as CPUID has it
  */
 static inline bool x86_vpmu_is_amd(uint32_t ebx, uint32_t edx, uint32_t ecx)
@@ -338,7 +339,7 @@ static inline bool x86_vpmu_is_amd(uint32_t ebx, uint32_t edx, uint32_t ecx)
 }
 
 /**
- * x86_vpmu_shown_as_amd - the same, of the CPU that the guest sees
+ * x86_vpmu_shown_as_amd - whether the guest sees a CPU as AMD's
  */
 static inline bool x86_vpmu_shown_as_amd(const X86CPU *cpu)
 {
@@ -347,11 +348,10 @@ static inline bool x86_vpmu_shown_as_amd(const X86CPU *cpu)
 }
 
 /**
- * x86_vpmu_asked_off - whether there is to be no PMU at all
+ * x86_vpmu_asked_off - whether the CPU must not have any PMU
  *
- * Otherwise a CPU without pmu=on has what CPUs without it always had: under
- * KVM on AMD's that is a PMU, and with older machine types pmu=off changed
- * nothing about it.
+ * Otherwise a CPU without pmu=on is as in QEMU without this PMU: under KVM on
+ * AMD it has a PMU, and with older machine types pmu=off does not change that.
  */
 static inline bool x86_vpmu_asked_off(const X86CPU *cpu)
 {
@@ -359,19 +359,19 @@ static inline bool x86_vpmu_asked_off(const X86CPU *cpu)
 }
 
 /**
- * x86_vpmu_report_missing - a PMU that the user has asked for cannot be had
+ * x86_vpmu_report_missing - report that a PMU with pmu=on is not available
  * @cpu: the CPU
  * @why: the reason
- * @hint: what helps
- * @errp: set if the user wants no CPU then, which is what "enforce" says
+ * @hint: the remedy
+ * @errp: set if the user wants no CPU then, that is, with "enforce"
  *
- * Otherwise this is a warning, and the machine starts.
+ * Without "enforce" this is a warning, and the machine starts.
  */
 bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
                              const char *hint, Error **errp);
 
 /**
- * x86_vpmu_event_of - what a code counts on this CPU, whatever is filtered
+ * x86_vpmu_event_of - the event of a code on this CPU, without any filter
  * @v: the PMU
  * @code: X86_VPMU_CODE()
  *
@@ -380,11 +380,11 @@ bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
 PmuEvent x86_vpmu_event_of(const X86VPmu *v, uint32_t code);
 
 /**
- * x86_vpmu_gp_select - what a general-purpose counter is to count
+ * x86_vpmu_gp_select - the event selection of a general-purpose counter
  * @v: the PMU
  * @i: the counter
- * @code: of its event
- * @modes: in which it may count, if its filters for privilege let it
+ * @code: the code of its event
+ * @modes: in which it may count, if its filters for privilege allow it
  */
 PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
                              PmuModes modes);
@@ -398,7 +398,7 @@ static inline uint64_t x86_vpmu_low_bits(unsigned n)
 }
 
 /**
- * x86_vpmu_modes - the modes that the filters for privilege stand for
+ * x86_vpmu_modes - the modes that the filters for privilege select
  */
 static inline PmuModes x86_vpmu_modes(bool os, bool user)
 {
@@ -428,36 +428,36 @@ static inline uint64_t x86_vpmu_show_in_misc_enable(uint64_t val, bool pmu,
 }
 
 /**
- * x86_vpmu_take_number - fill in a number that the CPU decides
+ * x86_vpmu_take_number - fill in a number that the CPU determines
  * @number: as the user has given it
  * @property: its name
- * @there: how many there are
- * @errp: what is allowed, if the user has given another
+ * @there: the number of the CPU
+ * @errp: the allowed number, if the user has given another
  */
 bool x86_vpmu_take_number(uint32_t *number, const char *property,
                           uint32_t there, Error **errp);
 
 /**
- * x86_vpmu_keep_for_host - take away what the guest is not to be shown
+ * x86_vpmu_keep_for_host - subtract the counters that are hidden from the guest
  * @props: the user's properties
- * @counters: how many general-purpose counters there are; then, how many the
- *            guest gets
- * @errp: what is allowed, if none would be left
+ * @counters: the number of general-purpose counters; changed to the number that
+ *            the guest gets
+ * @errp: the allowed range, if the guest would get none
  */
 bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
                             Error **errp);
 
 /**
- * x86_vpmu_wants - whether a CPU is to have what a property offers
+ * x86_vpmu_wants - whether a CPU is to have the feature of a property
  * @property: as the user has given it
- * @possible: nothing that the user has given is against it
+ * @possible: no other property of the user's conflicts with it
  *
- * Under KVM, nobody has it who does not ask for it, and who does is refused.
+ * Under KVM, the default is off, and the caller refuses "on".
  */
 bool x86_vpmu_wants(OnOffAuto property, bool possible);
 
 /**
- * x86_vpmu_refuse_lbr - there are no branch records that lbr=on could offer
+ * x86_vpmu_refuse_lbr - report that a CPU has no branch records for lbr=on
  * @errp: set to that
  *
  * Returns: false.
@@ -465,7 +465,7 @@ bool x86_vpmu_wants(OnOffAuto property, bool possible);
 bool x86_vpmu_refuse_lbr(Error **errp);
 
 /**
- * x86_vpmu_refuse_pebs - there is no PEBS that pebs=on could offer
+ * x86_vpmu_refuse_pebs - report that a CPU has no PEBS for pebs=on
  * @errp: set to that
  *
  * Returns: false.
@@ -483,7 +483,7 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val);
 
 /*
  * For tables of registers: how many there are, the bits that can be written,
- * and how they are read and written where vendors do not differ.
+ * and functions to read and write them that all vendors use.
  */
 unsigned x86_vpmu_one(const X86VPmu *v);
 unsigned x86_vpmu_count_gp(const X86VPmu *v);
@@ -497,14 +497,14 @@ uint64_t x86_vpmu_read_global_ctrl(X86VPmu *v, unsigned i);
 uint64_t x86_vpmu_read_global_status(X86VPmu *v, unsigned i);
 
 /*
- * For tables of state: how it is loaded where vendors do not differ.
+ * For tables of state: functions to load it that all vendors use.
  */
 void x86_vpmu_load_evtsel(X86VPmu *v, unsigned i, uint64_t val);
 void x86_vpmu_load_global_ctrl(X86VPmu *v, unsigned i, uint64_t val);
 void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val);
 
 /**
- * x86_vpmu_has_put_aside - whether an SMI has put aside anything
+ * x86_vpmu_has_put_aside - whether an SMI has put aside any state
  * @v: the PMU
  */
 static inline bool x86_vpmu_has_put_aside(const X86VPmu *v)
@@ -515,7 +515,7 @@ static inline bool x86_vpmu_has_put_aside(const X86VPmu *v)
 /**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt
  * @v: the PMU
- * @counters: those that ask for it
+ * @counters: the counters that ask for it
  * @mask: whether delivery masks the local APIC's entry
  */
 void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask);
@@ -526,7 +526,7 @@ void x86_vpmu_raise_pmi(X86VPmu *v, uint64_t counters, bool mask);
 void x86_vpmu_qtest_init(void);
 
 /**
- * x86_vpmu_state - a register that KVM keeps
+ * x86_vpmu_state - find a register that KVM saves
  * @v: the PMU
  * @n: which one, in the order in which they are written
  * @i: set to its index in the range of registers

@@ -1,8 +1,8 @@
 /*
- * x86 virtual PMU: what KVM keeps
+ * x86 virtual PMU: registers that only some versions of KVM save
  *
- * Beside counters that is, with some kernels, PEBS.  A CPU of the host writes
- * its records; QEMU has the registers alone.
+ * These are IA32_DEBUGCTL and the registers of PEBS.  The host's CPU writes the
+ * records of PEBS; QEMU only saves the registers.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,8 +14,8 @@
 #include "pebs.h"
 
 /*
- * Locks that take a bus trap.  No matter of the PMU's; Linux sets it for ever
- * on CPUs that can.
+ * Locks that take a bus trap.  This does not concern the PMU; Linux sets the
+ * bit for ever on CPUs that have it.
  */
 #define DEBUGCTL_BUS_LOCKS (1ull << 2)
 
@@ -49,7 +49,7 @@ static void load_pebs_enable(X86VPmu *v, unsigned i, uint64_t val)
     v->pebs_enable = val;
 }
 
-/* Ahead of those that start counters, whose records want all of these. */
+/* Written before the registers that start counters, whose records need them */
 static const X86VPmuStateMsr state[] = {
     { MSR_IA32_DEBUGCTL, 1, count_debugctl, false,
       read_debugctl, load_debugctl },
@@ -61,7 +61,7 @@ static const X86VPmuStateMsr state[] = {
       pebs_read_enable, load_pebs_enable },
 };
 
-/* The register that is @n behind the first of some; @n is what remains. */
+/* Find register @n of some ranges; otherwise subtract their number from @n. */
 static const X86VPmuStateMsr *find(const X86VPmu *v,
                                    const X86VPmuStateMsr *ranges,
                                    unsigned nr_ranges, unsigned *n)
@@ -90,8 +90,8 @@ const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
 /*
  * Migration
  *
- * No name begins with that of another subsection of the CPU, which would take
- * it for one of its own.
+ * No name begins with the name of another subsection of the CPU, because that
+ * one would take it as its own subsection.
  */
 
 static bool uses_debugctl(const X86VPmu *v)
@@ -105,8 +105,8 @@ static bool uses_pebs(const X86VPmu *v)
 }
 
 /*
- * QEMU without this PMU refuses the subsection, and old machine types go there.
- * Nor does anybody who does not use the PMU keep a guest from it.
+ * QEMU without this PMU refuses the subsection, and guests of old machine types
+ * can go there.  So it is sent only if the guest uses these registers.
  */
 static bool kept_needed(void *opaque)
 {
@@ -122,8 +122,8 @@ static int kept_pre_load(void *opaque)
     X86CPU *cpu = opaque;
 
     if (!cpu->vpmu || cpu->vpmu->engine != X86_VPMU_KVM) {
-        error_report("The source's guest uses PEBS, or IA32_DEBUGCTL, of "
-                     "KVM's, which this CPU does not have.");
+        error_report("The source's guest uses PEBS or IA32_DEBUGCTL of "
+                     "KVM, which this CPU does not have.");
         return -EINVAL;
     }
     return 0;
@@ -136,9 +136,9 @@ static int registers_post_load(void *opaque, int version_id)
     if ((uses_debugctl(v) && !v->kept.debugctl)
         || (uses_pebs(v) && !v->kept.pebs)) {
         v->debugctl = v->ds_area = v->pebs_enable = v->pebs_data_cfg = 0;
-        error_report("The source's guest uses PEBS, or IA32_DEBUGCTL, which "
-                     "the KVM of this host does not keep; take a newer kernel "
-                     "for it, and the source's CPU model.");
+        error_report("The source's guest uses PEBS or IA32_DEBUGCTL, which "
+                     "the KVM of this host does not save; use a newer kernel "
+                     "there, and the source's CPU model.");
         return -EINVAL;
     }
     return 0;

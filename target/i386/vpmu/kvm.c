@@ -22,7 +22,7 @@
 #define ENABLE_PMU "/sys/module/kvm/parameters/enable_pmu"
 
 /**
- * struct X86VPmuShape - how much there is of a PMU
+ * struct X86VPmuShape - the size of a PMU
  * @version: as in struct X86VPmu
  * @nr_gp: general-purpose counters
  * @nr_fixed: fixed-function counters
@@ -62,7 +62,7 @@ static uint32_t host_leaf(uint32_t leaf, int reg)
     return kvm_arch_get_supported_cpuid(kvm_state, leaf, 0, reg);
 }
 
-/* How much the host has of Intel's; the state has room for so many. */
+/* The size of the host's Intel PMU, as far as the state has room for it */
 static X86VPmuShape intel_shape(void)
 {
     uint32_t eax = host_leaf(0xa, R_EAX);
@@ -76,7 +76,7 @@ static X86VPmuShape intel_shape(void)
     };
 }
 
-/* Whose PMU KVM has does not depend on what the guest sees of the CPU. */
+/* KVM's PMU is of the host's vendor, whatever CPU the guest sees. */
 static bool host_is_amd(void)
 {
     return x86_vpmu_is_amd(host_leaf(0, R_EBX), host_leaf(0, R_EDX),
@@ -103,7 +103,7 @@ static bool is_settled(OnOffAuto as)
     return kvm_state->guest_pmu == as;
 }
 
-/* Guests of all vendors find the registers of Intel's by CPUID leaf 0xA. */
+/* Guests of all vendors find Intel's registers by CPUID leaf 0xA. */
 static bool has_intel_registers(const X86CPU *cpu)
 {
     return cpu->enable_pmu && cpu->env.cpuid_level >= 0xa
@@ -128,20 +128,20 @@ static bool refuse_filter(const char *what, Error **errp)
 
     error_setg(errp, "pmu-filter is not possible: the host's KVM does not know "
                "%s", what);
-    error_append_hint(errp, "Leave it out, or take a newer kernel for the "
+    error_append_hint(errp, "Leave it out, or use a newer kernel on the "
                       "host.\n");
     return false;
 }
 
-/* Entries that KVM only takes if it is told that there are such. */
+/* Whether KVM takes an entry only in the masked format */
 static bool is_masked(const X86VPmuFilterEntry *e)
 {
     return e->mask != 0xff || e->exclude;
 }
 
 /*
- * An entry without a mask is an event as in the registers; otherwise all are
- * in a format of KVM's own.
+ * Without masked entries, an entry is an event as in the registers; otherwise
+ * all are in KVM's masked format.
  */
 static uint64_t kvm_filter_event(const X86VPmuFilterEntry *e, bool masked)
 {
@@ -151,7 +151,7 @@ static uint64_t kvm_filter_event(const X86VPmuFilterEntry *e, bool masked)
                               32, 4, e->select >> 8);
 }
 
-/* Returns: 0, or what KVM says, as a negative errno. */
+/* Returns: 0, or KVM's error, as a negative errno */
 static int give_filter(const PmuFilter *filter,
                        const X86VPmuFilterEntry *entries, unsigned n,
                        bool masked)
@@ -170,7 +170,7 @@ static int give_filter(const PmuFilter *filter,
     return kvm_vm_ioctl(kvm_state, KVM_SET_PMU_EVENT_FILTER, f);
 }
 
-/* KVM does not say which entry it does not know: give it each by itself. */
+/* KVM does not report which entry it rejects: try each by itself. */
 static void explain_refusal(const PmuFilter *filter,
                             const X86VPmuFilterEntry *entries, unsigned n,
                             bool masked, int ret, Error **errp)
@@ -218,8 +218,8 @@ static bool set_filter(const PmuFilter *filter, Error **errp)
 }
 
 /*
- * Returns: whether the kernel could.  If not, CPUID says that there is no PMU,
- * which is enough for Intel's.
+ * Returns: whether the kernel could.  If not, CPUID still hides the PMU, which
+ * is enough for Intel's.
  */
 static bool disable_kernel_pmu(const X86CPU *cpu)
 {
@@ -240,7 +240,7 @@ static bool can_disable(void)
            & KVM_PMU_CAP_DISABLE;
 }
 
-/* Intel's CPUs can also be told one by one, by CPUID. */
+/* For Intel's CPUs, CPUID can also hide the PMU of some CPUs. */
 static bool refuse_mixture(const X86CPU *cpu, bool off, Error **errp)
 {
     if (is_settled(ON_OFF_AUTO_OFF) && cpu->enable_pmu) {
@@ -274,7 +274,7 @@ static bool settle_for_machine(const X86CPU *cpu, bool off,
     return true;
 }
 
-/* What helps where there is none. */
+/* The remedy if the host has no PMU for guests */
 #define NO_PMU_HINT                                                         \
     "The kvm module's parameter enable_pmu must be Y (" ENABLE_PMU "), and " \
     "perf must have hardware events on the host.  KVM has none on hybrid CPUs."
@@ -289,7 +289,7 @@ bool x86_vpmu_kvm_refuse(const char *property, Error **errp)
     return false;
 }
 
-/* Settle one size: what was asked for, if the host has as much. */
+/* Settle one size: the one given by the user, if the host has as much */
 static bool settle_size(uint32_t *size, const char *property, uint32_t most,
                         Error **errp)
 {
@@ -311,7 +311,7 @@ static bool settle_shape(X86CPU *cpu, Error **errp)
     X86VPmuProps *props = &cpu->vpmu_props;
     X86VPmuShape host;
 
-    /* What AMD CPUs have follows from their features. */
+    /* The counters of AMD CPUs follow from their features. */
     if (!has_intel_registers(cpu)) {
         return amd_vpmu_ops.configure(cpu, errp);
     }
@@ -346,7 +346,7 @@ bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
            && (!x86_vpmu_kvm_ops(cpu) || settle_shape(cpu, errp));
 }
 
-/* The host's leaf, with what was settled in it. */
+/* The host's leaf, with the settled sizes in it */
 static void intel_leaf(const X86VPmu *v, uint32_t *eax, uint32_t *ebx,
                        uint32_t *ecx, uint32_t *edx)
 {
@@ -374,17 +374,17 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
  * State
  */
 
-/* What starts counters is written twice. */
+/* Registers that start counters are written twice. */
 #define MAX_STATE   64
 #define MAX_ENTRIES (2 * MAX_STATE)
 
-/* What KVM_GET_MSRS and KVM_SET_MSRS want. */
+/* The argument of KVM_GET_MSRS and KVM_SET_MSRS */
 typedef struct MsrBuffer {
     struct kvm_msrs head;
     struct kvm_msr_entry entries[MAX_ENTRIES];
 } MsrBuffer;
 
-/* What to do with a register; @n is its number in the order of all. */
+/* An operation on a register; @n is its number in the order of all. */
 typedef void StateFn(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                      unsigned n, MsrBuffer *buf);
 
@@ -449,8 +449,8 @@ static bool kernel_takes(X86VPmu *v, uint32_t msr, uint64_t val)
 
 /*
  * A hypervisor that is a guest itself may have a PMU some of whose registers
- * its own hypervisor hides.  KVM may tell QEMU 0 of a register that is not
- * there, and take 0; so what it is to hold after a reset is tried, too.
+ * its own hypervisor hides.  For a register that does not exist, KVM may return
+ * 0 to QEMU, and accept 0; so the value after a reset is tried, too.
  */
 static bool is_there(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i)
 {
@@ -497,8 +497,8 @@ uint64_t x86_vpmu_kvm_misc_enable(const X86CPU *cpu, uint64_t val)
 }
 
 /*
- * IA32_DEBUGCTL could be saved before kernels listed it.  That of a guest whose
- * state is encrypted is its own once it runs.
+ * IA32_DEBUGCTL could be saved before kernels listed it.  If a guest's state is
+ * encrypted, QEMU cannot save it once the guest runs.
  */
 static void find_kept(X86VPmu *v)
 {
@@ -609,14 +609,14 @@ bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp)
 }
 
 /*
- * What the host says
+ * The host's counts
  */
 
 static bool read_counters(CPUState *cs)
 {
     Error *err = NULL;
 
-    /* If not, what QEMU has is newer, and is about to be written. */
+    /* If not, QEMU's values are newer, and are about to be written. */
     if (!cs->vcpu_dirty && !x86_vpmu_kvm_get(X86_CPU(cs), &err)) {
         warn_report_err_once(err);
         return false;
@@ -627,9 +627,9 @@ static bool read_counters(CPUState *cs)
 static void watch_counters(X86CPU *cpu)
 {
     if (sev_es_enabled()) {
-        warn_report_once("pmu-host-perf: a guest of SEV-ES or SEV-SNP keeps "
-                         "its counters from QEMU, which does not notice if "
-                         "the host takes them away");
+        warn_report_once("pmu-host-perf: QEMU cannot read the counters of a "
+                         "guest with SEV-ES or SEV-SNP, and does not notice "
+                         "if the host takes them away");
     } else if (cpu->vpmu) {
         pmu_host_watch(cpu->pmu_host, cpu->vpmu->pmu, read_counters);
     }
@@ -660,7 +660,7 @@ void x86_vpmu_kvm_attach(X86CPU *cpu)
  * Samples of time
  */
 
-/* SS tells the privilege, by its DPL, also where it is not usable. */
+/* SS has the privilege in its DPL, even if it is not usable. */
 static void load_segment(SegmentCache *to, const struct kvm_segment *from)
 {
     bool present = from->present && !from->unusable;
@@ -691,7 +691,7 @@ static void load_system(CPUX86State *env, const struct kvm_sregs *sregs)
     env->efer = sregs->efer;
 }
 
-/* Where Linux has the CPU's variables, while programs run. */
+/* The base of the CPU's variables in Linux, while programs run */
 static void load_kernel_gs(X86CPU *cpu)
 {
 #ifdef TARGET_X86_64
@@ -707,8 +707,8 @@ static void load_kernel_gs(X86CPU *cpu)
 }
 
 /*
- * What a sample needs of the registers, and no more: nothing is written back,
- * and whoever needs all of them reads them again.
+ * Read only the registers that a sample needs.  Nothing is written back, and
+ * code that needs all registers reads them again.
  */
 static bool load_place(X86CPU *cpu)
 {
@@ -716,7 +716,7 @@ static bool load_place(X86CPU *cpu)
     struct kvm_regs regs;
     struct kvm_sregs sregs;
 
-    /* Of SEV-ES, kernels may tell what the registers were before the launch. */
+    /* With SEV-ES, kernels may return registers from before the launch. */
     if (sev_es_enabled()
         || kvm_vcpu_ioctl(CPU(cpu), KVM_GET_REGS, &regs) < 0
         || kvm_vcpu_ioctl(CPU(cpu), KVM_GET_SREGS, &sregs) < 0) {

@@ -2,11 +2,11 @@
  * x86 virtual PMU: under KVM
  *
  * The kernel counts: it emulates the registers and RDPMC, and raises the
- * interrupt.  What is here lies around that: what the kernel can give, which
- * is what the guest is told; the registers' state, which is reset, saved and
- * loaded through the same struct X86VPmu as under TCG; and what the host's
- * PMU says about the vCPU.  The counters of the Pmu stand still: they hold
- * what was last read from the kernel.
+ * interrupt.  This file has the rest: the settings, which depend on the kernel
+ * and determine CPUID; the registers' state, which is reset, saved and loaded
+ * through the same struct X86VPmu as under TCG; and the host's counts of the
+ * vCPU's events.  The counters of the Pmu do not advance: they hold the values
+ * last read from the kernel.
  *
  * The shape of the PMU (version, numbers of counters) is each vCPU's own.
  *
@@ -20,19 +20,19 @@
 #include "hw/pmu/pmu-filter.h"
 
 /**
- * x86_vpmu_kvm_configure - settle what PMU the guest gets
+ * x86_vpmu_kvm_configure - settle the PMU of the guest
  * @cpu: the CPU, being realized; before any vCPU of the machine exists, for
  *       the first CPU
- * @filter: what the machine's CPUs may count; NULL if there is no filter
- * @errp: what the host cannot give, and what helps
+ * @filter: the filter of the machine's CPUs; NULL without one
+ * @errp: the part that the host does not support, and the remedy
  *
  * Fills in the properties that were not given.  With pmu=off the kernel's
- * PMU is disabled, if the machine type is not one of those with which QEMU did
- * not; if the kernel cannot (KVM_CAP_PMU_CAPABILITY), and the guest sees that,
- * there is a warning.  Where the host has no PMU for guests, the guest has
- * none; a user who has asked for it is told.
+ * PMU is disabled, unless QEMU did not do this with the machine type; if the
+ * kernel cannot do it (KVM_CAP_PMU_CAPABILITY), and the guest sees that, there
+ * is a warning.  If the host has no PMU for guests, the guest does not get one;
+ * with pmu=on, this is reported.
  *
- * Returns: false with @errp set if what was asked for cannot be had.
+ * Returns: false with @errp set if a requested property is not possible.
  */
 bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
                             Error **errp);
@@ -44,9 +44,9 @@ bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
 bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu);
 
 /**
- * x86_vpmu_kvm_refuse - say that it cannot, and what helps
- * @property: what was asked for
- * @errp: is set
+ * x86_vpmu_kvm_refuse - report that the host has no PMU for guests
+ * @property: the property that needs one
+ * @errp: set to that, with the remedy
  *
  * Returns: false.
  */
@@ -56,11 +56,11 @@ bool x86_vpmu_kvm_refuse(const char *property, Error **errp);
  * x86_vpmu_kvm_ops - the register file that the kernel has for a CPU
  * @cpu: the CPU, configured
  *
- * Intel's is told of by CPUID, which follows pmu=on, and guests of all vendors
- * can have it.  AMD CPUs cannot say that they have none: on an AMD host, the
- * kernel has one unless it was disabled.
+ * CPUID shows Intel's registers, with pmu=on, and guests of all vendors can
+ * have them.  CPUID of AMD CPUs cannot deny counters: on an AMD host, the
+ * kernel has a PMU unless it was disabled.
  *
- * Returns: NULL if there is none.
+ * Returns: NULL if the kernel has no PMU for the CPU.
  */
 const struct X86VPmuOps *x86_vpmu_kvm_ops(const X86CPU *cpu);
 
@@ -120,8 +120,7 @@ bool x86_vpmu_kvm_get(X86CPU *cpu, Error **errp);
  * @cpu: the CPU; in its thread, or stopped
  * @errp: which register could not be written
  *
- * No counter starts before all of them, and what they are to count, are
- * written.
+ * No counter starts before all counters and their events are written.
  */
 bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp);
 
@@ -131,12 +130,12 @@ bool x86_vpmu_kvm_put(X86CPU *cpu, Error **errp);
 void x86_vpmu_kvm_sample_time(X86CPU *cpu);
 
 /**
- * x86_vpmu_kvm_before_run - a vCPU is about to enter its guest
+ * x86_vpmu_kvm_before_run - prepare a vCPU to enter its guest
  * @cpu: the CPU, in its thread
  *
- * If a clock has asked for a sample (pmu-clock.h) it is taken now: what the
- * thread has done until here, was done for the instruction at which the guest
- * was left.
+ * If a clock has asked for a sample (pmu-clock.h) it is taken now: the thread
+ * has spent its time until here for the instruction at which the guest was
+ * left.
  */
 static inline void x86_vpmu_kvm_before_run(X86CPU *cpu)
 {

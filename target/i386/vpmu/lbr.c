@@ -2,8 +2,8 @@
  * x86 virtual PMU: last branch records
  *
  * The recorder of hw/pmu has the branches.  A register that the guest has
- * written holds what it has written; in the recorder, that is a branch of a
- * kind of its own.
+ * written holds the written value; in the recorder, such a record has its own
+ * kind.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,8 +17,8 @@
 #include "lbr.h"
 
 /*
- * MSR_LBR_SELECT, and AMD's LBR_SELECT: what is not recorded; CALLSTACK, which
- * is Intel's, is the other way round.
+ * MSR_LBR_SELECT, and AMD's LBR_SELECT: bits that exclude branches.  CALLSTACK,
+ * which is Intel's, is the other way round.
  */
 #define SELECT_CPL_EQ_0     (1u << 0)
 #define SELECT_CPL_NEQ_0    (1u << 1)
@@ -26,15 +26,15 @@
 #define SELECT_FILTERS      MAKE_64BIT_MASK(0, 9)
 
 /*
- * In the recorder, the kind of what the guest has written.  What a return has
- * taken away is of no kind, and of that all registers are 0.
+ * The kind, in the recorder, of values that the guest has written.  A record
+ * that a return has taken away has kind 0, and its registers are 0.
  */
 #define WRITTEN PMU_BRANCH__MAX
 
-/* How many records there are is known to streams. */
+/* Streams have a fixed number of records. */
 QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
 
-/* What MSR_LASTBRANCH_x_FROM_IP has above the address, or where else it is */
+/* The contents of MSR_LASTBRANCH_x_FROM_IP above the address, or elsewhere */
 #define FORMAT_LINEAR       1
 #define FORMAT_OFFSETS      2   /* in the code segment, which is flat */
 #define FORMAT_FLAGS        3
@@ -44,10 +44,10 @@ QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
 #define FORMAT_INFO_NO_TSX  7
 #define FORMAT_ARCH         0x3f
 
-/* FORMAT_TIME has cycles above the address of where a branch went. */
+/* FORMAT_TIME has cycles above the address of the target. */
 #define TIME_SHIFT          48
 
-/* However a format tells of them */
+/* The most cycles, in any format */
 #define MAX_CYCLES          0xffff
 
 /* MSR_LBR_INFO_x, and in addition IA32_LBR_x_INFO */
@@ -56,7 +56,7 @@ QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
 #define INFO_TYPE_SHIFT 56
 #define INFO_CYCLES_VALID (1ull << 60)
 
-/* IA32_LBR_x_INFO: what kind of branch it was */
+/* IA32_LBR_x_INFO: the kind of a branch */
 enum {
     TYPE_CONDITIONAL = 0,
     TYPE_INDIRECT_JUMP = 1,
@@ -70,7 +70,7 @@ enum {
 /* DBG_EXTN_CFG */
 #define AMD_CONFIG_ON       (1ull << 6)
 
-/* SAMP_BR_TO: above the address; FROM has one flag there. */
+/* SAMP_BR_TO: flags above the address; FROM has one flag there */
 #define AMD_FLAGS_FROM      1
 #define AMD_FLAGS_TO        3
 #define AMD_TO_VALID        (1ull << 63)
@@ -81,7 +81,7 @@ const X86VPmuLbr lbr_of_core = {
 const X86VPmuLbr lbr_of_bonnell = {
     .depth = 8, .format = FORMAT_LINEAR, .unfiltered = true,
 };
-/* They have FORMAT_FLAGS, and tell otherwise. */
+/* On silicon they have FORMAT_FLAGS, although they report this format. */
 const X86VPmuLbr lbr_of_knights = { .depth = 8, .format = FORMAT_LINEAR };
 const X86VPmuLbr lbr_of_nehalem = { .depth = 16, .format = FORMAT_FLAGS };
 const X86VPmuLbr lbr_of_haswell = {
@@ -105,7 +105,7 @@ const X86VPmuLbr lbr_of_zen4 = {
     .depth = 16, .newest_is_first = true, .valid_in_to = true,
 };
 
-/* It has seen all branches up to now. */
+/* The recorder, which has read all branches up to now */
 static PmuRecorder *recorder(const X86VPmu *v)
 {
     if (tcg_enabled()) {
@@ -115,7 +115,7 @@ static PmuRecorder *recorder(const X86VPmu *v)
 }
 
 /*
- * What is recorded
+ * Filters
  */
 
 static PmuBranchKinds unfiltered(uint64_t select)
@@ -134,7 +134,7 @@ static PmuBranchKinds unfiltered(uint64_t select)
     for (unsigned bit = 2; bit < ARRAY_SIZE(kinds); bit++) {
         wanted |= select >> bit & 1 ? 0 : 1u << kinds[bit];
     }
-    /* No return takes these away. */
+    /* A return does not take calls of the next instruction away. */
     if (wanted >> PMU_BRANCH_CALL & 1 && !(select & SELECT_CALLSTACK)) {
         wanted |= 1u << PMU_BRANCH_CALL_NEXT;
     }
@@ -159,7 +159,7 @@ static PmuTcgRecord what_to_record(const X86VPmu *v, bool record)
            : lbr_is_timed(v) ? PMU_TCG_RECORD_INSNS : PMU_TCG_RECORD_BRANCHES;
 }
 
-/* If all kinds that x86 has are wanted, nobody need look for others. */
+/* If all kinds of x86 are wanted, also set the others: that is faster. */
 static PmuBranchKinds all_or_some(PmuBranchKinds wanted)
 {
     const PmuBranchKinds all =
@@ -169,7 +169,7 @@ static PmuBranchKinds all_or_some(PmuBranchKinds wanted)
     return wanted == all ? ~0u : wanted;
 }
 
-/* Not those of SMM, which saves the state of branch records and clears it. */
+/* Not in SMM: an SMI puts the state of branch records aside and clears it. */
 void lbr_record(X86VPmu *v, const LbrWanted *wanted)
 {
     PmuModes modes = wanted ? wanted->modes & ~X86_VPMU_MODES_SMM : 0;
@@ -324,7 +324,7 @@ void lbr_write_tos(X86VPmu *v, unsigned i, uint64_t val)
     recorder(v)->next = (val + 1) * sizeof(uint64_t) & recorder(v)->last;
 }
 
-/* Which of the recorder's branches the @i-th registers have. */
+/* The slot of the recorder that is shown in the @i-th registers */
 static unsigned slot_of(const X86VPmu *v, unsigned i)
 {
     return v->lbr->newest_is_first ? (newest(v) - i) & lbr_tos_bits(v) : i;
@@ -352,7 +352,7 @@ static unsigned flags_in_from(const X86VPmuLbr *lbr)
 
 /*
  * There are no mispredictions, no transactions and no speculation: such flags
- * of what has been recorded are 0.
+ * of recorded branches are 0.
  */
 static uint64_t shown_from(const X86VPmu *v, unsigned slot)
 {
@@ -363,7 +363,7 @@ static uint64_t shown_from(const X86VPmu *v, unsigned slot)
            : r->from[slot];
 }
 
-/* Since the record before, as many as there is room for; 0 if not known. */
+/* Since the record before, at most as many as fit; 0 if not known */
 static uint64_t recorded_cycles(const X86VPmu *v, unsigned slot)
 {
     uint64_t cycles = 0;
@@ -449,7 +449,7 @@ uint64_t lbr_info_bits(const X86VPmu *v)
     return INFO_BITS | (v->lbr && v->lbr->architectural ? INFO_ARCH_BITS : 0);
 }
 
-/* From now on the registers of a record hold what has been written. */
+/* From now on the registers of a record hold the written values. */
 static void take_over(X86VPmu *v, unsigned slot)
 {
     PmuRecorder *r = recorder(v);
@@ -482,7 +482,7 @@ void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val)
  * Migration: all records as if the guest had written them
  */
 
-/* The cycles of the next record have begun. */
+/* Whether the time of the next record has begun */
 static bool is_under_way(const X86VPmu *v)
 {
     return lbr_is_timed(v) && recorder(v)->since;
@@ -524,14 +524,14 @@ static int lbr_pre_load(void *opaque)
     X86CPU *cpu = opaque;
 
     if (!cpu->vpmu || !cpu->vpmu->lbr) {
-        error_report("The source's CPU has branch records and this one has "
-                     "none; add lbr=on.");
+        error_report("The source's CPU has branch records and this one does "
+                     "not; add lbr=on.");
         return -EINVAL;
     }
     return 0;
 }
 
-/* Recording begins anew, and what has gone by of a record's time goes on. */
+/* Recording begins anew, but the time of the next record continues. */
 static int lbr_post_load(void *opaque, int version_id)
 {
     X86CPU *cpu = opaque;
@@ -552,8 +552,8 @@ static int lbr_post_load(void *opaque, int version_id)
 }
 
 /*
- * A stream may hold anything.  What is behind this may be refused, and the
- * guest go on recording.
+ * A stream may hold any value.  Later parts of it may be refused, and the guest
+ * may go on recording.
  */
 static int records_post_load(void *opaque, int version_id)
 {
@@ -569,7 +569,7 @@ static int records_post_load(void *opaque, int version_id)
 #define MODEL "The source's branch records are of another kind; use the " \
               "source's CPU model."
 
-/* What registers there are, and what is in them, is the CPU model's. */
+/* The CPU model determines the registers and their contents. */
 static const VMStateDescription vmstate_layout = {
     .name = "cpu/vpmu/lbr/layout",
     .version_id = 1,

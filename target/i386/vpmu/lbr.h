@@ -1,12 +1,12 @@
 /*
  * x86 virtual PMU: last branch records
  *
- * Intel's are those of the SDM, volume 3B, "Last Branch, Interrupt, and
- * Exception Recording": a ring of registers whose numbers, and what they hold
- * besides addresses, depend on the CPU model; or, on later ones, those of
- * "Last Branch Records", which are architectural.  AMD's are those of the APM,
- * volume 2, "Last Branch Stack Registers".  In these two the records move from
- * register to register.
+ * Intel has two kinds.  The older one is in the SDM, volume 3B, "Last Branch,
+ * Interrupt, and Exception Recording": a ring of registers whose numbers, and
+ * whose contents besides addresses, depend on the CPU model.  Later CPUs have
+ * the architectural kind, in "Last Branch Records".  AMD's kind is in the APM,
+ * volume 2, "Last Branch Stack Registers".  In the last two, the records move
+ * from register to register.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,13 +20,13 @@
  * struct X86VPmuLbr - the records of some CPU models
  * @depth: how many there are, or can be
  * @depths: EAX of CPUID leaf 0x1C: how many there can be
- * @format: of IA32_PERF_CAPABILITIES: what is told of a branch, and where;
- *          Intel's
+ * @format: of IA32_PERF_CAPABILITIES: which facts about a branch are recorded,
+ *          and where; Intel's
  * @call_stack: returns can take calls away
  * @unfiltered: there is no MSR_LBR_SELECT, and the records are in the registers
  *              that Core's CPUs have for them
  * @newest_is_first: a register's number is how many branches are newer
- * @valid_in_to: SAMP_BR_TO tells whether there is one; AMD's
+ * @valid_in_to: SAMP_BR_TO has a bit for a valid record; AMD's
  * @architectural: IA32_LBR_CTL controls them
  */
 struct X86VPmuLbr {
@@ -51,9 +51,9 @@ extern const X86VPmuLbr lbr_of_core, lbr_of_bonnell, lbr_of_knights,
                         lbr_of_sapphire_rapids, lbr_of_zen4;
 
 /**
- * struct LbrWanted - what registers say is to be recorded
- * @kinds: of these kinds
- * @modes: what goes to one of these modes
+ * struct LbrWanted - the branches to record, according to registers
+ * @kinds: branches of these kinds
+ * @modes: that end in one of these modes
  * @call_stack: and returns take calls away
  */
 typedef struct LbrWanted {
@@ -63,20 +63,20 @@ typedef struct LbrWanted {
 } LbrWanted;
 
 /**
- * lbr_reset - no branches, nothing selected
+ * lbr_reset - forget all branches, and clear the filter
  * @v: the PMU
  */
 void lbr_reset(X86VPmu *v);
 
 /**
- * lbr_update - record, or do not
+ * lbr_update - start or stop recording
  * @v: the PMU, in a transaction
- * @record: whether registers other than that of the filters say so
+ * @record: whether other registers than the filter's enable it
  */
 void lbr_update(X86VPmu *v, bool record);
 
 /**
- * lbr_record - record, or do not
+ * lbr_record - start or stop recording with a given filter
  * @v: the PMU, in a transaction; it has records
  * @wanted: what to record; NULL to record nothing
  */
@@ -89,7 +89,7 @@ void lbr_record(X86VPmu *v, const LbrWanted *wanted);
 bool lbr_is_recording(const X86VPmu *v);
 
 /**
- * lbr_is_timed - whether it is told how many cycles there were between two
+ * lbr_is_timed - whether the cycles between two branches are recorded
  * @v: the PMU
  */
 bool lbr_is_timed(const X86VPmu *v);
@@ -102,14 +102,14 @@ bool lbr_is_timed(const X86VPmu *v);
 void lbr_clear(X86VPmu *v, unsigned depth);
 
 /**
- * lbr_set_depth - have so many records, whatever they are
+ * lbr_set_depth - set the number of records, and keep their contents
  * @v: the PMU
- * @depth: how many
+ * @depth: the number
  */
 void lbr_set_depth(X86VPmu *v, unsigned depth);
 
 /**
- * lbr_is_used - whether there is something that a stream should have
+ * lbr_is_used - whether there is state that a stream should have
  * @v: the PMU
  */
 bool lbr_is_used(const X86VPmu *v);
@@ -145,18 +145,18 @@ void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val);
 extern const VMStateDescription vmstate_x86_vpmu_lbr;
 
 /*
- * Architectural branch records.  Each of these does nothing for a PMU that has
- * none.
+ * Architectural branch records.  Each of these does nothing for a PMU without
+ * them.
  */
 
 /**
- * arch_lbr_reset - to the state after RESET
+ * arch_lbr_reset - reset the registers as RESET does
  * @v: the PMU
  */
 void arch_lbr_reset(X86VPmu *v);
 
 /**
- * arch_lbr_update - record what the registers say
+ * arch_lbr_update - make the recorder follow the registers
  * @v: the PMU, in a transaction
  * @frozen: record nothing
  */
@@ -174,25 +174,25 @@ bool arch_lbr_hides(const X86VPmu *v, unsigned mode);
 /**
  * arch_lbr_is_enabled, arch_lbr_enable - IA32_LBR_CTL.LBREn
  * @v: the PMU, in a transaction; to be followed by arch_lbr_update()
- * @enable: what it is to be
+ * @enable: the new value
  */
 bool arch_lbr_is_enabled(const X86VPmu *v);
 void arch_lbr_enable(X86VPmu *v, bool enable);
 
 /**
- * arch_lbr_note_event - what was recorded last precedes an event
+ * arch_lbr_note_event - save the last branch before an event
  * @v: the PMU, whose CPU delivers an interrupt or an exception
  */
 void arch_lbr_note_event(X86VPmu *v);
 
 /**
- * arch_lbr_is_used - whether a register is not as after RESET
+ * arch_lbr_is_used - whether a register differs from its value after RESET
  * @v: the PMU
  */
 bool arch_lbr_is_used(const X86VPmu *v);
 
 /**
- * arch_lbr_cpuid - leaf 0x1C
+ * arch_lbr_cpuid - fill in leaf 0x1C
  * @v: the PMU
  */
 void arch_lbr_cpuid(const X86VPmu *v, uint32_t *eax, uint32_t *ebx,

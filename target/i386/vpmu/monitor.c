@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: what the monitor shows
+ * x86 virtual PMU: the description for the monitor
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -38,7 +38,7 @@ static const struct {
     { X86_VPMU_STOP_IN_SMM, "FREEZE_WHILE_SMM" },
 };
 
-/* What would be counted if there were no filter. */
+/* The event that would be counted without a filter */
 static PmuEvent event_of(const X86VPmu *v, unsigned i)
 {
     return i < v->nr_gp ? x86_vpmu_event_of(v, v->ops->event_code(v, i))
@@ -52,7 +52,7 @@ static bool allowed(const X86VPmu *v, unsigned i)
            : pmu_filter_allows_fixed(v->filter, i - v->nr_gp);
 }
 
-/* The bits of a code as in the registers. */
+/* The bits of a code in the registers */
 #define RAW_BITS 0xf0000ffffull
 
 PmuEvent x86_vpmu_raw_event(const CPUState *cs, uint64_t raw)
@@ -65,7 +65,7 @@ PmuEvent x86_vpmu_raw_event(const CPUState *cs, uint64_t raw)
                                    : PMU_EVENT_NONE;
 }
 
-/* As in the registers. */
+/* The code in the form of the registers */
 static uint64_t raw_code(uint32_t code)
 {
     return extract32(X86_VPMU_CODE_EVENT(code), 0, 8)
@@ -81,13 +81,13 @@ static void describe_code(const X86VPmu *v, unsigned i, PmuCounterInfo *info)
     }
 }
 
-/* The kernel counts what the host's PMU counts, which is more than is known. */
+/* Under KVM the host's PMU counts, which supports more events than these. */
 static bool counted(const X86VPmu *v, unsigned i)
 {
     return v->engine == X86_VPMU_KVM || event_of(v, i) != PMU_EVENT_NONE;
 }
 
-/* Of a counter that is not even enabled, the rest says nothing. */
+/* If a counter is not even enabled, other reasons are not listed. */
 static void describe_stops(const X86VPmu *v, unsigned i, bool lost,
                            PmuCounterInfo *info)
 {
@@ -134,7 +134,7 @@ static PmuCounterInfoList *describe_counters(const X86VPmu *v, uint64_t lost)
  * Interrupts
  */
 
-/* There is one NMI for all who raise it. */
+/* The CPU has one NMI, which other sources may have raised, too. */
 static bool nmi_is_pending(const X86VPmu *v, uint32_t lvt)
 {
     return (lvt >> 8 & 7) == APIC_DM_NMI
@@ -171,7 +171,7 @@ static PmuInterruptList *pending(const X86VPmu *v)
  * Everything
  */
 
-/* By their numbers. */
+/* The registers that KVM hides, by their numbers */
 static strList *hidden_registers(const X86VPmu *v)
 {
     strList *list = NULL, **tail = &list;
@@ -187,7 +187,7 @@ static strList *hidden_registers(const X86VPmu *v)
     return list;
 }
 
-/* Of what the kernel records there is no telling. */
+/* Branches that the kernel records are not known. */
 static PmuRecordsInfo *describe_records(const X86VPmu *v)
 {
     return !v->lbr || v->engine == X86_VPMU_KVM ? NULL
@@ -247,7 +247,7 @@ static PmuEngineKind engine_of(const X86VPmu *v)
     return v ? engines[v->engine] : PMU_ENGINE_KIND_NONE;
 }
 
-/* Returns: the counters that the host has taken away. */
+/* Returns: the counters that the host has taken away */
 static uint64_t describe_host(X86CPU *cpu, PmuCpuInfo *info)
 {
     PmuHostReport report = {};
@@ -259,7 +259,7 @@ static uint64_t describe_host(X86CPU *cpu, PmuCpuInfo *info)
     return report.lost;
 }
 
-/* If QEMU has changed registers, the kernel's are older. */
+/* If QEMU has changed registers, its values are newer than the kernel's. */
 static bool read_kernel(X86CPU *cpu, Error **errp)
 {
     return !kvm_enabled() || CPU(cpu)->vcpu_dirty

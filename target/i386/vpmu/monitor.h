@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: what the monitor shows
+ * x86 virtual PMU: the description for the monitor
  *
  * The operations of PmuGuestOps of the same names.
  *

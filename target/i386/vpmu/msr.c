@@ -74,8 +74,8 @@ bool x86_vpmu_refuse_lbr(Error **errp)
     ERRP_GUARD();
 
     error_setg(errp, "lbr=on is not possible with this CPU");
-    error_append_hint(errp, "Choose a model of Intel's from Core 2 "
-                      "on, or one of AMD's with perfmon-v2.\n");
+    error_append_hint(errp, "Choose an Intel CPU model from Core 2 on, "
+                      "or an AMD one with perfmon-v2.\n");
     return false;
 }
 
@@ -84,7 +84,7 @@ bool x86_vpmu_refuse_pebs(Error **errp)
     ERRP_GUARD();
 
     error_setg(errp, "pebs=on is not possible with this CPU");
-    error_append_hint(errp, "Choose a model of Intel's from Nehalem to "
+    error_append_hint(errp, "Choose an Intel CPU model from Nehalem to "
                       "Granite Rapids, or Snowridge.\n");
     return false;
 }
@@ -154,7 +154,7 @@ void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val)
     v->global_status = val;
 }
 
-/* Whether a register can be written so; what faults there otherwise */
+/* Whether a value can be written; otherwise the write faults */
 static bool is_valid(const X86VPmu *v, const X86VPmuMsr *m, uint64_t val)
 {
     uint64_t writable = m->writable ? m->writable(v) : 0;

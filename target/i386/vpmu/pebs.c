@@ -30,7 +30,7 @@
 #define LOAD_LATENCY(i)        (1ull << (32 + (i)))
 #define ENABLE_PRECISE_STORE   (1ull << 63)
 
-/* A counter's records are not only the basic group. */
+/* A counter's records have more than the basic group. */
 #define EVTSEL_ADAPTIVE        (1ull << 34)
 #define FIXED_ADAPTIVE(i)      (1ull << (32 + 4 * (i)))
 
@@ -46,7 +46,7 @@
 /* IA32_DEBUGCTL */
 #define DEBUGCTL_LBR           (1ull << 0)
 
-/* The DS save area: what it says of PEBS */
+/* The DS save area: the fields of PEBS */
 #define DS_INDEX               0x28
 #define DS_MAXIMUM             0x30
 #define DS_THRESHOLD           0x38
@@ -56,11 +56,11 @@
 /* A record's size, in the first word of its basic group */
 #define BASIC_SIZE             48
 
-/* What is said of any access: it hits the first level, and takes so long. */
+/* Reported for any access: it hits the first level, and takes this long. */
 #define SOURCE_L1              1
 #define LATENCY                32
 
-/* In the memory group: where the access's latency is, above the other */
+/* In the memory group: the latency of the access, above the instruction's */
 #define ACCESS_LATENCY         32
 
 #define NR_XMMS                16
@@ -96,7 +96,7 @@ const X86VPmuPebs pebs_of_golden_cove = {
 
 /*
  * Code that is compiled relative to the program counter does not know where
- * it has overflowed.
+ * a counter has overflowed.
  */
 void pebs_init(X86VPmu *v)
 {
@@ -121,14 +121,14 @@ uint64_t pebs_capabilities(const X86VPmuPebs *pebs)
            | (pebs->baseline ? PERF_CAP_PEBS_BASELINE : 0);
 }
 
-/* A counter's bit in IA32_PEBS_ENABLE, and where a record names it. */
+/* A counter's bit in IA32_PEBS_ENABLE and in the records */
 static uint64_t enable_bit(const X86VPmu *v, unsigned counter)
 {
     return 1ull << (counter < v->nr_gp ? counter
                     : ENABLE_FIXED + counter - v->nr_gp);
 }
 
-/* Those of fixed counters mean something else where these have no PEBS. */
+/* Only with "baseline" do bits from 32 on stand for fixed counters. */
 uint64_t pebs_counters(const X86VPmu *v)
 {
     unsigned nr = !v->pebs ? 0
@@ -146,8 +146,8 @@ uint64_t pebs_counters(const X86VPmu *v)
  */
 
 /*
- * All loads take the same time, so that MSR_PEBS_LD_LAT asks for all of them or
- * for none.  An instruction is one micro-operation.
+ * All loads take the same time, so MSR_PEBS_LD_LAT selects either all of them
+ * or none.  An instruction is one micro-operation.
  */
 PmuEvent pebs_event(const X86VPmu *v, uint32_t code)
 {
@@ -184,7 +184,7 @@ static bool any_of_memory(const X86VPmu *v, uint64_t counters)
 
 /*
  * Before version 5, a counter has to be enabled for it: SDM, volume 3B, "Load
- * Latency Performance Monitoring Facility".  Linux does so there alone.
+ * Latency Performance Monitoring Facility".  Linux enables it only then.
  */
 static bool takes_latency(const X86VPmu *v, unsigned counter)
 {
@@ -217,8 +217,8 @@ void pebs_update(X86VPmu *v)
 }
 
 /*
- * The guest's memory, with the rights of the kernel, whatever is executed.  It
- * is RAM, or there is none.
+ * The guest's memory, with the rights of the kernel, whatever is executed.
+ * Only RAM can be accessed.
  */
 
 #ifdef CONFIG_TCG
@@ -248,7 +248,7 @@ static void *find_ram(X86VPmu *v, uint64_t addr, int len, bool write)
                                       write ? MMU_DATA_STORE : MMU_DATA_LOAD,
                                       supervisor_index(env), &host, &full);
 
-    /* That is the guest's, and the walk of the tables has used it. */
+    /* The walk of the tables has changed this field, which is the guest's. */
     env->error_code = error_code;
     return flags & (TLB_INVALID_MASK | TLB_MMIO) ? NULL : host;
 }
@@ -273,7 +273,7 @@ static bool access_page(X86VPmu *v, uint64_t addr, void *buf, int len,
 }
 #endif
 
-/* For tests, which have no TLB. */
+/* For tests, which have no TLB */
 static bool access_page_of_test(X86VPmu *v, uint64_t addr, void *buf, int len,
                                 bool write)
 {
@@ -283,13 +283,13 @@ static bool access_page_of_test(X86VPmu *v, uint64_t addr, void *buf, int len,
                                 buf ? len : 1, buf && write);
 }
 
-/* Outside long mode they have 32 bits, as those of instructions. */
+/* Outside long mode addresses have 32 bits, like the instruction pointer. */
 static uint64_t linear(const X86VPmu *v, uint64_t addr)
 {
     return v->cpu->env.hflags & HF_LMA_MASK ? addr : (uint32_t)addr;
 }
 
-/* @buf may be NULL: could it be accessed? */
+/* With @buf NULL, only checks whether it could be accessed. */
 static bool access_memory(X86VPmu *v, uint64_t addr, void *buf, int len,
                           bool write)
 {
@@ -321,12 +321,12 @@ static bool read_word(X86VPmu *v, uint64_t addr, uint64_t *word)
  */
 
 /**
- * struct Sample - what there is to be recorded
- * @counters: that have overflowed
+ * struct Sample - the contents of a record
+ * @counters: the counters that have overflowed
  * @names: the same, as records name them
  * @at: the address of the instruction that overflowed
- * @next: of the one that comes behind it
- * @address: of the data that it accessed; 0 if the counters are about others
+ * @next: the address of the instruction after it
+ * @address: the address of its data; 0 for counters of events without data
  * @source, @latency: of that access
  */
 typedef struct Sample {
@@ -365,7 +365,7 @@ static void find_access(const X86VPmu *v, Sample *s)
     }
 }
 
-/* Where nobody knows which it was, it is said to be the one that follows. */
+/* If the instruction is not known, the next one is used. */
 static Sample take_sample(const X86VPmu *v, uint64_t counters)
 {
     const CPUX86State *env = &v->cpu->env;
@@ -407,7 +407,7 @@ static uint64_t now(const X86VPmu *v)
     return cpus_get_elapsed_ticks() + v->cpu->env.tsc_offset;
 }
 
-/* A record as it was before it could be chosen what is in it. */
+/* A record in the formats before adaptive records */
 static void make_fixed(Record *r, const X86VPmu *v, const Sample *s)
 {
     static const uint8_t order[CPU_NB_REGS64] = {
@@ -441,7 +441,7 @@ static void put_xmms(Record *r, const X86VPmu *v)
     }
 }
 
-/* While branches are not recorded, there are none in a record either. */
+/* While branches are not recorded, a record does not have any either. */
 static void put_lbrs(Record *r, X86VPmu *v, unsigned n)
 {
     const bool arch = arch_lbr_count_one(v);
@@ -475,14 +475,14 @@ static bool is_adaptive(const X86VPmu *v, uint64_t counters)
     return false;
 }
 
-/* An instruction that loads does nothing else for longer. */
+/* A load takes no more time than its access. */
 static uint64_t latencies(const X86VPmu *v, const Sample *s)
 {
     return s->latency
            | (v->pebs->tells_both_latencies ? s->latency << ACCESS_LATENCY : 0);
 }
 
-/* A record with the groups that the guest has chosen. */
+/* A record with the groups that the guest has chosen */
 static void make_chosen(Record *r, X86VPmu *v, const Sample *s)
 {
     uint64_t groups = is_adaptive(v, s->counters) ? v->pebs_data_cfg : 0;
@@ -513,7 +513,7 @@ static void make_chosen(Record *r, X86VPmu *v, const Sample *s)
     r->words[0] = cpu_to_le64(groups | (uint64_t)size_of(r) << BASIC_SIZE);
 }
 
-/* The record first: when the guest sees the index, it is there. */
+/* Write the record before the index, which makes it visible to the guest. */
 static void append(X86VPmu *v, const Sample *s)
 {
     uint64_t index, maximum, next;
@@ -549,7 +549,7 @@ static bool is_over_threshold(X86VPmu *v)
 }
 
 /*
- * Counting goes on where the guest has said.
+ * The counter goes on from the reset value that the guest has set.
  */
 static void load_counter(X86VPmu *v, unsigned counter)
 {
@@ -562,7 +562,7 @@ static void load_counter(X86VPmu *v, unsigned counter)
     }
 }
 
-/* Software of the time takes no record that is of several counters. */
+/* Software that knows these formats ignores records of several counters. */
 static void append_each(X86VPmu *v, uint64_t counters)
 {
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
@@ -574,7 +574,7 @@ static void append_each(X86VPmu *v, uint64_t counters)
     }
 }
 
-/* RSM is an instruction of SMM, too. */
+/* Whether the instruction is in SMM, which includes RSM */
 static bool is_of_smm(const X86VPmu *v)
 {
     uint64_t pc;
@@ -587,14 +587,14 @@ static bool is_of_smm(const X86VPmu *v)
 
 /*
  * Walks of page tables may have to wait for all other CPUs, which is possible
- * from the vCPU's loop alone.  Under qtest there are none.
+ * from the vCPU's loop alone.  Under qtest there is no loop.
  */
 static bool can_walk(const X86VPmu *v)
 {
     return !tcg_enabled() || CPU(v->cpu)->running;
 }
 
-/* They overflow again at the first event that can be recorded. */
+/* Armed counters overflow again at the first event that can be recorded. */
 static void arm(X86VPmu *v, uint64_t counters)
 {
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
@@ -673,7 +673,7 @@ unsigned pebs_count_data_cfg(const X86VPmu *v)
     return v->pebs && v->pebs->baseline ? 1 : 0;
 }
 
-/* Only canonical addresses are there, see pebs_is_ds_area(). */
+/* Only canonical addresses are valid, see pebs_is_ds_area(). */
 uint64_t pebs_ds_area_bits(const X86VPmu *v)
 {
     return UINT64_MAX;
@@ -751,7 +751,7 @@ static int pebs_pre_load(void *opaque)
     X86CPU *cpu = opaque;
 
     if (!cpu->vpmu || !cpu->vpmu->pebs) {
-        error_report("The source's CPU has PEBS and this one has none; add "
+        error_report("The source's CPU has PEBS and this one does not; add "
                      "pebs=on.");
         return -EINVAL;
     }

@@ -1,10 +1,10 @@
 /*
  * x86 virtual PMU: processor event based sampling (PEBS)
  *
- * As in the SDM, volume 3B, "Processor Event Based Sampling": a counter that
- * overflows has a record of the CPU's state written to a buffer in the guest's
- * memory, and is loaded anew, both without an interrupt.  Records are of the
- * very instruction that overflowed.
+ * As in the SDM, volume 3B, "Processor Event Based Sampling": when a counter
+ * overflows, a record of the CPU's state is written to a buffer in the guest's
+ * memory, and the counter is loaded anew, both without an interrupt.  A record
+ * belongs to the very instruction that overflowed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,17 +23,17 @@
 
 /**
  * struct X86VPmuPebs - the PEBS of some CPU models
- * @format: of records, as IA32_PERF_CAPABILITIES tells it
- * @baseline: fixed counters have it, too, and MSR_PEBS_DATA_CFG says what is in
- *            a record
+ * @format: of records, as in IA32_PERF_CAPABILITIES
+ * @baseline: fixed counters have it, too, and MSR_PEBS_DATA_CFG chooses the
+ *            groups of a record
  * @counters: general-purpose counters that have it, as in IA32_PEBS_ENABLE
- * @other_enables: what else can be set there, other than fixed counters
- * @load_latency: the code of the event that samples loads; 0 if there is none
+ * @other_enables: bits that can be set there, besides counters
+ * @load_latency: the code of the event that samples loads; 0 without one
  * @store_sample: likewise of stores
- * @tells_both_latencies: the memory group has that of the access, too, not only
- *                        the instruction's
- * @uops: the code of the event by which Linux has cycles sampled; 0 if it does
- *        so by instructions
+ * @tells_both_latencies: the memory group has the latency of the access as well
+ *                        as the instruction's
+ * @uops: the code of the event with which Linux samples cycles; 0 if it uses
+ *        instructions
  */
 struct X86VPmuPebs {
     unsigned format;
@@ -55,33 +55,33 @@ extern const X86VPmuPebs pebs_of_nehalem, pebs_of_sandy_bridge,
                          pebs_of_golden_cove;
 
 /**
- * pebs_init - prepare a CPU for telling which instruction has overflowed
+ * pebs_init - prepare a CPU to find the instruction that has overflowed
  * @v: the PMU, of a CPU that does not run yet
  */
 void pebs_init(X86VPmu *v);
 
 /**
- * pebs_reset - what RESET and INIT do
+ * pebs_reset - reset the registers as RESET and INIT do
  * @v: the PMU
  */
 void pebs_reset(X86VPmu *v);
 
 /**
- * pebs_capabilities - what IA32_PERF_CAPABILITIES says of it
- * @pebs: of the CPU model
+ * pebs_capabilities - the bits of PEBS in IA32_PERF_CAPABILITIES
+ * @pebs: the PEBS of the CPU model
  */
 uint64_t pebs_capabilities(const X86VPmuPebs *pebs);
 
 /**
- * pebs_counters - the counters that are sampled, a set
+ * pebs_counters - the set of counters that are sampled
  * @v: the PMU
  *
- * Their overflow neither interrupts by itself nor is it in the global status.
+ * Their overflow does not interrupt by itself nor set the global status.
  */
 uint64_t pebs_counters(const X86VPmu *v);
 
 /**
- * pebs_event - what a code counts that is there for PEBS alone
+ * pebs_event - the event of a code that exists for PEBS alone
  * @v: the PMU
  * @code: X86_VPMU_CODE()
  *
@@ -90,22 +90,23 @@ uint64_t pebs_counters(const X86VPmu *v);
 PmuEvent pebs_event(const X86VPmu *v, uint32_t code);
 
 /**
- * pebs_update - note what data is accessed, if records are to have it
+ * pebs_update - note addresses of data, if records are to have them
  * @v: the PMU, in a transaction
  */
 void pebs_update(X86VPmu *v);
 
 /**
- * pebs_sample - counters have overflowed that are sampled
+ * pebs_sample - sample counters that have overflowed
  * @v: the PMU, in its handler of overflow, and in a transaction
- * @counters: a part of pebs_counters()
+ * @counters: a subset of pebs_counters()
  *
- * Writes records and loads the counters anew.  What would be a page fault, or
- * is no RAM, loses the record, and the buffer's index stays where it is.  There
- * are no records in SMM, nor while the machine is being stopped, where counters
- * are armed instead.  To be followed by another selection of what they count.
+ * Writes records and loads the counters anew.  If an access would cause a page
+ * fault, or is not to RAM, the record is lost, and the buffer's index does not
+ * change.  There are no records in SMM, nor while the machine is being stopped:
+ * counters are armed instead.  To be followed by another selection of their
+ * events.
  *
- * Returns: whether the buffer is as full as the guest wants to know.
+ * Returns: whether the buffer has reached the guest's threshold.
  */
 bool pebs_sample(X86VPmu *v, uint64_t counters);
 
@@ -119,14 +120,14 @@ bool pebs_sample(X86VPmu *v, uint64_t counters);
 bool pebs_is_armed(const X86VPmu *v, unsigned counter);
 
 /**
- * pebs_disarm - counters no longer wait
+ * pebs_disarm - make counters no longer wait for an event to record
  * @v: the PMU
- * @counters: a set; to be followed by another selection of what they count
+ * @counters: a set; to be followed by another selection of their events
  */
 void pebs_disarm(X86VPmu *v, uint64_t counters);
 
 /**
- * pebs_is_used - whether there is something that a stream should have
+ * pebs_is_used - whether there is state that a stream should have
  * @v: the PMU
  */
 bool pebs_is_used(const X86VPmu *v);

@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: what the user can choose
+ * x86 virtual PMU: the user's properties
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,21 +17,21 @@ typedef struct X86VPmu X86VPmu;
 
 /**
  * struct X86VPmuProps - the properties of a CPU that shape its PMU
- * @machine: the machine type has virtual PMUs; those of QEMU 9.2 and older have
- *           what stock QEMU gives to their guests
- * @version: of Intel's architectural performance monitoring; AMD has none
+ * @machine: the machine type has virtual PMUs; with types of QEMU 9.2 and
+ *           older, guests are as in stock QEMU
+ * @version: of Intel's architectural performance monitoring, for Intel only
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
- * @cycles: what a cycle is, under TCG
- * @lbr: last branch records, under TCG; "auto" where the CPU has some
- * @pebs: processor event based sampling, where the CPU has it, under TCG
+ * @cycles: the definition of a cycle, under TCG
+ * @lbr: last branch records, under TCG; "auto" uses them if the CPU has them
+ * @pebs: processor event based sampling, if the CPU has it, under TCG
  * @host_perf: keep the host's accounts of the vCPU, under KVM
- * @priority: "guest" or "host", who goes first where both want the host's
- *            counters, under KVM; NULL if not given, which is "guest"
- * @host_counters: general-purpose counters that the guest is not shown, under
- *                 KVM
+ * @priority: "guest" or "host", which one gets the host's counters if both want
+ *            them, under KVM; NULL if not given, which is "guest"
+ * @host_counters: general-purpose counters that are hidden from the guest,
+ *                 under KVM
  *
- * Numbers that were not given are 0, and after realize what is used instead.
+ * Numbers that were not given are 0; realize replaces them.
  */
 typedef struct X86VPmuProps {
     bool machine;

@@ -10,18 +10,18 @@
  *   vpmu_cr4 CPU VALUE             OK
  *   vpmu_efer CPU VALUE            OK
  *   vpmu_cpuid CPU LEAF SUBLEAF    OK EAX EBX ECX EDX
- *   vpmu_init CPU                  OK               what INIT does
+ *   vpmu_init CPU                  OK               as INIT does
  *   vpmu_nmi CPU                   OK 0 | OK 1      NMI pending; clears it
  *   vpmu_kvm CPU FIXED             OK               be as under KVM
  *
- * The registers of the PMU can be read and written, IA32_MISC_ENABLE, and
- * those of the local APIC.  Others read 0, as they do where QEMU does not know
- * them.  Under KVM, where the guest is to be stopped, the PMU's registers are
- * those that the kernel keeps.
+ * The registers of the PMU can be read and written, IA32_MISC_ENABLE, and the
+ * registers of the local APIC.  Others read 0, as registers do that QEMU does
+ * not know.  Under KVM, where the guest should be stopped, the PMU's registers
+ * are the kernel's.
  *
- * Hosts whose KVM has Intel's PMU are rare where tests run.  What QEMU resets
- * and migrates of one does not depend on the kernel: vpmu_kvm makes a PMU one
- * of those, with so many fixed counters at most.
+ * Hosts whose KVM has Intel's PMU are rare where tests run.  The reset and the
+ * migration of such a PMU do not depend on the kernel: vpmu_kvm makes a PMU
+ * one of this kind, with at most FIXED fixed counters.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -35,7 +35,7 @@
 #include "internal.h"
 #include "kvm.h"
 
-/* Under KVM the registers are the kernel's: take them, or give them back. */
+/* Under KVM, read the registers from the kernel, or write them back. */
 static bool take_registers(X86CPU *cpu)
 {
     return !kvm_enabled() || x86_vpmu_kvm_get(cpu, NULL);

@@ -27,7 +27,7 @@ static int registers_pre_save(void *opaque)
     return 0;
 }
 
-/* Bits that no register has; under KVM, the kernel says what they have. */
+/* Bits that no register has; under KVM, the kernel knows its bits. */
 static uint64_t bits_beyond_registers(const X86VPmu *v)
 {
     const X86VPmuBits bits = v->ops->bits(v);
@@ -88,16 +88,16 @@ static bool uses_stock_state(const X86VPmu *v)
 }
 
 /*
- * Whether a counter may count, has overflowed, or has been told what to count.
- * Otherwise all that the PMU holds are values that were left behind: those of
- * counters, and which of them could be started.
+ * Whether a counter may count, has overflowed, or has an event selected.
+ * Otherwise the PMU holds only values that were left behind: the counters, and
+ * which of them could be started.
  */
 static bool is_used(const X86VPmu *v)
 {
     uint64_t used = v->fixed_ctrl | v->global_status;
 
     if (v->engine != X86_VPMU_KVM) {
-        /* There it is in a subsection of its own. */
+        /* Under KVM it is in another subsection. */
         used |= v->debugctl;
     }
     for (unsigned i = 0; i < v->nr_gp; i++) {
@@ -124,8 +124,8 @@ static bool smm_needed(void *opaque)
 }
 
 /*
- * A guest can go where this is not known as long as it does not use its PMU.
- * But a replay is to find fractions of cycles as its recording left them.
+ * A guest can go to QEMU without this PMU as long as it does not use its PMU.
+ * But a replay needs fractions of cycles as its recording left them.
  */
 static bool vpmu_needed(void *opaque)
 {
@@ -152,7 +152,7 @@ static int smm_post_load(void *opaque, int version_id)
     if (beyond || (v->smm.lbr_enabled && !arch_lbr_count_one(v))) {
         v->smm = (X86VPmuSmm) { };
         error_report("In SMM, the source's PMU has put aside bits that this "
-                     "one does not have.");
+                     "PMU does not have.");
         return -EINVAL;
     }
     return 0;
@@ -170,7 +170,7 @@ static const VMStateDescription vmstate_put_aside = {
     }
 };
 
-/* What RSM is to take back. */
+/* The state that RSM takes back */
 static const VMStateDescription vmstate_smm = {
     .name = "cpu/vpmu/smm",
     .version_id = 1,
@@ -202,16 +202,16 @@ const VMStateDescription vmstate_x86_vpmu = {
 
 /*
  * cpu/msr_architectural_pmu, a subsection that QEMU without this PMU has, too.
- * It is about Intel's registers under KVM, and for these has all there is.
+ * It is for Intel's registers under KVM, and has all of their state.
  *
- * All others leave in it what a PMU holds that is not used.  QEMU without this
- * PMU takes that and makes nothing of it, unless it has Intel's registers under
- * KVM itself; so the guest can go to it.  With this PMU, nothing is lost.
+ * Other PMUs store in it the values that an unused PMU holds.  QEMU without
+ * this PMU loads and ignores them, unless it has Intel's registers under KVM
+ * itself; so the guest can go to it.  With this PMU, nothing is lost.
  */
 
 /*
- * In IA32_PERF_GLOBAL_OVF_CTRL, which holds nothing: have the subsection sent,
- * though all else may be 0.
+ * In IA32_PERF_GLOBAL_OVF_CTRL, which has no state: makes sure that the
+ * subsection is sent, even if all else is 0.
  */
 #define LEFTOVERS 1
 
@@ -307,7 +307,7 @@ static void take_stock_state(X86VPmu *v)
 }
 
 /*
- * What there is no room for, by the property that would make some
+ * State that does not fit, with the property that would make room
  */
 
 #define GLOBAL_NR_GP    32
@@ -335,7 +335,7 @@ static bool beyond_gp(const X86VPmu *v)
     return beyond;
 }
 
-/* A counter has a field in either half: what it counts, and its PEBS. */
+/* A counter has two fields: one for its events, the other for its PEBS. */
 static uint64_t both_fields(uint64_t fixed_ctrl)
 {
     return extract64(fixed_ctrl, 0, FIXED_FIELDS)

@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: what the register files share
+ * x86 virtual PMU: the common part of the register files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,8 +21,8 @@
 
 /*
  * A guest cannot ask whether an AMD CPU has counters, as all of them do: it
- * tries, and finds none in QEMU's.  So that guests find what they always have
- * found, only those CPUs have some for which the user asks; "max", whose PMU
+ * tries, and does not find any in stock QEMU.  So that guests find the same as
+ * before, only CPUs with an explicit pmu=on have counters; "max", whose PMU
  * is on by default, is not among them.
  */
 static bool wants_pmu(const X86CPU *cpu)
@@ -40,14 +40,14 @@ static const X86VPmuOps *emulated_ops(const X86CPU *cpu)
            : x86_vpmu_shown_as_amd(cpu) ? &amd_vpmu_ops : NULL;
 }
 
-/* The register file that a CPU would have; NULL if there is none for it. */
+/* The register file that a CPU would have; NULL if its vendor has no PMU */
 static const X86VPmuOps *ops_for(X86CPU *cpu)
 {
     return pmu_cpu_is_emulated() ? emulated_ops(cpu)
            : kvm_enabled() ? x86_vpmu_kvm_ops(cpu) : NULL;
 }
 
-/* KVM tells by itself what it has. */
+/* Under KVM, the kernel reports its features itself. */
 uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
 {
     const X86VPmuOps *ops = pmu_cpu_is_emulated() ? ops_for(cpu) : NULL;
@@ -87,7 +87,7 @@ uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
  * Properties
  */
 
-/* The name of a property that the user has given, or NULL. */
+/* The name of a property that the user has given, or NULL */
 static const char *given_property(const X86VPmuProps *props)
 {
     return props->version ? "pmu-version"
@@ -108,8 +108,8 @@ static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
         error_append_hint(errp, "Use -accel tcg or -accel kvm, or leave the "
                           "property out.\n");
     } else if (pmu_cpu_is_emulated() && !cpu->vpmu_props.machine) {
-        error_setg(errp, "%s needs a PMU, which this machine type has not",
-                   given);
+        error_setg(errp, "%s needs a PMU, which this machine type does not "
+                   "have", given);
         error_append_hint(errp, "Choose one of QEMU 10.0 or newer.\n");
     } else if (kvm_enabled() && !x86_vpmu_kvm_host_has_pmu(cpu)) {
         x86_vpmu_kvm_refuse(given, errp);
@@ -142,7 +142,7 @@ bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
     return false;
 }
 
-/* No property but perhaps pmu=on asks for a PMU that is not emulated. */
+/* Without a PMU, no property may ask for one, except perhaps pmu=on. */
 static bool go_without(const X86CPU *cpu, Error **errp)
 {
     if (!pmu_cpu_is_emulated() || !cpu->enable_pmu || !cpu->pmu_asked_for) {
@@ -171,7 +171,7 @@ static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
     return x86_vpmu_kvm_configure(cpu, filter, errp);
 }
 
-/* The name of a property about the host's PMU that was given, or NULL. */
+/* The name of a property about the host's PMU that was given, or NULL */
 static const char *given_host_property(const X86VPmuProps *props)
 {
     return props->host_perf ? "pmu-host-perf"
@@ -192,7 +192,7 @@ static bool check_priority(const X86CPU *cpu, Error **errp)
     return true;
 }
 
-/* They are of any vCPU of KVM's, whether its guest has a PMU or not. */
+/* These properties are for any vCPU of KVM, even without a PMU. */
 static bool check_host_properties(const X86CPU *cpu, Error **errp)
 {
     ERRP_GUARD();
@@ -201,7 +201,7 @@ static bool check_host_properties(const X86CPU *cpu, Error **errp)
     if (given && !kvm_enabled()) {
         error_setg(errp, "%s is only for KVM", given);
         error_append_hint(errp, "Under TCG, the guest's own counters are "
-                          "exact, and nobody takes them away.\n");
+                          "exact, and the host cannot take them away.\n");
         return false;
     }
     return check_priority(cpu, errp);
@@ -325,8 +325,8 @@ static void take_back_from_smm(X86VPmu *v)
 }
 
 /*
- * What is in the CPU by now is nothing for PEBS to record.  In QEMU, INIT ends
- * SMM, too: what was not recorded before is not recorded behind it either.
+ * PEBS must not record events from before INIT.  In QEMU, INIT also ends SMM:
+ * events that were not recorded before are not recorded after it either.
  */
 void x86_vpmu_init_signal(X86CPU *cpu)
 {
@@ -364,8 +364,8 @@ bool x86_vpmu_steps_branches(const X86CPU *cpu)
 }
 
 /*
- * IA32_DEBUGCTL is put aside only if the guest has asked for that; branch
- * records that are architectural are always switched off.
+ * IA32_DEBUGCTL is put aside only if the guest has asked for that;
+ * architectural branch records are always switched off.
  */
 void x86_vpmu_enter_smm(X86CPU *cpu)
 {
@@ -375,7 +375,7 @@ void x86_vpmu_enter_smm(X86CPU *cpu)
     if (!v) {
         return;
     }
-    /* What overflows only now may still freeze the records. */
+    /* A counter that overflows only now may still freeze the records. */
     pmu_begin(v->pmu);
     put_aside = v->debugctl & v->ops->put_aside_in_smm;
     v->smm.debugctl = put_aside ? v->debugctl : 0;
@@ -444,7 +444,7 @@ uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
            ? v->ops->misc_enable(v, val) : val;
 }
 
-/* What is read is the count before the instruction that reads it. */
+/* A read returns the count before the instruction that reads it. */
 static void before_insn(X86CPU *cpu)
 {
     if (tcg_enabled()) {

@@ -3,7 +3,7 @@
  *
  * The guest's view of the counters of hw/pmu: model-specific registers,
  * RDPMC, CPUID and the performance-monitoring interrupt.  One register file
- * per vendor decodes what the guest writes into the verbs of hw/pmu/pmu.h;
+ * per vendor translates the guest's writes into calls of hw/pmu/pmu.h;
  * nothing is counted here.
  *
  * A CPU has a virtual PMU (X86CPU.vpmu) if it was created with pmu=on, under
@@ -36,7 +36,7 @@ static inline bool x86_vpmu_rdpmc_allowed(const CPUX86State *env)
 #if (defined(CONFIG_TCG) || defined(CONFIG_KVM)) && !defined(CONFIG_USER_ONLY)
 
 /*
- * Modes, as hw/pmu numbers them: a sum of these.
+ * Modes, as hw/pmu numbers them: a sum of these
  */
 #define X86_VPMU_MODE_USER  1 /* CPL is not 0 */
 #define X86_VPMU_MODE_GUEST 2 /* between VMRUN and #VMEXIT */
@@ -55,7 +55,7 @@ static inline unsigned x86_vpmu_mode(uint32_t hflags)
 }
 
 /**
- * enum X86VPmuAccess - what became of an access to a register
+ * enum X86VPmuAccess - the result of an access to a register
  * @X86_VPMU_NOT_MINE: not a register of the PMU
  * @X86_VPMU_DONE: read or written
  * @X86_VPMU_FAULT: the guest gets #GP(0); nothing has changed
@@ -88,47 +88,47 @@ uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w);
 /**
  * x86_vpmu_configure - check the properties and fill in those not given
  * @cpu: the CPU, being realized
- * @errp: what is wrong, and what is allowed
+ * @errp: the error, and the allowed values
  *
- * Returns: false with @errp set if the combination cannot be had.
+ * Returns: false with @errp set if the combination is not allowed.
  */
 bool x86_vpmu_configure(X86CPU *cpu, Error **errp);
 
 /**
- * x86_vpmu_create - give a CPU its PMU, if it is to have one
+ * x86_vpmu_create - create the PMU of a CPU, if it is to have one
  * @cpu: the CPU, configured, before its thread starts
  */
 void x86_vpmu_create(X86CPU *cpu);
 
 /**
- * x86_vpmu_destroy - take it away again
+ * x86_vpmu_destroy - release the PMU of a CPU
  * @cpu: the CPU, whose thread has ended
  */
 void x86_vpmu_destroy(X86CPU *cpu);
 
 /**
- * x86_vpmu_reset - what RESET does
+ * x86_vpmu_reset - reset the PMU as RESET does
  * @cpu: the CPU
  */
 void x86_vpmu_reset(X86CPU *cpu);
 
 /**
- * x86_vpmu_init_signal - what INIT does: PEBS ends, and what was put aside for
- *                        SMM is taken back; the rest of a PMU stays, but not
- *                        what observers have recorded of branches
+ * x86_vpmu_init_signal - do as INIT does: end PEBS, take back the state that
+ *                        was put aside for SMM, and forget branches recorded
+ *                        for observers; the rest of the PMU stays
  * @cpu: the CPU, as it was before
  */
 void x86_vpmu_init_signal(X86CPU *cpu);
 
 /**
- * x86_vpmu_svme_changed - EFER.SVME has been set or cleared
+ * x86_vpmu_svme_changed - handle a change of EFER.SVME
  * @cpu: the CPU
  */
 void x86_vpmu_svme_changed(X86CPU *cpu);
 
 /**
- * x86_vpmu_debug_exception - #DB is delivered: branches are not recorded then,
- *                            nor do steps end at branches
+ * x86_vpmu_debug_exception - handle the delivery of #DB: branches are no longer
+ *                            recorded, and steps no longer end at branches
  * @cpu: the CPU
  */
 void x86_vpmu_debug_exception(X86CPU *cpu);
@@ -140,30 +140,30 @@ void x86_vpmu_debug_exception(X86CPU *cpu);
 bool x86_vpmu_steps_branches(const X86CPU *cpu);
 
 /**
- * x86_vpmu_enter_smm - an SMI is delivered: put aside what is not for SMM
+ * x86_vpmu_enter_smm - handle an SMI: put aside the state that is not for SMM
  * @cpu: the CPU, not yet in SMM
  */
 void x86_vpmu_enter_smm(X86CPU *cpu);
 
 /**
- * x86_vpmu_leave_smm - RSM: take that back
+ * x86_vpmu_leave_smm - handle RSM: take that state back
  * @cpu: the CPU, still in SMM
  */
 void x86_vpmu_leave_smm(X86CPU *cpu);
 
 /**
  * x86_vpmu_event_delivered - an interrupt or an exception has been delivered,
- *                            and is about to be recorded
- * @cpu: the CPU
+ * x86_vpmu_event_delivered - handle the delivery of an interrupt or an
+ *                            exception, which is about to be recorded
  */
 void x86_vpmu_event_delivered(X86CPU *cpu);
 
 /**
- * x86_vpmu_cpuid - a leaf that may describe the PMU
- * @cpu: the CPU, which has one
+ * x86_vpmu_cpuid - fill in a leaf that may describe the PMU
+ * @cpu: the CPU, which has a PMU
  * @leaf: 0xA, 0x1C (Intel) or 0x80000022 (AMD)
  *
- * The registers are set to 0 if the PMU is of the other vendor.
+ * The registers are set to 0 if the PMU is the other vendor's.
  */
 void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                     uint32_t *ecx, uint32_t *edx);
@@ -188,7 +188,7 @@ void x86_vpmu_far_branch(X86CPU *cpu, uint64_t from, unsigned mode);
  * x86_vpmu_rdmsr - read a register
  * @cpu: the CPU
  * @msr: its number
- * @val: set if the result is X86_VPMU_DONE, to what the register held before
+ * @val: set if the result is X86_VPMU_DONE, to the value of the register before
  *       the instruction that reads it
  */
 X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val);
@@ -202,7 +202,7 @@ X86VPmuAccess x86_vpmu_rdmsr(X86CPU *cpu, uint32_t msr, uint64_t *val);
 X86VPmuAccess x86_vpmu_wrmsr(X86CPU *cpu, uint32_t msr, uint64_t val);
 
 /**
- * x86_vpmu_rdpmc - what RDPMC does once it is known to be allowed
+ * x86_vpmu_rdpmc - execute RDPMC, which has been found to be allowed
  * @cpu: the CPU
  * @index: ECX
  * @val: set to EDX:EAX, the count before this instruction
@@ -218,18 +218,18 @@ bool x86_vpmu_rdpmc(X86CPU *cpu, uint32_t index, uint64_t *val);
 void x86_vpmu_pre_save(X86CPU *cpu);
 
 /**
- * x86_vpmu_pre_load - prepare a CPU for a state that may tell nothing of a PMU
+ * x86_vpmu_pre_load - prepare a CPU for a stream that may have no PMU state
  * @cpu: the CPU
  */
 void x86_vpmu_pre_load(X86CPU *cpu);
 
 /**
- * x86_vpmu_post_load - take what was loaded
+ * x86_vpmu_post_load - take the state that was loaded
  * @cpu: the CPU
  * @errp: why this CPU cannot go on with it
  *
- * A stream of QEMU's without this PMU is taken as well: under TCG its guests
- * have found none, and under KVM it has the registers of Intel's.
+ * A stream of QEMU without this PMU is accepted as well: under TCG its guests
+ * had no PMU, and under KVM it has Intel's registers.
  *
  * Returns: false with @errp set if the guest would lose counts.
  */
@@ -241,9 +241,10 @@ bool x86_vpmu_post_load(X86CPU *cpu, Error **errp);
 extern const VMStateDescription vmstate_x86_vpmu;
 
 /**
- * vmstate_x86_vpmu_kept - a subsection with what not every KVM keeps
+ * vmstate_x86_vpmu_kept - a subsection with registers that only some KVMs save
  *
- * Of its own, as Intel's counters under KVM are not in vmstate_x86_vpmu.
+ * This is a separate subsection because Intel's counters under KVM are not in
+ * vmstate_x86_vpmu.
  */
 extern const VMStateDescription vmstate_x86_vpmu_kept;
 

@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: what a program may read and write
+ * Power virtual PMU: access to registers in problem state
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,9 +10,9 @@
 #include "regs.h"
 
 /*
- * Group A of the architecture: what a program can be allowed to control.  The
- * rest, group B, tells about samples and cannot be written in problem state
- * whatever MMCR0 says.
+ * Group A of the architecture: registers that a program can be allowed to
+ * control.  The rest, group B, describes samples and cannot be written in
+ * problem state whatever MMCR0 says.
  */
 static bool is_group_a(unsigned reg)
 {

@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: what a program may read and write
+ * Power virtual PMU: access to registers in problem state
  *
  * Power ISA 3.1B, book III, MMCR0[PMCC] and MMCR0[PMCCEXT].
  *
@@ -10,7 +10,7 @@
 #define PPC_VPMU_ACCESS_H
 
 /**
- * enum PpcVPmuAccess - what becomes of an access to a register
+ * enum PpcVPmuAccess - the result of an access to a register
  * @PPC_VPMU_ALLOWED: it is carried out
  * @PPC_VPMU_HV_UNAVAILABLE: Hypervisor Facility Unavailable interrupt
  * @PPC_VPMU_UNAVAILABLE: Facility Unavailable interrupt
@@ -33,7 +33,7 @@ PpcVPmuAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write);
 
 /**
  * ppc_vpmu_is_writable - whether a number names a register for writing
- * @sprn: one of those that may be used in the CPU's state
+ * @sprn: a number that may be used in the CPU's state
  *
  * The numbers for problem state of registers that cannot be written there are
  * for reading alone: in privileged state, writing them does nothing.
@@ -41,7 +41,7 @@ PpcVPmuAccess ppc_vpmu_access(uint64_t mmcr0, unsigned reg, bool write);
 bool ppc_vpmu_is_writable(unsigned sprn);
 
 /**
- * ppc_vpmu_visible_bits - the bits of a register that problem state has
+ * ppc_vpmu_visible_bits - the bits of a register that problem state can see
  * @reg: the register's privileged number
  *
  * The others read as 0 and keep their value when the register is written.

@@ -67,7 +67,7 @@ bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc)
            && val & (MMCR0_PMAE | MMCR0_FCECE | MMCR0_TRIGGER);
 }
 
-/* What is known of the instruction that made a counter negative. */
+/* The type of the instruction that made a counter negative, if known */
 static uint64_t type_of_sample(PpcVPmu *v)
 {
     unsigned pmc = negative_pmc(v);
@@ -87,8 +87,8 @@ static uint64_t type_of_sample(PpcVPmu *v)
 }
 
 /*
- * In continuous sampling SDAR follows misses of caches, of which there are
- * none; in random sampling it belongs to the sampled instruction.
+ * In continuous sampling SDAR follows misses of caches, which do not occur
+ * here; in random sampling it belongs to the sampled instruction.
  */
 void ppc_vpmu_sample_update(PpcVPmu *v)
 {
@@ -98,7 +98,7 @@ void ppc_vpmu_sample_update(PpcVPmu *v)
     }
 }
 
-/* Returns: what is told of SDAR. */
+/* Returns: the sample's bits that describe SDAR */
 static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
 {
     bool known = *spr(v, SPR_POWER_MMCRA) & MMCRA_SAMPLE_ENABLE
@@ -111,7 +111,7 @@ static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
     return known ? v->model->sample->sdar_valid : 0;
 }
 
-/* An event of the time base is that of no counter: PMC0. */
+/* An event of the time base does not belong to any counter: PMC0. */
 static void trace_alert(PpcVPmu *v, unsigned mode)
 {
     trace_ppc_vpmu_alert(CPU(v->cpu)->cpu_index, negative_pmc(v), mmcr0(v),
@@ -120,8 +120,8 @@ static void trace_alert(PpcVPmu *v, unsigned mode)
 }
 
 /*
- * The instruction that is sampled is the one whose completion made a counter
- * negative.  Where there is none, it is the one that comes next.
+ * The sampled instruction is the one whose completion made a counter negative.
+ * If there is no such instruction, it is the one that comes next.
  *
  * Returns: the mode in which it was executed.
  */
@@ -213,7 +213,7 @@ static bool any_is_noticed(const PpcVPmu *v, uint64_t counters)
     return false;
 }
 
-/* When the others are found to be negative is by chance. */
+/* It is a matter of chance when other counters are found to be negative. */
 void ppc_vpmu_overflow(void *opaque, uint64_t counters)
 {
     PpcVPmu *v = opaque;
@@ -263,7 +263,7 @@ void ppc_vpmu_timebase_init(PpcVPmu *v)
     v->timebase = timer_new_ns(QEMU_CLOCK_VIRTUAL, transition, v);
 }
 
-/* Each effect of an event is had once, until the guest asks for it again. */
+/* Each effect of an event happens once, until the guest asks for it again. */
 static bool timebase_has_effect(uint64_t mmcr0)
 {
     bool freezes = mmcr0 & MMCR0_FCECE && !(mmcr0 & MMCR0_FC);
@@ -272,7 +272,7 @@ static bool timebase_has_effect(uint64_t mmcr0)
            && (freezes || mmcr0 & (MMCR0_PMAE | MMCR0_TRIGGER));
 }
 
-/* An event that can have no effect is not waited for. */
+/* Does not wait for an event that can have no effect. */
 void ppc_vpmu_timebase_update(PpcVPmu *v)
 {
     uint32_t freq;
@@ -283,7 +283,7 @@ void ppc_vpmu_timebase_update(PpcVPmu *v)
     }
     freq = v->cpu->env.tb_env->tb_freq;
     if (!freq) {
-        /* It stands still. */
+        /* The time base stands still. */
         timer_del(v->timebase);
         return;
     }

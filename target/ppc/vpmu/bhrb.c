@@ -1,8 +1,8 @@
 /*
  * Power virtual PMU: the branch history rolling buffer
  *
- * A branch that the recorder remembers is one entry, its address, or two: where
- * an indirect branch went, and behind that its address.
+ * A branch that the recorder remembers is one entry, its address, or two: the
+ * target of an indirect branch, and then its address.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 #include "freeze.h"
 #include "internal.h"
 
-/* This entry is where the branch of the next one went. */
+/* This entry is the target of the branch in the next one. */
 #define TARGET 2
 
 #define PRIVILEGED \
@@ -25,7 +25,7 @@
      | PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_CALL) \
      | PMU_BRANCHES_OF(PMU_BRANCH_RETURN))
 
-/* It has seen all branches up to now. */
+/* The recorder, which has read all branches up to now */
 static PmuRecorder *recorder(CPUPPCState *env)
 {
     if (tcg_enabled()) {
@@ -35,12 +35,13 @@ static PmuRecorder *recorder(CPUPPCState *env)
 }
 
 /*
- * What is recorded
+ * Filters
  */
 
 /*
- * As Power ISA 3.1 has it.  Before, 2 and 3 were others, in which unconditional
- * indirect branches have no address: docs/system/vpmu.rst tells.
+ * As Power ISA 3.1 has it.  In earlier ones, 2 and 3 were other filters, in
+ * which unconditional indirect branches have no address: docs/system/vpmu.rst
+ * has more on this.
  */
 static PmuBranchKinds filter(const CPUPPCState *env)
 {
@@ -57,9 +58,9 @@ static PmuBranchKinds filter(const CPUPPCState *env)
 }
 
 /*
- * Entries are written only while alerts are enabled: what led to an alert is
- * still there when it is handled.  POWER8 and POWER9 then record whether or
- * not somebody will read, which costs too much where translated code does it.
+ * Entries are written only while alerts are enabled: the branches before an
+ * alert are still there when it is handled.  POWER8 and POWER9 then record even
+ * if no software reads the buffer: too expensive in translated code.
  */
 static PmuModes recorded_modes(const PpcVPmu *v)
 {
@@ -93,9 +94,9 @@ void ppc_vpmu_bhrb_update(PpcVPmu *v)
 
 /*
  * Linux clears the buffer before it uses it, and reads it at each alert.  The
- * architecture does not say where the first entry goes: an offset other than
- * the one after a reset says that the guest uses the buffer; as the offset is
- * migrated, this is, too.
+ * architecture does not say where the first entry goes, so an offset other than
+ * the one after a reset marks a buffer that the guest uses.  The offset is
+ * migrated, and the mark with it.
  */
 void ppc_vpmu_bhrb_used(CPUPPCState *env)
 {
@@ -149,7 +150,7 @@ void ppc_vpmu_bhrb_clear(CPUPPCState *env)
 }
 
 /*
- * Migration: all entries in a ring, of which bhrb_offset is behind the newest
+ * Migration: all entries in a ring; bhrb_offset is after the newest one
  */
 
 bool ppc_vpmu_bhrb_is_used(CPUPPCState *env)
@@ -157,7 +158,7 @@ bool ppc_vpmu_bhrb_is_used(CPUPPCState *env)
     return env->bhrb_offset || pmu_recorder_get(recorder(env), 0).kind;
 }
 
-/* Where the stream has entry @n. */
+/* The place of entry @n in the stream */
 static uint64_t *streamed(CPUPPCState *env, unsigned n)
 {
     unsigned next = env->bhrb_offset / sizeof(env->bhrb[0]);
@@ -173,9 +174,9 @@ void ppc_vpmu_bhrb_store(CPUPPCState *env)
 }
 
 /*
- * Entries @n and @n - 1, of which the latter may say where @n went.  What a
- * branch is beyond that no stream says, and no entry.  Behind an entry of 0
- * there are no others, to whoever reads them.
+ * Entries @n and @n - 1; the latter may be the target of @n.  Neither the
+ * stream nor an entry has other facts about a branch.  Readers do not look at
+ * entries after one that is 0.
  */
 static PmuBranch loaded_branch(CPUPPCState *env, unsigned n, bool indirect)
 {

@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: what registers say of counters, whoever counts
+ * Power virtual PMU: the counters' settings, for TCG and KVM
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,7 +8,7 @@
 #include "cpu.h"
 #include "internal.h"
 
-/* Processors, the latest first, and what tells them from those before. */
+/* Processors, the latest first, and the features that distinguish them */
 static const struct {
     uint64_t flag;
     const PpcVPmuModel *model;
@@ -43,15 +43,15 @@ static unsigned threads_of_core(const PpcVPmu *v)
     return threads;
 }
 
-/* Of a vCPU that KVM runs nobody knows them: they are taken to be set. */
+/* QEMU does not know the latches of a vCPU under KVM: take them to be set. */
 static bool knows_latches(const PpcVPmu *v)
 {
     return v->unit;
 }
 
 /*
- * CTRL shows the latches of all threads where they share a partition;
- * otherwise a thread sees itself alone.
+ * CTRL shows the latches of all threads if they share a partition;
+ * otherwise a thread sees only its own.
  */
 bool ppc_vpmu_latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch)
 {

@@ -1,7 +1,7 @@
 /*
- * Power virtual PMU: what debuggers and the monitor read and write
+ * Power virtual PMU: access by debuggers and the monitor
  *
- * They go by the numbers of registers, and heed no privileges.
+ * They use the numbers of registers, and privileges do not matter.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@
  * struct DebugAccess - one access, to be carried out by the vCPU's thread
  * @v: the PMU
  * @sprn: the number used
- * @val: what was read, or is to be written
+ * @val: the value that was read, or is to be written
  */
 typedef struct DebugAccess {
     PpcVPmu *v;
@@ -28,7 +28,7 @@ static bool is_of_pmu(unsigned reg)
            || (reg >= SPR_POWER_SIER2 && reg <= SPR_POWER_MMCR3);
 }
 
-/* The register behind a number: many have one for problem state, too. */
+/* The register of a number: many have another number for problem state. */
 static unsigned register_of(unsigned sprn)
 {
     switch (sprn) {
@@ -44,7 +44,7 @@ static unsigned register_of(unsigned sprn)
     }
 }
 
-/* Where the lower half of the value is in the register. */
+/* The position in the register of the value's lower half */
 static unsigned shift_of(unsigned sprn)
 {
     return sprn == SPR_BESCRSU || sprn == SPR_BESCRRU ? 32 : 0;
@@ -96,7 +96,7 @@ uint64_t ppc_vpmu_debug_read(CPUPPCState *env, unsigned sprn)
     if (!a.v) {
         return env->spr[sprn];
     }
-    /* One that is being unplugged has nothing to show any more. */
+    /* A vCPU that is being unplugged has nothing to show any more. */
     pmu_guest_run(env_cpu(env), read_on_cpu, &a, NULL);
     return a.val;
 }

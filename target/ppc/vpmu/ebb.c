@@ -3,10 +3,10 @@
  *
  * Power ISA 3.1B, book II, "Event-Based Branch Facility": exceptions are
  * enabled (PME) until one occurs, which is remembered (PMEO) and pending for
- * as long as event-based branches are enabled (GE).  What happens while they
- * are disabled is not lost: MMCR0[PMAO] stays 1.  Whether a branch can be taken
- * (in problem state, and with the facility available) is looked at where
- * interrupts are.
+ * as long as event-based branches are enabled (GE).  An alert while they are
+ * disabled is not lost: MMCR0[PMAO] stays 1.  Whether a branch can be taken
+ * (in problem state, and with the facility available) is checked together with
+ * interrupts.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +25,7 @@ static bool is_pending(uint64_t bescr)
     return bescr & BESCR_GE && bescr & (BESCR_PMEO | BESCR_EEO);
 }
 
-/* Before POWER8 there are none, but a stream can hold the register. */
+/* Before POWER8 there are no such branches, but a stream can hold BESCR. */
 void ppc_vpmu_update_ebb(CPUPPCState *env)
 {
     target_ulong *bescr = &env->spr[SPR_BESCR];

@@ -1,12 +1,12 @@
 /*
- * Power virtual PMU: what the processors' event codes mean
+ * Power virtual PMU: the processors' event codes
  *
- * The codes are those of Linux's tables (arch/powerpc/perf, and perf's lists
- * of events) and of the processors' PMU user's guides.  TCG has no pipeline
- * and no caches: what is dispatched or finished is what completes, each load
- * refers to the L1 cache, and nothing is known of misses but those of the
- * softmmu's TLB.  Where the processors mark some of the instructions that
- * MMCRA makes eligible, all are marked.
+ * The codes come from Linux's tables (arch/powerpc/perf, and perf's lists
+ * of events) and from the processors' PMU user's guides.  TCG has no pipeline
+ * and no caches: instructions are dispatched and finished when they complete,
+ * each load refers to the L1 cache, and only misses of the softmmu's TLB are
+ * known.  Where the processors mark some of the instructions that MMCRA makes
+ * eligible, all are marked.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@
 #define ANY     0
 #define PMC(n)  (1u << (n))
 
-/* Unit 0 has the events that are common to all, and the architecture's. */
+/* Unit 0 has the events that all units share, and the architecture's. */
 #define EVENT(pmcs, unit, sel, name) \
     { pmcs, unit, sel, PMU_EVENT_##name }
 #define LATCHED(pmcs, unit, sel, name, whose) \
@@ -62,11 +62,11 @@ static const PpcVPmuEvent isa207_events[] = {
     MARKED(PMC(4), 0x0, 0xe0),                   /* PM_MRK_INST_CMPL */
 };
 
-/* PMC5 and PMC6, whatever MMCR1 says; the run latch is among what freezes. */
+/* PMC5 and PMC6, whatever MMCR1 says; the run latch is with the freeze bits. */
 static const PpcVPmuEvent pmc5 = EVENT(PMC(5), 0, 0xfa, INSNS);
 static const PpcVPmuEvent pmc6 = EVENT(PMC(6), 0, 0xf4, CYCLES);
 
-/* What MMCR0 has since Power ISA 2.06, and what 2.07 added. */
+/* The bits of MMCR0 since Power ISA 2.06, and the ones added by 2.07 */
 #define ISA206_MMCR0                                                       \
     (MMCR0_FC | MMCR0_FCS | MMCR0_FCP | MMCR0_FCM1 | MMCR0_FCM0            \
      | MMCR0_PMAE | MMCR0_FCECE | MMCR0_TBSEL | MMCR0_TBEE | MMCR0_PMC1CE  \
@@ -91,7 +91,7 @@ static const PpcVPmuSampleFields sier_fields = {
     .store = SIER_TYPE_STORE,
 };
 
-/* The bits for valid addresses are those of POWER7+. */
+/* The bits for valid addresses are POWER7+'s. */
 static const PpcVPmuSampleFields power7_fields = {
     .reg = SPR_POWER_MMCRA,
     .all = POWER7_MMCRA_SAMPLE,
@@ -216,7 +216,7 @@ static const PpcVPmuEvent *find_event(const PpcVPmuModel *model, unsigned pmc,
     return found;
 }
 
-/* Which instructions MMCRA[SAMP_MODE] and [SAMP_ELIG] make eligible. */
+/* Which instructions MMCRA[SAMP_MODE] and [SAMP_ELIG] make eligible */
 static const struct {
     unsigned mode, elig;
     PmuEvent event;
@@ -270,7 +270,7 @@ uint32_t ppc_vpmu_event_code(unsigned pmc, uint64_t mmcr1)
     return pmc << 16 | unit << 12 | sel;
 }
 
-/* Of one counter; the last two have an event each. */
+/* For one counter; PMC5 and PMC6 have one event each. */
 static const PpcVPmuEvent *find_code(const PpcVPmuModel *model, unsigned pmc,
                                      uint32_t code)
 {

@@ -1,9 +1,9 @@
 /*
- * Power virtual PMU: what the processors' event codes mean
+ * Power virtual PMU: the processors' event codes
  *
  * A code of Linux or of the processors' manuals is 0xPUxSS: the PMC, the unit
- * that supplies the event and the selector; the last two are what MMCR1
- * holds.  Only events that are counted are in the tables.
+ * that supplies the event and the selector; the last two are in MMCR1.  The
+ * tables have only events that are counted.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,11 +14,11 @@
 #include "hw/pmu/pmu.h"
 
 /**
- * enum PpcVPmuLatch - whose run latch has to be set for an event to be counted
- * @PPC_VPMU_LATCH_NONE: nobody's
- * @PPC_VPMU_LATCH_OWN: that of this thread, CTRL[RUN]
- * @PPC_VPMU_LATCH_ANY: that of any thread of the core
- * @PPC_VPMU_LATCH_ALL: those of all its threads
+ * enum PpcVPmuLatch - the run latches that must be set for an event to count
+ * @PPC_VPMU_LATCH_NONE: no latch
+ * @PPC_VPMU_LATCH_OWN: this thread's, CTRL[RUN]
+ * @PPC_VPMU_LATCH_ANY: the latch of any thread of the core
+ * @PPC_VPMU_LATCH_ALL: the latches of all its threads
  */
 typedef enum PpcVPmuLatch {
     PPC_VPMU_LATCH_NONE,
@@ -60,14 +60,14 @@ typedef struct PpcVPmuEventList {
 } PpcVPmuEventList;
 
 /**
- * struct PpcVPmuSampleFields - where a processor tells about a sample
+ * struct PpcVPmuSampleFields - a processor's fields that describe samples
  * @reg: the register
  * @all: its bits that an alert writes
  * @problem: SIAR is of problem state
  * @hypervisor: SIAR is of hypervisor state
  * @siar_valid: SIAR is valid
  * @sdar_valid: SDAR is, too
- * @load: the instruction is a load; 0 where that is not told
+ * @load: the instruction is a load; 0 if there is no such bit
  * @store: it is a store, likewise
  */
 typedef struct PpcVPmuSampleFields {
@@ -79,13 +79,13 @@ typedef struct PpcVPmuSampleFields {
 } PpcVPmuSampleFields;
 
 /**
- * struct PpcVPmuModel - what depends on the processor
+ * struct PpcVPmuModel - the properties of a processor
  * @name: its name
  * @mmcr0: the bits that MMCR0 has
- * @mmcr2: those that MMCR2 has; 0 if there is no such register
- * @mmcra: the bits of MMCRA that are heeded, or that need not be
+ * @mmcr2: the bits that MMCR2 has; 0 if there is no such register
+ * @mmcra: the bits of MMCRA that are implemented, or can be ignored
  * @lists: its events; the first list that has a code decides
- * @sample: where it tells about samples
+ * @sample: the fields that describe samples
  * @records_kernel: branches of privileged state are recorded, too
  */
 typedef struct PpcVPmuModel {
@@ -104,20 +104,20 @@ extern const PpcVPmuModel ppc_vpmu_power9;
 extern const PpcVPmuModel ppc_vpmu_power10;
 
 /**
- * ppc_vpmu_event - what a counter is to count
+ * ppc_vpmu_event - the event that a counter selects
  * @model: the processor
  * @pmc: 1 to PPC_VPMU_NR_PMCS
  * @mmcr1: MMCR1
- * @mmcra: MMCRA, which says what instructions are marked
+ * @mmcra: MMCRA, which selects the instructions that are marked
  *
  * Returns: the event; its event is PMU_EVENT_NONE if nothing is selected or
- * if what is selected is not counted.
+ * if the selected event is not counted.
  */
 PpcVPmuEvent ppc_vpmu_event(const PpcVPmuModel *model, unsigned pmc,
                             uint64_t mmcr1, uint64_t mmcra);
 
 /**
- * ppc_vpmu_event_code - the code of what is selected
+ * ppc_vpmu_event_code - the code of the selected event
  * @pmc: 1 to PPC_VPMU_NR_PMCS
  * @mmcr1: MMCR1
  *
@@ -126,7 +126,7 @@ PpcVPmuEvent ppc_vpmu_event(const PpcVPmuModel *model, unsigned pmc,
 uint32_t ppc_vpmu_event_code(unsigned pmc, uint64_t mmcr1);
 
 /**
- * ppc_vpmu_code_event - what a code counts, whatever else is set
+ * ppc_vpmu_code_event - the event of a code, independent of registers
  * @model: the processor
  * @code: 0xPUxSS, where 0 for the counter stands for any
  *

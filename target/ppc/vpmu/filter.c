@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: what a guest may count
+ * Power virtual PMU: the events that a guest may count
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,7 +8,7 @@
 #include "qapi/error.h"
 #include "internal.h"
 
-/* The parts of ppc_vpmu_event_code(). */
+/* The parts of ppc_vpmu_event_code() */
 #define CODE_SEL    MAKE_64BIT_MASK(0, 8)
 #define CODE_UNIT   MAKE_64BIT_MASK(12, 4)
 #define CODE_PMC    MAKE_64BIT_MASK(16, 4)

@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: which counter counts when
+ * Power virtual PMU: when a counter counts
  *
  * Power ISA 3.1B, book III, "Monitor Mode Control Register 0" and "2".
  *
@@ -25,7 +25,7 @@ bool ppc_vpmu_is_outside(uint64_t mmcr0, unsigned pmc)
     return pmc >= 5 && extract64(mmcr0, MMCR0_PMCC_SHIFT, 2) == PMCC_PMC1_TO_4;
 }
 
-/* With FCPC, FCP tells which of the two problem states is frozen. */
+/* With FCPC, FCP selects which of the two problem states is frozen. */
 static PmuModes frozen_problem_states(uint64_t mmcr0)
 {
     bool fcp = mmcr0 & MMCR0_FCP;
@@ -55,7 +55,7 @@ static PmuModes frozen_by_mmcr2(uint64_t mmcr2, unsigned pmc)
            | (mmcr2 & MMCR2_FCP1(pmc) ? PROBLEM_OF_HV : 0);
 }
 
-/* What freezes a counter in every privilege state. */
+/* Whether a counter is frozen in every privilege state */
 static bool is_frozen(const PpcVPmuFreeze *f, unsigned pmc, bool runs_always)
 {
     if ((f->mmcr0 & MMCR0_FC)

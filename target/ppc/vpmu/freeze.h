@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: which counter counts when
+ * Power virtual PMU: when a counter counts
  *
  * The freeze bits of MMCR0 and MMCR2, for every privilege state, mark and run
  * latch.  Pure functions of the registers, so that a table can walk them all
@@ -14,7 +14,7 @@
 #include "hw/pmu/pmu-engine.h"
 
 /**
- * struct PpcVPmuFreeze - what decides whether counters move
+ * struct PpcVPmuFreeze - the state that decides whether counters move
  * @mmcr0: MMCR0
  * @mmcr2: MMCR2
  * @pmm: MSR[PMM]
@@ -31,7 +31,7 @@ typedef struct PpcVPmuFreeze {
  * ppc_vpmu_freeze_modes - the privilege states in which a counter counts
  * @freeze: the state
  * @pmc: 1 to PPC_VPMU_NR_PMCS
- * @runs_always: the counter's event is one that MMCR0[FC1-4WAIT] leaves alone
+ * @runs_always: MMCR0[FC1-4WAIT] does not freeze the counter's event
  *
  * Returns: a set of modes as ppc_vpmu_mode() numbers them.
  */

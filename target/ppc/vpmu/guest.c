@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: what is told of a guest
+ * Power virtual PMU: the description of a guest
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,10 +20,10 @@ static const char *const mode_names[PPC_VPMU_NR_MODES] = {
 };
 
 /*
- * Whoever runs in hypervisor state is no guest's guest.  Linux has a PIDR for
- * each process where tables of pages are radix trees.  With hashed ones, as on
- * POWER8, nothing but the contents of the SLB differs between processes, in a
- * way that is Linux's own: they are all the same here.
+ * Code in hypervisor state is not in a nested guest.  Linux has a PIDR for
+ * each process if tables of pages are radix trees.  With hashed ones, as on
+ * POWER8, only the contents of the SLB differ between processes, in a way that
+ * is Linux's own: here they are all the same address space.
  */
 static PmuGuestSpace ppc_space(CPUState *cpu)
 {
@@ -43,7 +43,7 @@ static char *ppc_space_name(const PmuGuestSpace *space)
 
 /*
  * A frame begins with the back chain, to the caller's frame.  There, the
- * function that is called saves where it returns to.
+ * called function saves its return address.
  */
 static PmuStack ppc_stack(CPUPPCState *env, PmuGuestMemory *memory)
 {
@@ -61,13 +61,13 @@ static PmuStack ppc_stack(CPUPPCState *env, PmuGuestMemory *memory)
     };
 }
 
-/* An address as the present mode has it */
+/* An address as the present mode uses it */
 static uint64_t effective(CPUPPCState *env, uint64_t addr)
 {
     return msr_is_64bit(env, env->msr) ? addr : (uint32_t)addr;
 }
 
-/* Those whose frames are complete */
+/* The callers whose frames are complete */
 static unsigned callers_in_memory(CPUState *cpu, uint64_t *callers,
                                   unsigned max)
 {
@@ -82,9 +82,9 @@ static unsigned callers_in_memory(CPUState *cpu, uint64_t *callers,
 }
 
 /*
- * As Linux has it: what calls no other function saves neither LR nor makes a
- * frame.  Where LR has been saved it is the same.  In between, and after calls,
- * LR is an address in the function itself, or there is a frame too few.
+ * Linux's convention: a function that calls no other neither saves LR nor
+ * makes a frame.  Once LR has been saved it is the same.  In between, and after
+ * calls, LR is an address in the function itself, or there is a frame too few.
  */
 static unsigned ppc_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
 {
@@ -93,7 +93,7 @@ static unsigned ppc_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
     unsigned n;
 
     if (!tcg_enabled()) {
-        /* KVM knows MSR, but not how QEMU's MMU is to translate. */
+        /* KVM knows MSR, but not the mode in which QEMU's MMU translates. */
         hreg_compute_hflags(env);
     }
     n = callers_in_memory(cpu, callers, max);
@@ -107,8 +107,8 @@ static unsigned ppc_callchain(CPUState *cpu, uint64_t *callers, unsigned max)
 }
 
 /*
- * Linux has all of its memory at these addresses, which are real ones but for
- * their uppermost bits, whatever its MMU is.
+ * Linux maps all of its memory at these addresses, whatever its MMU is; without
+ * their uppermost bits they are real addresses.
  */
 #define LINEAR      0xc000000000000000ull
 #define LINEAR_MASK 0xf000000000000000ull
@@ -122,7 +122,7 @@ static bool read_kernel(void *opaque, uint64_t addr, void *buf, unsigned size)
                                      MEMTXATTRS_UNSPECIFIED, buf, size);
 }
 
-/* It finds what is the CPU's own by one register or the other. */
+/* Linux finds the CPU's own data by one register or the other. */
 static bool ppc_task(CPUState *cpu, const PmuTaskLayout *layout, PmuTask *task)
 {
     const CPUPPCState *env = cpu_env(cpu);
@@ -137,7 +137,7 @@ static bool ppc_task(CPUState *cpu, const PmuTaskLayout *layout, PmuTask *task)
 }
 
 const PmuGuestOps ppc_pmu_guest_ops = {
-    /* perf makes no difference between byte orders. */
+    /* perf does not distinguish between byte orders. */
     .machine = "ppc64le",
     .nr_modes = PPC_VPMU_NR_MODES,
     .mode_names = mode_names,

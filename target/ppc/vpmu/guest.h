@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: what is told of a guest
+ * Power virtual PMU: the description of a guest
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

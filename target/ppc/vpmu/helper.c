@@ -1,8 +1,8 @@
 /*
- * Power virtual PMU: what translated code calls
+ * Power virtual PMU: helpers for translated code
  *
  * Each is called with nip at its instruction, which is the last of its block;
- * but for BESCR, where a branch that it enables waits for the block's end.
+ * except for BESCR, where an enabled branch waits for the end of the block.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

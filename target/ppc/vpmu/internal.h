@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: between its parts
+ * Power virtual PMU: the interface between its parts
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,10 +19,10 @@ typedef struct PpcVPmu PpcVPmu;
 
 /**
  * struct PpcVPmu - the PMU of one CPU
- * @cpu: the CPU; its registers are those of the PMU
- * @model: what depends on the processor
- * @filter: what it may count
- * @unit: its counters, and what drives them
+ * @cpu: the CPU; its registers include the PMU's
+ * @model: the properties of the processor
+ * @filter: the events that it may count
+ * @unit: its counters, and their engine
  * @pmu: the counters of @unit; PMCn is counter n - 1
  * @bhrb_unread: alerts since the guest last executed an instruction of the
  *               BHRB, up to PPC_VPMU_BHRB_UNUSED
@@ -43,36 +43,36 @@ struct PpcVPmu {
 };
 
 /**
- * ppc_vpmu_take_filter - what the machine's CPUs may count
- * @filter: is set to the filter, and to NULL if there is none
- * @errp: what is wrong with it
+ * ppc_vpmu_take_filter - get the filter of the machine's CPUs
+ * @filter: set to the filter, or to NULL if the machine has no filter
+ * @errp: the error in it
  *
  * As pmu_filter_take(), for the codes of Power.
  */
 bool ppc_vpmu_take_filter(const PmuFilter **filter, Error **errp);
 
 /**
- * ppc_vpmu_filter_allows - may this event be counted?
+ * ppc_vpmu_filter_allows - whether this event may be counted
  * @filter: ppc_vpmu_take_filter()
  * @code: ppc_vpmu_event_code()
  */
 bool ppc_vpmu_filter_allows(const PmuFilter *filter, uint32_t code);
 
 /**
- * ppc_vpmu_model - the processor that a CPU is
+ * ppc_vpmu_model - find the processor of a CPU
  * @cpu: the CPU
  *
- * Returns: NULL for those whose PMU is not known.
+ * Returns: NULL for processors whose PMU is not known.
  */
 const PpcVPmuModel *ppc_vpmu_model(const PowerPCCPU *cpu);
 
 /**
- * ppc_vpmu_shape - of each of its counters
+ * ppc_vpmu_shape - the shape of each counter
  */
 extern const PmuCounterShape ppc_vpmu_shape;
 
 /**
- * ppc_vpmu_code_of - the code of the event that a PMC is to count
+ * ppc_vpmu_code_of - the code of the event that a PMC selects
  * @v: the PMU
  * @pmc: 1 to PPC_VPMU_NR_PMCS
  */
@@ -90,12 +90,12 @@ PmuModes ppc_vpmu_count_modes(const PpcVPmu *v, unsigned pmc,
                               const PpcVPmuEvent *event);
 
 /**
- * PPC_VPMU_BHRB_UNUSED - after so many alerts nobody is interested in branches
+ * PPC_VPMU_BHRB_UNUSED - after so many alerts the guest does not use the BHRB
  */
 #define PPC_VPMU_BHRB_UNUSED 64
 
 /**
- * ppc_vpmu_counter - the counter that a PMC is
+ * ppc_vpmu_counter - the number of a PMC's counter
  * @pmc: 1 to PPC_VPMU_NR_PMCS
  */
 static inline unsigned ppc_vpmu_counter(unsigned pmc)
@@ -119,7 +119,7 @@ static inline unsigned ppc_vpmu_counter(unsigned pmc)
 void ppc_vpmu_update(PpcVPmu *v, uint64_t counters, bool event);
 
 /**
- * ppc_vpmu_alert_if_due - look at the conditions for an alert
+ * ppc_vpmu_alert_if_due - check the conditions for an alert
  * @v: the PMU, in a transaction
  * @counters: those that have turned negative, or that have been written; all of
  *            them if MMCR0 has been.  Of the others, no condition occurs now,
@@ -132,7 +132,7 @@ void ppc_vpmu_update(PpcVPmu *v, uint64_t counters, bool event);
 void ppc_vpmu_alert_if_due(PpcVPmu *v, uint64_t counters, bool event);
 
 /**
- * ppc_vpmu_alert_if_loaded - the same, of registers that have been replaced
+ * ppc_vpmu_alert_if_loaded - check the conditions after registers were replaced
  * @v: the PMU, in a transaction
  *
  * What froze counters or ended the trigger has done so where they come from: no
@@ -156,7 +156,7 @@ bool ppc_vpmu_is_condition(uint64_t mmcr0, unsigned pmc);
 bool ppc_vpmu_notices(const PpcVPmu *v, unsigned pmc);
 
 /**
- * ppc_vpmu_update_interrupt - make what alerts cause follow MMCR0[PMAO]
+ * ppc_vpmu_update_interrupt - make interrupt and branch follow MMCR0[PMAO]
  * @v: the PMU
  */
 void ppc_vpmu_update_interrupt(PpcVPmu *v);
@@ -167,7 +167,7 @@ void ppc_vpmu_update_interrupt(PpcVPmu *v);
 void ppc_vpmu_overflow(void *opaque, uint64_t counters);
 
 /**
- * ppc_vpmu_sample_update - note what a sample may have to tell
+ * ppc_vpmu_sample_update - note addresses of data, if samples need them
  * @v: the PMU, in a transaction
  */
 void ppc_vpmu_sample_update(PpcVPmu *v);
@@ -193,7 +193,7 @@ void ppc_vpmu_bhrb_update(PpcVPmu *v);
 /**
  * ppc_vpmu_check_access - whether the CPU, as it is now, may access a register
  * @env: its state
- * @sprn: the number used; those for problem state are other numbers
+ * @sprn: the number used; the numbers for problem state are different ones
  * @write: whether it is to be written
  */
 PpcVPmuAccess ppc_vpmu_check_access(CPUPPCState *env, unsigned sprn,
@@ -215,11 +215,11 @@ uint64_t ppc_vpmu_read(PpcVPmu *v, unsigned sprn);
 void ppc_vpmu_write(PpcVPmu *v, unsigned sprn, uint64_t val);
 
 /**
- * ppc_vpmu_peek - what a register holds, without consequences
+ * ppc_vpmu_peek - the value of a register, without consequences
  * @v: the PMU
  * @reg: the register's privileged number
  *
- * All of it, whatever the CPU's state; no overflow is noticed by that.
+ * All of it, whatever the CPU's state; no overflow is noticed.
  */
 uint64_t ppc_vpmu_peek(const PpcVPmu *v, unsigned reg);
 
@@ -234,7 +234,7 @@ uint64_t ppc_vpmu_peek(const PpcVPmu *v, unsigned reg);
 void ppc_vpmu_write_whole(PpcVPmu *v, unsigned reg, uint64_t val);
 
 /**
- * ppc_vpmu_freeze_state - what decides now whether counters move
+ * ppc_vpmu_freeze_state - the state that decides now whether counters move
  * @v: the PMU
  */
 PpcVPmuFreeze ppc_vpmu_freeze_state(const PpcVPmu *v);
@@ -242,7 +242,7 @@ PpcVPmuFreeze ppc_vpmu_freeze_state(const PpcVPmu *v);
 /**
  * ppc_vpmu_latch_is_set - whether the run latches let an event be counted
  * @v: the PMU
- * @latch: whose latch the event depends on
+ * @latch: the latches that the event depends on
  */
 bool ppc_vpmu_latch_is_set(const PpcVPmu *v, PpcVPmuLatch latch);
 

@@ -32,9 +32,9 @@ bool ppc_vpmu_kvm_configure(const PowerPCCPU *cpu, Error **errp)
  */
 
 /*
- * The kernel takes exclude_host and ignores it.  With kvm-hv, all that is
- * counted is the host's side, as a guest has the counters to itself.  With
- * kvm-pr a guest is a program like any other; only that KVM has this call.
+ * The kernel accepts exclude_host and ignores it.  With kvm-hv, only the host's
+ * side is counted, as a guest has the counters to itself.  With kvm-pr a guest
+ * is a program like any other; only that KVM has this call.
  */
 static PmuHostScope what_is_counted(void)
 {
@@ -80,7 +80,7 @@ static bool read_register(PowerPCCPU *cpu, unsigned reg)
     return true;
 }
 
-/* MSR[PMM] decides, too. */
+/* MSR[PMM] is needed, too. */
 static void read_msr(PowerPCCPU *cpu)
 {
     struct kvm_regs regs;
@@ -99,7 +99,7 @@ strList *ppc_vpmu_kvm_read(PowerPCCPU *cpu)
     };
     strList *hidden = NULL, **tail = &hidden;
 
-    /* What QEMU has changed is about to be written. */
+    /* If QEMU has changed registers, they are about to be written. */
     if (CPU(cpu)->vcpu_dirty) {
         return NULL;
     }

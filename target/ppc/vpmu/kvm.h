@@ -2,9 +2,9 @@
  * Power virtual PMU: under KVM
  *
  * A guest of KVM's has the processor's own PMU: the kernel switches its
- * registers with the guest, and no access to them leaves it.  What is here lies
- * around that: what the user cannot have, what the registers hold, and what the
- * host's PMU says about the vCPU.
+ * registers with the guest, and no access to them leaves the guest.  This file
+ * has the rest: checks of the properties, the values of the registers, and the
+ * host's counts of the vCPU's events.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,9 +18,9 @@
 /**
  * ppc_vpmu_kvm_configure - check the properties that are about KVM
  * @cpu: the CPU, being realized, under KVM
- * @errp: what the kernel cannot do, and what helps
+ * @errp: the part that the kernel does not support, and the remedy
  *
- * Returns: false with @errp set if what was asked for cannot be had.
+ * Returns: false with @errp set if a requested property is not possible.
  */
 bool ppc_vpmu_kvm_configure(const PowerPCCPU *cpu, Error **errp);
 
@@ -28,23 +28,23 @@ bool ppc_vpmu_kvm_configure(const PowerPCCPU *cpu, Error **errp);
  * ppc_vpmu_kvm_attach - add the host's accounts, if they are asked for
  * @cpu: the CPU, in its thread, with the big lock
  *
- * What of them cannot be had is a warning.
+ * There is a warning for accounts that cannot be opened.
  */
 void ppc_vpmu_kvm_attach(PowerPCCPU *cpu);
 
 /**
- * ppc_vpmu_kvm_detach - close them
+ * ppc_vpmu_kvm_detach - close the host's accounts
  * @cpu: the CPU, in its thread, with the big lock
  */
 void ppc_vpmu_kvm_detach(PowerPCCPU *cpu);
 
 /**
- * ppc_vpmu_kvm_read - read what decides about counters from the kernel
+ * ppc_vpmu_kvm_read - read the registers that decide about counters
  * @cpu: the CPU; in its thread, or stopped
  *
- * The guest does not notice.  CPUPPCState has the registers then.
+ * The guest does not notice.  The registers are then in CPUPPCState.
  *
- * Returns: the names of those that the kernel does not tell, to be freed.
+ * Returns: the names of registers that the kernel does not return, to be freed.
  */
 strList *ppc_vpmu_kvm_read(PowerPCCPU *cpu);
 

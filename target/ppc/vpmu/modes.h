@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: the privilege states that its counters tell apart
+ * Power virtual PMU: the privilege states that its counters distinguish
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,8 +9,8 @@
 
 /*
  * Modes, as hw/pmu numbers them: a sum of these.  The other two states that
- * freeze bits tell apart, MSR[PMM] and CTRL[RUN], are not modes: when they
- * change, the counters are told (ppc_vpmu_state_changed()).
+ * freeze bits distinguish, MSR[PMM] and CTRL[RUN], are not modes: when they
+ * change, the counters are updated (ppc_vpmu_state_changed()).
  */
 #define PPC_VPMU_MODE_PRIVILEGED 1 /* MSR[PR] is 0 */
 #define PPC_VPMU_MODE_HV         2 /* MSR[HV] is 1 */

@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: what the monitor shows
+ * Power virtual PMU: the description for the monitor
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,10 +33,10 @@ static void describe_host(PowerPCCPU *cpu, PmuCpuInfo *info)
 }
 
 /*
- * What freezes a counter
+ * Reasons for which a counter is frozen
  */
 
-/* When a freeze bit has its effect. */
+/* When a freeze bit has its effect */
 typedef enum When {
     ALWAYS,
     MARKED,   /* MSR[PMM] is 1 */
@@ -64,7 +64,7 @@ static const struct {
     { "FCH", MMCR0_FCH, ALL_PMCS },
 };
 
-/* Those of PMC1; each of the others has its own nine bits. */
+/* The bits of PMC1; each of the others has its own nine bits. */
 static const struct {
     const char *suffix;
     uint64_t bit;
@@ -94,7 +94,7 @@ static void name_mmcr0_bits(const PpcVPmuFreeze *f, unsigned pmc,
                              && is_effective(f, mmcr0_bits[i].when),
                        mmcr0_bits[i].name);
     }
-    /* Alone, it freezes problem state that is not the hypervisor's. */
+    /* Alone, it freezes problem state outside the hypervisor. */
     pmu_stopped_by(info, (f->mmcr0 & (MMCR0_FCPC | MMCR0_FCP)) == MMCR0_FCPC,
                    "FCPC");
 }
@@ -128,8 +128,8 @@ static void name_latches(const PpcVPmu *v, const PpcVPmuFreeze *f,
 }
 
 /*
- * Under KVM the processor counts, which knows more events than QEMU does; PMC5
- * and PMC6 always have theirs.
+ * Under KVM the processor counts, which supports more events than QEMU; PMC5
+ * and PMC6 always count their own events.
  */
 static bool is_counted(const PpcVPmu *v, unsigned pmc,
                        const PpcVPmuEvent *event)
@@ -210,7 +210,7 @@ static PmuInterruptList *pending(const PpcVPmu *v)
     return list;
 }
 
-/* What the counters are, whoever counts. */
+/* The description of the counters, under TCG and KVM */
 static PmuInfo *describe_counting(const PpcVPmu *v)
 {
     PmuInfo *info = g_new0(PmuInfo, 1);
@@ -246,7 +246,7 @@ static PmuInfo *describe_pmu(const PpcVPmu *v)
 }
 
 /*
- * KVM's: a copy of its registers, with counters that stand still
+ * Under KVM: a copy of the registers, with counters that do not advance
  */
 
 static void nothing_overflows(void *opaque, uint64_t counters)

@@ -1,5 +1,5 @@
 /*
- * Power virtual PMU: what the monitor shows
+ * Power virtual PMU: the description for the monitor
  *
  * The operations of PmuGuestOps of the same names.
  *

@@ -11,7 +11,7 @@
  *   vpmu_pending CPU               OK PERFM EBB     interrupts pending, 0 or 1
  *   vpmu_hcall CPU NR ARG1 ARG2    OK R3 R4         a call of the hypervisor
  *
- * SPR is a register of the PMU, HFSCR, or one of those of event-based
+ * SPR is a register of the PMU, HFSCR, or a register of event-based
  * branches; hvfu, fu and hea are the interrupts that an access would cause.
  * MODE is the mode in which instructions are counted then.
  *
@@ -33,7 +33,7 @@ static const char *const outcome[] = {
     [PPC_VPMU_ILLEGAL] = "hea",
 };
 
-/* Registers that are stored where they are, whoever writes them. */
+/* Whether a register is simply stored in CPUPPCState.spr */
 static bool is_plain(unsigned sprn)
 {
     return sprn == SPR_HFSCR || sprn == SPR_BESCR || sprn == SPR_EBBHR

@@ -19,7 +19,7 @@
 /* The value at which a counter is negative. */
 #define PMC_NEGATIVE 0x80000000u
 
-/* What the number of a register is less by in problem state. */
+/* In problem state, the number of a register is less by this. */
 #define SPR_PROBLEM 0x10
 
 /* Monitor Mode Control Register 0 */
@@ -39,7 +39,7 @@
 #define MMCR0_PMC1CE   PPC_BIT(48) /* PMC1 negative is a condition */
 #define MMCR0_PMCJCE   PPC_BIT(49) /* one of the others negative is, too */
 #define MMCR0_TRIGGER  PPC_BIT(50) /* the others wait for PMC1 */
-#define MMCR0_FCPC     PPC_BIT(51) /* what FCP means */
+#define MMCR0_FCPC     PPC_BIT(51) /* changes the meaning of FCP */
 #define MMCR0_PMAQ     PPC_BIT(52) /* alert qualifier */
 #define MMCR0_PMCCEXT  PPC_BIT(54) /* restricts more; since 3.1 */
 #define MMCR0_CC56RUN  PPC_BIT(55) /* PMC5, PMC6 count without run latch */
@@ -77,7 +77,7 @@ enum {
      | MMCR2_FCP0(4) | MMCR2_FCP0(5) | MMCR2_FCP0(6))
 
 /* Monitor Mode Control Register A */
-/* SDAR follows misses of the TLB or the cache; there are none to follow. */
+/* SDAR follows misses of the TLB or the cache, which do not occur here. */
 #define MMCRA_SDAR_MODE     PPC_BITMASK(20, 21)
 #define MMCRA_SAMPLE        PPC_BITMASK(57, 63) /* the three that follow */
 #define MMCRA_SAMPLE_ENABLE PPC_BIT(63) /* random sampling */
@@ -87,7 +87,7 @@ enum {
 #define MMCRA_IFM           PPC_BITMASK(32, 33) /* which branches to record */
 #define MMCRA_IFM_SHIFT     30
 
-/* Values of MMCRA[SAMP_MODE]: what can be marked */
+/* Values of MMCRA[SAMP_MODE]: the instructions that can be marked */
 enum {
     SAMP_MODE_ANY,      /* any instruction */
     SAMP_MODE_ACCESSES, /* loads and stores */
@@ -101,11 +101,11 @@ enum {
     SAMP_ELIG_STORES = 7,
 };
 
-/* In POWER7, which has no SIER, MMCRA tells about a sample. */
+/* POWER7 has no SIER: MMCRA describes a sample. */
 #define POWER7_MMCRA_SDSYNC      PPC_BIT(20) /* SDAR belongs to SIAR */
 #define POWER7_MMCRA_SIHV        PPC_BIT(21)
 #define POWER7_MMCRA_SIPR        PPC_BIT(22)
-#define POWER7_MMCRA_SDAR_MISSES PPC_BITMASK(33, 34) /* what SDAR follows */
+#define POWER7_MMCRA_SDAR_MISSES PPC_BITMASK(33, 34) /* misses for SDAR */
 #define POWER7_MMCRA_SIAR_VALID  PPC_BIT(35)
 #define POWER7_MMCRA_SDAR_VALID  PPC_BIT(36)
 #define POWER7_MMCRA_SAMPLE                                             \
@@ -127,7 +127,7 @@ enum {
 #define SIER_SDAR_VALID PPC_BIT(42)
 #define SIER_TYPE_LOAD  PPC_BIT(48) /* TYPE, bits 46 to 48: 1 is a load */
 #define SIER_TYPE_STORE PPC_BIT(47) /* and 2 a store */
-#define SIER_PROBLEM    0x7fffffull /* what problem state may read */
+#define SIER_PROBLEM    0x7fffffull /* the bits readable in problem state */
 
 /* Hypervisor Facility Status and Control Register */
 #define HFSCR_PM PPC_BIT(60)

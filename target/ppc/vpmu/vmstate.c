@@ -2,9 +2,9 @@
  * Power virtual PMU: migration state
  *
  * The registers are part of every CPU's state, also of those that QEMU wrote
- * before it had this PMU.  They say all that there is to say of counters, even
- * in the midst of counting, so that QEMU without this PMU can go on; what comes
- * in addition is sent only if it says something that they do not.
+ * before it had this PMU.  They determine the state of the counters, even
+ * in the midst of counting, so that QEMU without this PMU can go on; additional
+ * state is sent only if it does not follow from them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -53,9 +53,9 @@ const VMStateDescription vmstate_ppc_vpmu = {
 };
 
 /*
- * The guest has events counted, or its PMU is to interrupt.  That PMC5 and PMC6
- * run means nothing: kernels leave them so.  Before POWER7, registers keep what
- * is written to them without a PMU, too.
+ * Whether the guest has events counted, or its PMU is to interrupt.  PMC5 and
+ * PMC6 do not matter: kernels leave them running.  Before POWER7, registers
+ * keep the values written to them without a PMU, too.
  */
 static bool counts_events(const PowerPCCPU *cpu)
 {
@@ -73,7 +73,7 @@ bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp)
 
     /* Under KVM the registers are the kernel's, whatever "pmu" says. */
     if (!cpu->has_pmu && !kvm_enabled() && counts_events(cpu)) {
-        error_setg(errp, "The source's CPU has a PMU and this one has none");
+        error_setg(errp, "The source's CPU has a PMU and this one does not");
         error_append_hint(errp, "Add pmu=on.\n");
         return false;
     }

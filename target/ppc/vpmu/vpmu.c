@@ -29,7 +29,7 @@ static unsigned counter_of(unsigned reg)
     return ppc_vpmu_counter(reg - SPR_POWER_PMC1 + 1);
 }
 
-/* The processor whose PMU a CPU would have; NULL if there is none for it. */
+/* The processor whose PMU a CPU would have; NULL if QEMU has no PMU for it */
 static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
 {
     return cpu->has_pmu && pmu_cpu_is_emulated() ? ppc_vpmu_model(cpu) : NULL;
@@ -39,7 +39,7 @@ static const PpcVPmuModel *model_for(PowerPCCPU *cpu)
  * Counters follow registers
  */
 
-/* An event that is asked for and not counted is reported once. */
+/* An event that is selected and not counted is reported once. */
 static void report_uncounted(const PpcVPmu *v, uint32_t code)
 {
     if (extract32(code, 0, 8) && pmu_log_once(code)) {
@@ -93,7 +93,7 @@ void ppc_vpmu_update(PpcVPmu *v, uint64_t counters, bool event)
     follow_registers(v);
 }
 
-/* No condition begins by that. */
+/* This does not cause any condition. */
 void ppc_vpmu_state_changed(CPUPPCState *env)
 {
     PpcVPmu *v = env_archcpu(env)->vpmu;
@@ -143,7 +143,7 @@ void ppc_vpmu_store(CPUPPCState *env)
     }
 }
 
-/* What was counted until now belongs to the registers that were replaced. */
+/* Counts up to now belong to the registers that were replaced. */
 void ppc_vpmu_load(CPUPPCState *env)
 {
     PpcVPmu *v = env_archcpu(env)->vpmu;
@@ -276,10 +276,10 @@ static void write_mmcr0(PpcVPmu *v, uint64_t val)
     ppc_vpmu_update_interrupt(v);
 }
 
-/* Registers among what is reported once, apart from codes of events. */
+/* The numbers of registers that are reported once, apart from event codes */
 #define REPORTED_REGISTER(reg) (1u << 31 | (reg))
 
-/* What a register keeps and what has no effect is reported once. */
+/* A value that a register keeps and that has no effect is reported once. */
 static void report_ignored(const PpcVPmu *v, unsigned reg, uint64_t val)
 {
     bool ignored = reg == SPR_POWER_MMCRA ? val & ~v->model->mmcra
@@ -387,7 +387,7 @@ bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
         return pmu_cycles_configure(&cpu->pmu_cycles, errp);
     }
     if (!given) {
-        /* Where there is none, the guest is not told of one either. */
+        /* If no PMU is emulated, the guest is not shown one either. */
         cpu->has_pmu = cpu->has_pmu && !pmu_cpu_is_emulated();
         return true;
     }

@@ -2,23 +2,23 @@
  * Power virtual PMU
  *
  * The guest's view of the counters of hw/pmu on server processors since
- * POWER7: MMCRs, PMCs, the registers that tell about a sample, the
+ * POWER7: MMCRs, PMCs, the registers that describe a sample, the
  * performance monitor interrupt and its event-based branch.  The registers
  * are the fields of CPUPPCState.spr, as for any other register; the values of
  * the PMCs are in the model while a CPU runs.
  *
  *   freeze.c   which PMC counts in which privilege state
- *   events.c   what a PMC counts, per processor
- *   access.c   what a program may read and write
+ *   events.c   the event that a PMC counts, per processor
+ *   access.c   access to registers in problem state
  *   alert.c    conditions, the alert, SIAR and SIER, the interrupt
  *   ebb.c      event-based branches
  *   bhrb.c     the branch history rolling buffer
- *   debug.c    what debuggers and the monitor read and write
+ *   debug.c    access by debuggers and the monitor
  *   vpmu.c     the rest: life, and counters that follow their registers
  *
  * A CPU has a virtual PMU (PowerPCCPU.vpmu) if it runs under TCG or qtest, is
- * of a kind that has one and was created with pmu=on, which is the default.
- * Every function below does nothing for a CPU that has none.
+ * of a supported model and was created with pmu=on, which is the default.
+ * Every function below does nothing for a CPU without a virtual PMU.
  *
  * Threads: as for struct Pmu, the vCPU's own thread, or any that holds the
  * big lock while the vCPU is stopped.
@@ -53,20 +53,20 @@ static inline unsigned ppc_vpmu_mode(uint32_t hflags)
 /**
  * ppc_vpmu_configure - check the properties and fill in those not given
  * @cpu: the CPU, being realized
- * @errp: what is wrong, and what is allowed
+ * @errp: the error, and the allowed values
  *
- * Returns: false with @errp set if the combination cannot be had.
+ * Returns: false with @errp set if the combination is not allowed.
  */
 bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp);
 
 /**
- * ppc_vpmu_create - give a CPU its PMU, if it is to have one
+ * ppc_vpmu_create - create the PMU of a CPU, if it is to have one
  * @cpu: the CPU, configured, with its SPRs, before its thread starts
  */
 void ppc_vpmu_create(PowerPCCPU *cpu);
 
 /**
- * ppc_vpmu_destroy - take it away again
+ * ppc_vpmu_destroy - release the PMU of a CPU
  * @cpu: the CPU, whose thread has ended
  */
 void ppc_vpmu_destroy(PowerPCCPU *cpu);
@@ -74,21 +74,21 @@ void ppc_vpmu_destroy(PowerPCCPU *cpu);
 /**
  * ppc_vpmu_mfspr - read a register of the PMU
  * @env: the CPU's state, with nip at the instruction
- * @sprn: its number; those for problem state are other numbers
- * @ra: where to unwind to
+ * @sprn: its number; the numbers for problem state are different ones
+ * @ra: the address to unwind to
  *
  * Leaves by an interrupt if the program may not read it.
  *
- * Returns: what the register held before this instruction.
+ * Returns: the value of the register before this instruction.
  */
 uint64_t ppc_vpmu_mfspr(CPUPPCState *env, unsigned sprn, uintptr_t ra);
 
 /**
  * ppc_vpmu_mtspr - write a register of the PMU
  * @env: the CPU's state, with nip at the instruction
- * @sprn: its number; those for problem state are other numbers
+ * @sprn: its number; the numbers for problem state are different ones
  * @val: the value
- * @ra: where to unwind to
+ * @ra: the address to unwind to
  *
  * Leaves by an interrupt if the program may not write it.
  */
@@ -96,13 +96,13 @@ void ppc_vpmu_mtspr(CPUPPCState *env, unsigned sprn, uint64_t val,
                     uintptr_t ra);
 
 /**
- * ppc_vpmu_state_changed - MSR[PMM] or CTRL[RUN] may have changed
+ * ppc_vpmu_state_changed - handle a change of MSR[PMM] or CTRL[RUN]
  * @env: the CPU's state, changed; at the end of an instruction
  */
 void ppc_vpmu_state_changed(CPUPPCState *env);
 
 /**
- * ppc_vpmu_sibling_changed - another thread has changed what CTRL shows of it
+ * ppc_vpmu_sibling_changed - handle a change of another thread's latch in CTRL
  * @env: the state of a thread of the same core, CTRL changed
  *
  * In any thread.
@@ -110,16 +110,16 @@ void ppc_vpmu_state_changed(CPUPPCState *env);
 void ppc_vpmu_sibling_changed(CPUPPCState *env);
 
 /**
- * ppc_vpmu_started - another CPU has given this one an MSR and a time base
+ * ppc_vpmu_started - handle a start by another CPU, which has set MSR and TB
  * @env: the state of the CPU, which has not executed anything with these
  *
- * What it executed before does not lead to what it executes now
+ * Forgets the branches before the start, which do not lead to the code after it
  * (pmu_observer_forget_branches()).  In any thread.
  */
 void ppc_vpmu_started(CPUPPCState *env);
 
 /**
- * ppc_vpmu_timebase_changed - the time base has been set
+ * ppc_vpmu_timebase_changed - handle a change of the time base
  * @env: the CPU's state
  *
  * Some alerts wait for it.
@@ -130,12 +130,12 @@ void ppc_vpmu_timebase_changed(CPUPPCState *env);
  * ppc_vpmu_store - bring the registers in CPUPPCState.spr up to date
  * @env: the CPU's state
  *
- * For whoever reads them by other means than ppc_vpmu_mfspr().
+ * For code that reads them by other means than ppc_vpmu_mfspr().
  */
 void ppc_vpmu_store(CPUPPCState *env);
 
 /**
- * ppc_vpmu_load - the registers in CPUPPCState.spr have been replaced
+ * ppc_vpmu_load - take the registers in CPUPPCState.spr, which were replaced
  * @env: the CPU's state
  *
  * For hypercalls that switch guests.
@@ -143,7 +143,7 @@ void ppc_vpmu_store(CPUPPCState *env);
 void ppc_vpmu_load(CPUPPCState *env);
 
 /**
- * ppc_vpmu_reset - the CPU has been reset, with its registers
+ * ppc_vpmu_reset - reset the PMU of a CPU that was reset, with its registers
  * @env: the CPU's state
  *
  * In the vCPU's own thread, or while it is stopped.
@@ -151,20 +151,20 @@ void ppc_vpmu_load(CPUPPCState *env);
 void ppc_vpmu_reset(CPUPPCState *env);
 
 /**
- * ppc_vpmu_post_load - the CPU's state has been loaded
+ * ppc_vpmu_post_load - take the CPU's state, which has been loaded
  * @cpu: the CPU
  * @errp: why the guest cannot go on here
  *
- * Returns: false with @errp set if the guest uses a PMU, and has none here.
+ * Returns: false with @errp set if the guest uses a PMU that is missing here.
  */
 bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp);
 
 /**
- * ppc_vpmu_debug_read - what any special purpose register holds now
+ * ppc_vpmu_debug_read - the value of any special purpose register
  * @env: the CPU's state
- * @sprn: the register's number; that for problem state will do, too
+ * @sprn: the register's number; its number for problem state will do, too
  *
- * For debuggers and the monitor, which see all of it; nothing happens by that.
+ * For debuggers and the monitor, which see all of it; without side effects.
  * In any thread that holds the big lock, while the CPU runs, too.
  */
 uint64_t ppc_vpmu_debug_read(CPUPPCState *env, unsigned sprn);
@@ -175,20 +175,20 @@ uint64_t ppc_vpmu_debug_read(CPUPPCState *env, unsigned sprn);
  * @sprn: the register's number, as for ppc_vpmu_debug_read()
  * @val: the value
  *
- * As if privileged code wrote all of it, with what follows from that for the
- * PMU: counters start and stop, interrupts are raised.  (The other threads of a
+ * As if privileged code wrote all of it, with all consequences for the PMU:
+ * counters start and stop, interrupts are raised.  (The other threads of a
  * core do not see a write of CTRL.)
  */
 void ppc_vpmu_debug_write(CPUPPCState *env, unsigned sprn, uint64_t val);
 
 /**
- * ppc_vpmu_update_ebb - BESCR or MMCR0 has changed: is a branch due?
+ * ppc_vpmu_update_ebb - check for a branch after a change of BESCR or MMCR0
  * @env: the CPU's state
  */
 void ppc_vpmu_update_ebb(CPUPPCState *env);
 
 /**
- * ppc_vpmu_bhrb_used - an instruction of the BHRB has been executed
+ * ppc_vpmu_bhrb_used - note that an instruction of the BHRB has been executed
  * @env: the CPU's state
  *
  * Branches may be recorded from the next one on: the flags of the blocks to
@@ -203,29 +203,29 @@ void ppc_vpmu_bhrb_used(CPUPPCState *env);
 void ppc_vpmu_bhrb_clear(CPUPPCState *env);
 
 /**
- * ppc_vpmu_bhrb_entry - an entry of the BHRB
+ * ppc_vpmu_bhrb_entry - read an entry of the BHRB
  * @env: the CPU's state
  * @n: below BHRB_MAX_NUM_ENTRIES; 0 is the newest
  *
- * Returns: the entry; 0 if there is none.
+ * Returns: the entry, or 0.
  */
 uint64_t ppc_vpmu_bhrb_entry(CPUPPCState *env, unsigned n);
 
 /**
- * ppc_vpmu_bhrb_is_used - has the BHRB been used since the CPU was reset?
+ * ppc_vpmu_bhrb_is_used - whether the BHRB has been used since the last reset
  * @env: the CPU's state
  */
 bool ppc_vpmu_bhrb_is_used(CPUPPCState *env);
 
 /**
- * ppc_vpmu_bhrb_store - put the entries where they are migrated (env->bhrb)
+ * ppc_vpmu_bhrb_store - store the entries for migration (env->bhrb)
  * @env: the CPU's state
  */
 void ppc_vpmu_bhrb_store(CPUPPCState *env);
 
 /**
  * ppc_vpmu_bhrb_load - take the entries that have been migrated
- * @env: the CPU's state, with whatever a stream may have
+ * @env: the CPU's state, with any values that a stream may have
  */
 void ppc_vpmu_bhrb_load(CPUPPCState *env);
 
@@ -235,14 +235,14 @@ void ppc_vpmu_bhrb_load(CPUPPCState *env);
 extern const VMStateDescription vmstate_ppc_vpmu;
 
 /**
- * ppc_vpmu_far_branch - an interrupt, an event-based branch, a return from an
- *                       interrupt, or a virtual hypervisor has changed what
- *                       comes next
+ * ppc_vpmu_far_branch - record an interrupt, an event-based branch, a return
+ *                       from an interrupt, or a change of the next instruction
+ *                       by a virtual hypervisor
  * @env: the CPU, in the new state
- * @from: the address of the instruction that it came at
+ * @from: the address of the instruction before the change
  *
- * For those who look from outside: the BHRB has none of them.  In the vCPU's
- * own thread, or while it is stopped.
+ * For observers: the BHRB does not record these.  In the vCPU's own thread, or
+ * while it is stopped.
  */
 void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from);
 

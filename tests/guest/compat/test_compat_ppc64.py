@@ -302,7 +302,7 @@ def test_other_cycles_are_refused(option):
 def test_used_pmu_without_one_is_refused(source):
     machine = machine_of('pseries', 'POWER9')
     none = machine_of('pseries', 'POWER9,pmu=off')
-    with refused("The source's CPU has a PMU and this one has none"):
+    with refused("The source's CPU has a PMU and this one does not"):
         move(bare_with(USED), source, OURS, machine, none)
 
 

@@ -3,11 +3,12 @@
  *
  *   vpmu-agent PORT [COMMAND [ARGUMENT...]]
  *
- * PORT is a virtio-serial port that is connected to a pmu-profile.  The agent
- * says there where Linux has the current task, and which files processes map;
- * what QEMU samples while COMMAND runs, or until the agent is interrupted, is
- * written to standard output, for `perf report -i -`.  If QEMU does not answer
- * when it is asked for the end, a second signal ends the agent, or five seconds.
+ * PORT is a virtio-serial port that is connected to a pmu-profile.  Through it,
+ * the agent reports where Linux has the current task, and which files processes
+ * map.  The samples that QEMU takes while COMMAND runs, or until the agent is
+ * interrupted, are written to standard output, for `perf report -i -`.  If QEMU
+ * does not answer a request to end, the agent ends after a second signal, or
+ * after five seconds.
  *
  * Needs BTF (/sys/kernel/btf/vmlinux), and to be root in the first PID namespace,
  * that of the kernel's own pids: in a container, pids are others.
@@ -37,11 +38,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So long it waits for QEMU. */
+/* How long to wait for QEMU */
 #define PATIENCE_MS 5000
 
 /*
- * Speaking
+ * Output
  */
 
 static void await_room(int port)
@@ -53,7 +54,7 @@ static void await_room(int port)
     }
 }
 
-/* Where QEMU has closed the port, whoever reads it is told. */
+/* Whether QEMU has closed the port; its reader is also told. */
 static bool is_closed(int port)
 {
     struct pollfd fd = { port, 0, 0 };
@@ -95,7 +96,7 @@ say(int port, const char *format, ...)
 }
 
 /*
- * BTF, as Documentation/bpf/btf.rst has it
+ * BTF, see Documentation/bpf/btf.rst
  */
 
 #define BTF_PATH  "/sys/kernel/btf/vmlinux"
@@ -122,7 +123,7 @@ typedef struct BtfMember {
     uint32_t name, type, offset;
 } BtfMember;
 
-/* All types, by number; 0 is none. */
+/* All types, by number; 0 is not a type. */
 typedef struct Btf {
     const char *names;
     const BtfType **types;
@@ -139,7 +140,7 @@ static unsigned length_of(const BtfType *t)
     return t->info & 0xffff;
 }
 
-/* What follows a type, in bytes */
+/* The size of the data that follow a type, in bytes */
 static size_t size_behind(const BtfType *t)
 {
     switch (kind_of(t)) {
@@ -162,7 +163,7 @@ static size_t size_behind(const BtfType *t)
     }
 }
 
-/* Files of sysfs do not say how long they are before they are read. */
+/* The size of a file in sysfs is not known before it is read. */
 static char *read_whole(const char *path, size_t *read_size)
 {
     size_t size = 0, room = 1 << 24;
@@ -193,7 +194,7 @@ static char *read_whole(const char *path, size_t *read_size)
 
 static void index_types(Btf *btf, const char *at, const char *end)
 {
-    /* None is smaller than this. */
+    /* No type is smaller than this. */
     btf->types = calloc((end - at) / sizeof(BtfType) + 1,
                         sizeof(*btf->types));
     if (!btf->types) {
@@ -243,13 +244,13 @@ static const BtfType *find_struct(const Btf *btf, const char *name)
     return NULL;
 }
 
-/* Where fields of bits are, the upper byte is their size. */
+/* If there are bit fields, the upper byte of an offset is their size. */
 static uint32_t offset_of(const BtfType *t, const BtfMember *m)
 {
     return t->info >> 31 ? m->offset & 0xffffff : m->offset;
 }
 
-/* In bits; members of what has no name count as its own.  -1: there is none. */
+/* In bits, also for members of unnamed members.  -1 if not found. */
 static int64_t find_member(const Btf *btf, const BtfType *t, const char *name)
 {
     const BtfMember *m = (const BtfMember *)(t + 1);
@@ -288,7 +289,7 @@ static uint64_t member(const Btf *btf, const char *type, const char *name)
 
 #if defined(__x86_64__)
 
-/* Returns: 0 if there is none */
+/* Returns: 0 if the symbol does not exist */
 static uint64_t kernel_symbol(const char *name)
 {
     FILE *f = fopen("/proc/kallsyms", "re");
@@ -308,7 +309,7 @@ static uint64_t kernel_symbol(const char *name)
     return found;
 }
 
-/* From the base of GS: a variable of each CPU's, which was a while in another */
+/* From the base of GS: a per-CPU variable, in some kernels within pcpu_hot */
 static uint64_t find_current(const Btf *btf)
 {
     uint64_t hot = kernel_symbol("pcpu_hot");
@@ -344,14 +345,15 @@ static void say_tasks(int port)
 }
 
 /*
- * Processes that run already
+ * Processes that already run
  */
 
 #define MAX_PATH 3000
 
 /*
- * What programs map, anybody can name: a name must not be lines of its own.  A
- * path in /proc/PID/maps has no control characters, one in perf's records may.
+ * A program can choose the names of the files that it maps: a name must not add
+ * lines.  A path in /proc/PID/maps has no control characters, one in perf's
+ * records may.
  */
 static void say_map(int port, uint64_t age, uint32_t pid, uint64_t start,
                     uint64_t length, uint64_t offset, const char *path)
@@ -414,7 +416,7 @@ static void say_old_maps(int port)
 }
 
 /*
- * Processes that map more, and new ones: perf's events tell of these.  An event
+ * Processes that map more, and new ones: perf's events report these.  An event
  * that counts nothing is opened on each CPU that is online.
  */
 
@@ -451,7 +453,7 @@ static int open_event(int cpu)
                    PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Returns: false if the CPU is offline, or is none */
+/* Returns: false if the CPU is offline, or does not exist */
 static bool open_ring(int cpu, Ring *ring)
 {
     *ring = (Ring) { .fd = open_event(cpu) };
@@ -503,7 +505,7 @@ static bool next_record(Ring *ring, Record *record)
     return true;
 }
 
-/* Of a record, whose time is the last of it */
+/* The age of a record, whose time is at its end */
 static uint64_t age_of(const Record *record)
 {
     struct timespec now;
@@ -583,7 +585,7 @@ static void write_whole(const char *bytes, size_t size)
     }
 }
 
-/* Of what comes first; 0 if it is not all there */
+/* The size of the first record; 0 if it is not complete */
 static size_t record_size(const Stream *s, size_t at)
 {
     struct perf_event_header header;
@@ -607,7 +609,7 @@ static bool is_end(const Stream *s, size_t at)
     return s->begun && type == FINISHED_INIT;
 }
 
-/* Whole records alone.  Returns: false behind the answer to `flush` */
+/* Pass on whole records only.  Returns: false after the answer to `flush` */
 static bool pass_on(Stream *s)
 {
     size_t size, at = 0;
@@ -642,16 +644,16 @@ static bool receive(int port, Stream *s)
 }
 
 /*
- * The end: QEMU is asked for it once.  If it does not answer, because the port
- * leads elsewhere or the stream has ended already, a second signal is enough,
- * or some time in which nothing comes.
+ * The end: the agent asks QEMU for it once.  If QEMU does not answer, because
+ * the port leads elsewhere or the stream has ended already, the agent ends at a
+ * second signal, or when nothing has come for some time.
  */
 
 /**
- * struct Ending - the end that QEMU is asked for
- * @asked: it is
- * @interrupts: how often the agent was
- * @heard_ms: when the last of the stream came, or it was asked for
+ * struct Ending - the request to QEMU to end the stream
+ * @asked: the request was sent
+ * @interrupts: how often the agent was interrupted
+ * @heard_ms: when the last of the stream came, or the request was sent
  */
 typedef struct Ending {
     bool asked;
@@ -667,7 +669,7 @@ static int64_t now_ms(void)
     return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-/* Returns: how long to wait for anything, as poll() has it */
+/* Returns: the timeout for poll() */
 static int patience(const Ending *ending)
 {
     int64_t waited = now_ms() - ending->heard_ms;
@@ -706,7 +708,7 @@ static int watch_signals(sigset_t *old)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* What it prints is not for perf.  Returns: 0 if there is no command */
+/* Its output must not go to perf.  Returns: 0 if there is no command */
 static pid_t start_command(char **command, const sigset_t *mask)
 {
     pid_t pid;
@@ -727,7 +729,7 @@ static pid_t start_command(char **command, const sigset_t *mask)
     return pid;
 }
 
-/* Returns: whether that was the end, with the status to leave with */
+/* Returns: whether that was the end; sets the exit status */
 static bool has_ended(int signals, pid_t pid, Ending *ending, int *status)
 {
     struct signalfd_siginfo info;

@@ -1,11 +1,11 @@
 /*
  * vpmu-perf-guest - the first process of the guest in which vpmu-perf runs perf
  *
- * It prepares all that does not depend on what is to be run, says "ready", and
+ * It prepares everything that does not depend on the command, says "ready", and
  * waits for a job: there vpmu-perf takes its snapshot, from which each run goes
  * on.  Then it mounts the host's files, runs perf there, and carries data and
  * signals between perf and four virtio-serial ports: control, and the three
- * standard streams.  Where the host has closed control, the guest ends.
+ * standard streams.  When the host has closed control, the guest ends.
  *
  * A job is a line with its length, and a sequence of KEY=VALUE, each of which
  * ends with a NUL.  After it, the host sends lines (obey()), and the guest says:
@@ -16,8 +16,8 @@
  *   signaled N OUT ERR KILLED    perf was ended by signal N
  *   error TEXT                   perf cannot be run
  *
- * OUT and ERR are how many bytes were written to the streams, and KILLED is how
- * many processes the kernel has ended for want of memory.
+ * OUT and ERR are the numbers of bytes written to the streams; KILLED is the
+ * number of processes that the kernel has killed for lack of memory.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -49,13 +49,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Where the host's files are, until perf's root is there. */
+/* The host's files, until perf's root is there */
 #define HOST "/host"
-/* The same, without what is mounted over it. */
+/* The same, without other file systems mounted over it */
 #define PLAIN "/plain"
-/* The same, to be written to. */
+/* The same, writable */
 #define WRITABLE "/writable"
-/* Where perf is, in the host's tree: /dev is ours. */
+/* perf's place in the host's tree: /dev is ours. */
 #define PERF "/dev/vpmu-perf"
 
 enum { CONTROL, IN, OUT, ERR, PORTS };
@@ -82,7 +82,7 @@ static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
     va_end(ap);
 }
 
-/* Say what is wrong, to the host or to the console, and end. */
+/* Report an error, to the host or to the console, and end. */
 static __attribute__((noreturn, format(printf, 1, 2)))
 void die(const char *format, ...)
 {
@@ -150,7 +150,7 @@ static void raise_loopback(void)
     close(fd);
 }
 
-/* They come some time after their device, whose number is Linux's choice. */
+/* Ports appear some time after their device, whose number Linux chooses. */
 static int open_port(int number)
 {
     char pattern[32];
@@ -171,7 +171,7 @@ static int open_port(int number)
     die("there is no port %s", pattern);
 }
 
-/* What is perf's replaces the three that every process has. */
+/* Open the three that every process has; perf's replace them later. */
 static void keep_standard_fds(void)
 {
     int fd;
@@ -181,7 +181,7 @@ static void keep_standard_fds(void)
     } while (fd >= 0 && fd < 2);
 }
 
-/* What of /dev, /proc and /sys is the guest's own. */
+/* Mount the guest's own /dev, /proc and /sys. */
 static void prepare_system(void)
 {
     int i;
@@ -330,7 +330,7 @@ static void understand(const char *key, const char *value)
     }
 }
 
-/* Read all of that; the host leaves before only if it is ended. */
+/* Read all of it; before that, the host leaves only if it is ended. */
 static void read_exactly(char *text, size_t size)
 {
     ssize_t n;
@@ -343,7 +343,7 @@ static void read_exactly(char *text, size_t size)
     }
 }
 
-/* Behind the length, there may be lines already, which are for later. */
+/* Lines after the length may be there already; they are read later. */
 static size_t read_length(void)
 {
     char line[16] = "";
@@ -358,7 +358,7 @@ static size_t read_length(void)
     die("the job has no length");
 }
 
-/* The job stays in memory: what it says is kept by address. */
+/* The job stays in memory: its fields are kept by address. */
 static void read_job(void)
 {
     size_t size = read_length();
@@ -391,7 +391,7 @@ static void mount_host(const char *tag, const char *where, unsigned long flags)
                "cache=loose");
 }
 
-/* What exists of the host's is seen; what is written is the guest's alone. */
+/* Existing files of the host are visible; writes stay in the guest. */
 static void mount_layer(const char *target, const char *layer)
 {
     static const char *const parts[] = { "", "/upper", "/work" };
@@ -421,7 +421,7 @@ static void mount_writable(const char *path)
     must_mount(source, target, NULL, MS_BIND, NULL);
 }
 
-/* In /tmp, too, what a program writes here is not to vanish. */
+/* Files that a program writes to this directory are kept, also in /tmp. */
 static void mount_directory(void)
 {
     char source[PATH_MAX], target[PATH_MAX];
@@ -441,7 +441,7 @@ static bool is_there(const char *path)
     return !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-/* A directory of the host's with a symbolic link that it does not have. */
+/* Mount a directory of the host's with an additional symbolic link. */
 static void add_link(const char *target, const char *layer, const char *name,
                      const char *to)
 {
@@ -467,7 +467,7 @@ static bool is_directory(const char *path)
     return !lstat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* A directory of the host's with what it does not have of another one's. */
+/* Mount a directory of the host's with additional files of another one. */
 static void add_files(const char *target, const char *from)
 {
     char options[128];
@@ -482,8 +482,8 @@ static void add_files(const char *target, const char *from)
 /*
  * On a host of another architecture, Debian's libraries for a cross compiler
  * do for dynamic programs: let them be where the dynamic linker expects them.
- * That directory may be there, as the cross compiler's binutils has plugins; or
- * with all that programs want, and nothing is to be mixed with it.
+ * That directory may exist, because the cross compiler's binutils has plugins
+ * there; or it has all that programs need, and must not be mixed with others.
  */
 static void add_libraries(void)
 {
@@ -539,7 +539,7 @@ static void mount_files(void)
  * Streams
  */
 
-/* What has been read and is to be written.  Either end may be none, -1. */
+/* Data that has been read and not yet written.  A closed end is -1. */
 struct relay {
     int from, to;
     size_t start, end;
@@ -572,7 +572,7 @@ static void fill(struct relay *r)
         r->start = 0;
         r->end = n;
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        /* Whoever reads the other end is told, unless it is a port. */
+        /* The reader of the other end is told, unless it is a port. */
         close_end(&r->from);
         if (!r->is_port) {
             close_end(&r->to);
@@ -604,13 +604,13 @@ static struct pollfd await(int fd, short events)
     return (struct pollfd) { .fd = fd, .events = events };
 }
 
-/* Of which end something is awaited. */
+/* The end, and the event, to wait for */
 static struct pollfd wish(const struct relay *r)
 {
     return is_empty(r) ? await(r->from, POLLIN) : await(r->to, POLLOUT);
 }
 
-/* The ends that are perf's. */
+/* perf's ends */
 static int child_fds[3] = { -1, -1, -1 };
 
 static void open_terminal(void)
@@ -653,7 +653,7 @@ static void open_pipe(int number)
     }
 }
 
-/* Terminals have one end for all that is written. */
+/* Terminals have one end for all output. */
 static void connect_terminal(void)
 {
     if (job.streams[0].kind == TTY) {
@@ -733,7 +733,7 @@ static void become_user(void)
 
     for (i = 0; i < RLIM_NLIMITS; i++) {
         if (job.limited[i]) {
-            /* The host may allow more than there is here. */
+            /* The host may allow more than this guest does. */
             setrlimit(i, &job.limits[i]);
         }
     }
@@ -755,7 +755,7 @@ static void arrange_streams(void)
 {
     int i;
 
-    /* None of ours is below 3, or it would be overwritten. */
+    /* None of our descriptors is below 3, or it would be overwritten. */
     for (i = 0; i < 3; i++) {
         if (child_fds[i] < 0) {
             close(i);
@@ -803,16 +803,16 @@ static pid_t start_perf(void)
 }
 
 /*
- * While it runs
+ * While perf runs
  */
 
-/* A terminal's signals are for all that runs there, others are for perf. */
+/* A terminal's signals are for all processes there, others are for perf. */
 static void send_signal(pid_t pid, int number)
 {
     bool for_all = number == SIGINT || number == SIGQUIT ||
                    number == SIGTSTP || number == SIGCONT;
 
-    /* It may not have become a group yet. */
+    /* It may not be a process group yet. */
     if (!for_all || kill(-pid, number) < 0) {
         kill(pid, number);
     }
@@ -878,7 +878,7 @@ static bool reap(pid_t perf, int *status)
     return is_over;
 }
 
-/* Carry what is there on. */
+/* Read or write, whichever is next. */
 static void carry(struct relay *r, short events)
 {
     if (events && is_empty(r)) {
@@ -914,7 +914,7 @@ static int follow(pid_t perf)
         }
         if (fds[4].revents) {
             while (read(signals, &info, sizeof(info)) > 0) {
-                /* One may stand for several. */
+                /* One signal may stand for several. */
             }
             if (reap(perf, &status)) {
                 return status;
@@ -923,7 +923,7 @@ static int follow(pid_t perf)
     }
 }
 
-/* What perf has left in its pipes. */
+/* Carry the output that perf has left in its pipes. */
 static void drain(struct relay *r)
 {
     struct pollfd fd;

@@ -1,8 +1,8 @@
 /*
- * Bare-metal test guest: the library, of both architectures
+ * Bare-metal test guest: the library for both architectures
  *
  * A kernel of our own, small enough that every instruction of it is known.
- * machine.h has what the processor adds: its registers, the states in which
+ * machine.h has the parts for the processor: its registers, the states in which
  * code under test runs, traps.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -23,9 +23,9 @@
 
 /**
  * struct test - a test case
- * @suite: which it belongs to
- * @name: of the case in its suite
- * @fn: reports through expect()
+ * @suite: the suite to which it belongs
+ * @name: the case's name in its suite
+ * @fn: the function, which reports through expect()
  */
 struct test {
     const char *suite;
@@ -38,8 +38,8 @@ struct test {
  * @suite_: its suite, without quotation marks
  * @name_: its name
  *
- * The function body follows.  Before it runs, the machine is as
- * reset_machine() leaves it and the PMU as prepare_pmu() does: see runner.h.
+ * The function body follows.  Before it runs, reset_machine() and prepare_pmu()
+ * prepare the machine and the PMU: see runner.h.
  */
 #define TEST(suite_, name_)                                             \
     static void test_##suite_##_##name_(void);                          \
@@ -49,14 +49,14 @@ struct test {
     static void test_##suite_##_##name_(void)
 
 /**
- * expect - state what must hold
+ * expect - check a value
  * @got: the value
- * @want: what it must be
- * @...: what is compared, as a printf() format
+ * @want: the value that it must have
+ * @...: a description, as a printf() format
  *
- * The first that does not hold decides the case; the test goes on.
+ * The first check that fails decides the case; the test goes on.
  *
- * Returns: whether it holds.
+ * Returns: whether the check has passed.
  */
 bool expect_at(uint64_t got, uint64_t want, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
@@ -64,23 +64,23 @@ bool expect_at(uint64_t got, uint64_t want, const char *what, ...)
     expect_at((uint64_t)(got), (uint64_t)(want), __VA_ARGS__)
 
 /**
- * fail - end the test case, failed
+ * fail - end the test case with a failure
  * @why: printf() format
  *
- * From any state of the first CPU.  Another CPU stops for good: the first, if
- * it waits for that, waits in vain.
+ * The first CPU can call this in any state.  If another CPU calls it, that CPU
+ * stops for good, and a wait of the first CPU for it times out.
  */
 void fail(const char *why, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /**
- * skip - end the test case, whose subject this machine does not have
+ * skip - end the test case, as this machine lacks its subject
  */
 void skip(void) __attribute__((noreturn));
 
 /**
  * option - read a number that `run` passes to the guest
- * @name: which
- * @value: what it is when not passed
+ * @name: the option's name
+ * @value: the default
  */
 uint64_t option(const char *name, uint64_t value);
 
@@ -89,7 +89,7 @@ void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- Code under test ------------------------------------------------ */
 
-/* A function whose instructions are counted; in assembly, as a rule. */
+/* A function whose instructions are counted, usually in assembly */
 typedef uint64_t code_fn(uint64_t arg);
 
 /**
@@ -106,7 +106,7 @@ typedef uint64_t code_fn(uint64_t arg);
 #define LABEL(name) \
     extern const char name[]
 
-/* What count_steps() of machine.h noted. */
+/* Addresses noted by count_steps() of machine.h */
 #define MAX_TRACE 4096
 extern uint64_t step_trace[MAX_TRACE];
 
@@ -136,8 +136,8 @@ size_t strlen(const char *s);
 bool streq(const char *a, const char *b);
 
 /**
- * random - the next number of a sequence that is the same in every case
- * seed_random - begin another one
+ * random - get the next number of a sequence, which is the same in every case
+ * seed_random - begin another sequence
  */
 uint64_t random(void);
 void seed_random(uint64_t seed);

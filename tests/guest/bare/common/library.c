@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest: what a C library has, and single steps
+ * Bare-metal test guest: functions of a C library, and single steps
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,17 +1,16 @@
 /*
  * Bare-metal test guest: runs suites and reports
  *
- * What to do is in options: suite=A,B,C names the suites ("list" lists all
- * cases), skip=N leaves out the first cases of them.  What happened goes to
- * the serial port, a line each:
+ * Options control it: suite=A,B,C names the suites ("list" lists all cases),
+ * skip=N skips their first cases.  Results go to the serial port, one per line:
  *
- *   run SUITE/CASE             it begins
+ *   run SUITE/CASE             the case begins
  *   ok SUITE/CASE
  *   not ok SUITE/CASE # why
- *   skip SUITE/CASE            this machine does not have what it is about
- *   = ...                      for `run` to compare between modes
- *   ~ ...                      that only a replay must repeat
- *   end                        nothing is missing
+ *   skip SUITE/CASE            this machine lacks the case's subject
+ *   = ...                      output for `run` to compare between modes
+ *   ~ ...                      output that only a replay must repeat
+ *   end                        the output is complete
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -38,7 +37,7 @@ uint64_t option(const char *name, uint64_t value)
     return value;
 }
 
-/* Whether a suite is in the list of those to run. */
+/* Whether a suite is to be run */
 static bool is_wanted(const char *suite)
 {
     size_t length = strlen(suite);
@@ -117,7 +116,7 @@ static void run_test(const struct test *test)
     test->fn();
 }
 
-/* Returns: whether it has not failed. */
+/* Returns: false if the case has failed */
 static bool report(const struct test *test)
 {
     if (reason[0]) {

@@ -11,9 +11,9 @@
 #include "bare.h"
 
 /**
- * struct output - where text goes
- * @buffer: the place behind what is there, NULL for the serial port
- * @room: what is left of the buffer
+ * struct output - a destination of text
+ * @buffer: the end of the text so far; NULL for the serial port
+ * @room: the rest of the buffer's size
  */
 struct output {
     char *buffer;

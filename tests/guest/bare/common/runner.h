@@ -1,6 +1,6 @@
 /*
- * Bare-metal test guest: what runs the cases, and what it needs of an
- * architecture
+ * Bare-metal test guest: the runner of cases, and functions that each
+ * architecture provides
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,44 +9,44 @@
 
 #include "bare.h"
 
-/* What the linker collects: see kernel.ld. */
+/* All cases, which the linker collects: see kernel.ld. */
 extern const struct test tests_begin[], tests_end[];
 
-/* The first CPU's program, when the machine is ready; ends the machine. */
+/* The first CPU's program, which runs all cases and ends the machine */
 void main(void) __attribute__((noreturn));
 
-/* step_trace[@step], if there is room. */
+/* Set step_trace[@step], if there is room. */
 void trace_step(uint64_t step, uint64_t address);
 
-/* ---- What an architecture provides ---------------------------------- */
+/* ---- Functions of the architecture ---------------------------------- */
 
-/* A place in the program to come back to; entry.S knows the layout. */
+/* A point in the program to return to; entry.S knows the layout. */
 struct checkpoint;
 int checkpoint(struct checkpoint *cp) __attribute__((returns_twice));
 void resume(struct checkpoint *cp) __attribute__((noreturn));
 
-/* Any CPU but the first stays in here. */
+/* Stop here, unless this is the first CPU. */
 void park_other_cpu(void);
 
 void put_serial(char c);
 
 /**
- * read_option - read what `run` passes to the guest
- * @name: which
- * @text: where it goes
- * @size: of @text
+ * read_option - read an option that `run` passes to the guest
+ * @name: the option's name
+ * @text: a buffer for its value
+ * @size: the size of @text
  *
- * Returns: whether there is one that fits; @text is "" otherwise.
+ * Returns: whether the option exists and fits; @text is "" otherwise.
  */
 bool read_option(const char *name, char *text, size_t size);
 
-/* Everything but the PMU as a case expects it. */
+/* Prepare everything but the PMU for a case. */
 void reset_machine(void);
 
-/* The PMU as cases of a suite expect it. */
+/* Prepare the PMU for a case of a suite. */
 void prepare_pmu(const char *suite);
 
-/* All has been said; @good: no case has failed. */
+/* End the machine after all output; @good: no case has failed. */
 void end_machine(bool good) __attribute__((noreturn));
 
 #endif /* BARE_RUNNER_H */

@@ -1,8 +1,8 @@
 /*
  * Guest of 32 bits: counts of programs whose length is known
  *
- * It is for QEMUs on hosts of 32 bits, which have no other guests.  Everything
- * is counted on Intel's and on AMD's PMU by the same code.
+ * It is for 32-bit hosts, which have no other guests.  The same code counts on
+ * Intel's and on AMD's PMU.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,14 +24,14 @@
 #define APIC_LVT_PMI 0x340
 
 /*
- * struct Pmu - what differs between vendors
- * @control: the register of all counters, before it their status, behind it
- *           what clears that
- * @select, @counter: those of the first
- * @stride: from one counter's to the next one's
- * @branches: the event
- * @accesses: whether there are events of loads and of stores
- * @pebs: whether there is that
+ * struct Pmu - differences between vendors
+ * @control: the global control register; the status is the one before, and the
+ *           register that clears the status is the one after it
+ * @select, @counter: the registers of the first counter
+ * @stride: from one counter's registers to the next counter's
+ * @branches: the event of branches
+ * @accesses: it has events of loads and of stores
+ * @pebs: it has PEBS
  */
 typedef struct Pmu {
     uint32_t control;
@@ -47,7 +47,7 @@ static const Pmu amd = { 0xc0000301, 0xc0010200, 0xc0010201, 2, 0x00c2, false,
 
 #define COUNTER_MASK 0xffffffffffffull
 
-/* What PEBS of Intel's takes from memory, in words. */
+/* Fields that Intel's PEBS reads, in words */
 #define DS_AREA_MSR 0x600
 #define PEBS_ENABLE_MSR 0x3f1
 #define DS_INDEX 5
@@ -57,7 +57,7 @@ static const Pmu amd = { 0xc0000301, 0xc0010200, 0xc0010201, 2, 0x00c2, false,
 #define RECORD_WORDS 25
 #define RECORD_COUNTERS 18
 
-/* Canonical, and above all that such a CPU can address. */
+/* Canonical, and above the range that such a CPU can address */
 #define ABOVE 0x7fff00000000ull
 
 #define INSTRUCTIONS 0x00c0
@@ -81,7 +81,7 @@ void accesses(void), user_nops(void);
 uint8_t buffer[128];
 uint32_t task[26];
 
-/* The compiler is not to think that nobody else writes them. */
+/* volatile, as the PMU writes to them */
 volatile uint64_t ds_area[16], records[RECORD_WORDS];
 
 static const Pmu *pmu;
@@ -128,7 +128,7 @@ static void print_number(uint32_t number)
     outb(0x3f8, '0' + number % 10);
 }
 
-/* One case; the values say what was wrong. */
+/* Report a case; a failure shows the values. */
 static void check(const char *name, uint32_t got, uint32_t want)
 {
     failed |= got != want;
@@ -155,7 +155,7 @@ static void set_gate(int vector, void (*handler)(void), int privilege)
     };
 }
 
-/* Interrupts of the user's find the stack on which run_user() waits. */
+/* Interrupts in user mode use the stack on which run_user() waits. */
 static void set_up_task(void)
 {
     uint32_t address = (uint32_t)task;
@@ -193,7 +193,7 @@ static void set_up_pmu(void)
 
     asm volatile("cpuid" : "+a"(eax), "=b"(ebx), "=c"(ecx), "=d"(edx));
     pmu = ecx == 0x444d4163 ? &amd : &intel;
-    /* Intel's resets to what lets all counters count. */
+    /* Intel's register resets to a value that enables all counters. */
     wrmsr(pmu->control, 0);
 }
 
@@ -208,7 +208,7 @@ static uint64_t value_of(unsigned counter)
     return rdmsr(pmu->counter + counter * pmu->stride);
 }
 
-/* Everything is counted twice: a carry from the lower half changes nothing. */
+/* Count twice: a carry from the lower half must change nothing. */
 static void count(const char *name, uint32_t event, void (*fn)(void),
                   uint32_t want)
 {
@@ -256,7 +256,7 @@ void pmi(uint32_t address)
     apic_write(APIC_EOI, 0);
 }
 
-/* Where the interrupt of a counter came that wraps after @period. */
+/* Return where a counter interrupted that wraps after @period. */
 static uint32_t interrupt_after(uint32_t period)
 {
     interrupted = 0;
@@ -277,7 +277,7 @@ static void test_periods(void)
     check("overflow/periods", interrupt_after(period), period - 1);
 }
 
-/* Addresses of a CPU without long mode have 32 bits, whoever has said them. */
+/* A CPU without long mode uses 32 bits of any address. */
 static void test_pebs_addresses(void)
 {
     uint64_t buffer = ABOVE + (uint32_t)records;

@@ -1,5 +1,5 @@
 /*
- * Guest of 32 bits: where things are
+ * Guest of 32 bits: addresses and numbers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,7 +21,7 @@
 #define VECTOR_PMI 0x40
 #define VECTOR_LEAVE 0x41
 
-/* What run() and run_user() count themselves: CALL; three moves and WRMSR. */
+/* Instructions of run() and run_user(): CALL; three moves and WRMSR. */
 #define OVERHEAD 5
 /* INT; and IRET, ADD, JMP, the same moves and WRMSR. */
 #define OVERHEAD_OF_USER 1

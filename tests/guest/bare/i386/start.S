@@ -1,5 +1,5 @@
 /*
- * Guest of 32 bits: from reset to C, traps, and what is counted
+ * Guest of 32 bits: start after reset, traps, and code to count
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +17,7 @@ enter:
         call    main
 
 /*
- * Beside @fn, OVERHEAD instructions count.
+ * OVERHEAD instructions are counted in addition to @fn.
  *
  * void run(uint32_t global_ctrl, uint32_t mask, void (*fn)(void))
  */

@@ -58,7 +58,7 @@ domain_hdec:
 domain_refused:
     leave 0xf80, SPR_HSRR0, SPR_HSRR1
 
-/* "sc" of any level; below CALL_DOMAIN it is somebody else's. */
+/* "sc" of any level; numbers below CALL_DOMAIN are not for the hypervisor. */
     .globl domain_call
 domain_call:
     cmpldi cr7, r0, CALL_DOMAIN

@@ -77,7 +77,7 @@ _start:
 
     .text
 
-/* All processors begin here; what is not the first waits for work. */
+/* All processors begin here; all but the first wait for work. */
 boot:
     mfspr r4, SPR_PIR
     cmpdi r4, 0
@@ -98,8 +98,8 @@ boot:
 2:  b 2b
 
 /*
- * Each takes the next index, and with it a stack.  work is in .data: the first
- * processor clears .bss meanwhile.
+ * Each processor takes the next index, which selects its stack.  work is in
+ * .data, as the first processor clears .bss meanwhile.
  */
 wait_for_work:
     load_address r31, others_started
@@ -140,7 +140,7 @@ others_started:
 /*
  * uint64_t run(uint64_t mmcr0, uint64_t msr, code_fn *fn, uint64_t arg)
  *
- * What is between the two writes of MMCR0 is the overhead that bare.h states.
+ * Instructions between the two writes of MMCR0 are the overhead in machine.h.
  */
     .globl run
 run:
@@ -221,7 +221,7 @@ run_stack:
 
     .text
 
-/* Make a struct regs, all of it but what trap_common knows. */
+/* Fill a struct regs, except for the members that trap_common sets. */
 .macro save_regs srr0, srr1
     load_address r1, trap_stack + STACK_SIZE - REGS_SIZE
     std r0, REGS_VECTOR(r1)

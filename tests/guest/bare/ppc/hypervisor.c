@@ -21,7 +21,7 @@ LABEL(domain_call);
 LABEL(domain_refused);
 LABEL(domain_alert);
 
-/* Nobody's counters count. */
+/* All counters are frozen. */
 #define MMCR0_NOBODY (MMCR0_FC | MMCR0_FCH)
 
 #define FAR_AWAY 0x1a000000000ull
@@ -68,7 +68,7 @@ static void switch_to(struct domain *domain)
     }
 }
 
-/* One with FCECE may have frozen its counters again: its alert tells. */
+/* A domain with FCECE may have frozen its counters, so PMAO is tested, too. */
 static bool breaks_rules(const struct domain *domain, uint64_t mmcr0)
 {
     const uint64_t in_use = MMCR0_FC | MMCR0_PMAE | MMCR0_PMAO;
@@ -132,7 +132,7 @@ static void call(struct domain *domain)
     }
 }
 
-/* What it had from the PMU is 0. */
+/* The domain reads 0. */
 static void refuse(struct domain *domain)
 {
     domain->refused++;

@@ -1,11 +1,11 @@
 /*
  * Bare-metal test guest: a hypervisor of two domains
  *
- * As Xen on Power was to have it: MMCR0[FCH] is set for each domain, so that
- * the hypervisor's instructions do not count; a domain that uses the PMU says
- * so, and has its registers to itself; one that does not has to leave the
- * counters frozen and MSR[PMM] clear.  Who does not keep to that is a bad
- * domain, and hurts nobody else.
+ * It follows a design for Xen on Power.  MMCR0[FCH] is set for each domain, so
+ * that the hypervisor's instructions do not count.  A domain announces that it
+ * uses the PMU, and has the registers to itself.  A domain that does not use
+ * the PMU has to leave the counters frozen and MSR[PMM] clear.  A domain that
+ * breaks this rule is a bad domain, and does not affect other domains.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,19 +23,19 @@ struct pmu_state {
 
 /**
  * struct domain - a domain
- * @regs: its registers while it does not run; vector says why it left
- * @srr0, @srr1: those of its kernel
- * @stack: of the hypervisor while the domain runs
+ * @regs: its registers while it does not run; vector is the reason why it left
+ * @srr0, @srr1: its kernel's SRR0 and SRR1
+ * @stack: the hypervisor's stack while the domain runs
  * @pmu: its PMU while it does not run
  * @lpid: number of its partition
  * @perf: it uses the PMU
- * @passive: the hypervisor uses the PMU for it, and it may not
+ * @passive: the hypervisor uses the PMU for it, and denies it access
  * @bad: it has broken the rules
  * @done: it has ended
- * @preempted: how often HDEC has ended its turn
- * @yields: how often it has ended its turn itself
- * @refused: accesses to the PMU
- * @sampled: what to do when it has left, and before its PMU's state is saved
+ * @preempted: the number of turns that HDEC has ended
+ * @yields: the number of turns that it has ended itself
+ * @refused: the number of refused accesses to the PMU
+ * @sampled: called when it has left, before its PMU's state is loaded again
  */
 struct domain {
     struct regs regs;
@@ -50,12 +50,12 @@ struct domain {
 #define MAX_ALERTS (1 << MAX_ALERTS_LOG)
 
 /**
- * struct area - what the domains' kernel knows, at r13
+ * struct area - data of the domains' kernel, at r13
  * @saved: registers
  * @reload: value for PMC5 after an alert
  * @mmcr0: value for MMCR0 after an alert
  * @count: alerts
- * @alerts: SIAR and SRR0 of each; of the last ones, if there are too many
+ * @alerts: SIAR and SRR0 of each, or only of the last ones
  */
 struct area {
     uint64_t saved[4];
@@ -69,7 +69,7 @@ struct area {
  * domain_init - prepare a domain
  * @domain: to be written
  * @lpid: its partition
- * @msr: STATE_PRIV or STATE_PROBLEM, and further bits
+ * @msr: STATE_PRIV or STATE_PROBLEM, and other bits
  * @fn: where it begins
  * @arg: its argument, r3
  * @area: its r13
@@ -88,7 +88,7 @@ void domain_use_pmu(struct domain *domain, uint64_t mmcr0);
 
 /**
  * domain_enter - let a domain run until it leaves for the hypervisor
- * @domain: its regs.vector is then why
+ * @domain: the domain; its regs.vector is then the reason
  */
 void domain_enter(struct domain *domain);
 
@@ -100,10 +100,10 @@ void domain_enter(struct domain *domain);
  */
 void domains_run(struct domain *domains, unsigned ticks);
 
-/* The vectors as the hypervisor wants them. */
+/* Set the hypervisor's vectors. */
 void domains_prepare(void);
 
-/* What CALL_NOTHING takes of a domain's kernel. */
+/* Instructions of CALL_NOTHING in a domain's kernel */
 #define DOMAIN_NOTHING_INSNS (NOTHING_INSNS + 2)
 
 #endif /* BARE_PPC_HYPERVISOR_H */

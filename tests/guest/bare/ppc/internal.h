@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest: what the parts of the library need of each other
+ * Bare-metal test guest: interfaces between parts of the library
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,19 +8,19 @@
 
 #include "runner.h"
 
-/* A place in the program to come back to; entry.S knows the layout. */
+/* A point in the program to return to; entry.S knows the layout. */
 struct checkpoint {
     uint64_t lr, cr, sp, toc, gpr[18];
 };
 
-/* From the assembly stubs. */
+/* Called by the assembly stubs */
 void trap(struct regs *regs);
 void start_machine(const void *fdt) __attribute__((noreturn));
 
-/* The first time; reset_machine() does the rest. */
+/* Initialize the machine once; reset_machine() does the rest. */
 void init_machine(void);
 
-/* In assembly: QEMU ends, and says where. */
+/* In assembly: end QEMU, which prints the address. */
 void stop_machine(void) __attribute__((noreturn));
 
 #endif /* BARE_INTERNAL_H */

@@ -9,15 +9,15 @@
 #define STACK_SIZE_LOG  15
 #define STACK_SIZE      (1 << STACK_SIZE_LOG)
 
-/* Processors beside the first. */
+/* Processors in addition to the first */
 #define MAX_OTHERS      3
 
-/* What r0 says at "sc 1" to the hypervisor, which is the test. */
+/* Values of r0 at "sc 1", which calls the hypervisor: the test */
 #define CALL_EXIT       0x7e57  /* the code under test has returned */
 #define CALL_RESUME     0x7e58  /* go on with the test at a checkpoint */
 #define CALL_NOTHING    0x7e59  /* "sc" of any level returns at once */
 
-/* What it says in a domain, see hypervisor.h; r3 is an argument. */
+/* Values in a domain, see hypervisor.h; r3 is an argument */
 #define CALL_DOMAIN     0x7e60  /* these and above are for the hypervisor */
 #define CALL_YIELD      0x7e60  /* let the other domain run */
 #define CALL_PERF       0x7e61  /* use the PMU; no longer if r3 is 0 */

@@ -80,7 +80,7 @@ static uint32_t *vector_code(unsigned vector)
 {
     uintptr_t address = vector;
 
-    /* The compiler is not to know that it is near address 0. */
+    /* Hide from the compiler that this is near address 0. */
     asm("" : "+r"(address));
     return (uint32_t *)address;
 }

@@ -1,11 +1,10 @@
 /*
  * Bare-metal test guest: the processor and its machine; part of bare.h
  *
- * The hypervisor, in real mode with interrupts disabled, is the test; the code
- * under test runs in any of the four privilege states.  Addresses below 1 GiB
- * are themselves wherever they are translated; above, nothing is mapped.
- * Before a case no decrementer is near its end, and every vector leads to
- * trap().
+ * The test is the hypervisor, in real mode with interrupts disabled; the code
+ * under test runs in any of the four privilege states.  Translation maps
+ * addresses below 1 GiB to themselves, and none above.  Before a case no
+ * decrementer is near its end, and every vector leads to trap().
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -54,7 +53,7 @@
 #define SPR_DEXCR       828
 #define SPR_HID0        1008
 
-/* Hashes of return addresses are stored and checked; no-ops otherwise. */
+/* Store and check hashes of return addresses; otherwise, these are no-ops. */
 #define DEXCR_NPHIE     (BIT(5) | BIT(37))
 
 #define LPCR_UPRT       BIT(41)
@@ -117,17 +116,17 @@ static inline void pause(void)
 /* ---- Code under test ------------------------------------------------ */
 
 /*
- * What run() itself executes between the write of MMCR0 that starts the
- * counters, which is not counted, and the one that stops them, which is:
- * hrfid; in the state, what leaves it; then six instructions of the hypervisor.
+ * Instructions of run() from the write of MMCR0 that starts the counters, which
+ * is not counted, to the one that stops them, which is: hrfid; two in the
+ * state, which leave it; then six of the hypervisor.
  */
 #define RUN_STATE_OVERHEAD 2
 #define RUN_HV_OVERHEAD    7
 #define RUN_OVERHEAD       (RUN_STATE_OVERHEAD + RUN_HV_OVERHEAD)
 
 /*
- * What "sc" with CALL_NOTHING in r0 takes in privileged state: the branch at
- * the vector, two instructions of the first and three of the second label.
+ * Instructions of "sc" with CALL_NOTHING in r0, in privileged state: the branch
+ * at the vector, two of the first and three of the second label.
  */
 #define NOTHING_INSNS   6
 LABEL(syscall_vector);
@@ -135,20 +134,20 @@ LABEL(nothing_vector);
 
 /**
  * run - call a function while counters count
- * @mmcr0: value of MMCR0 meanwhile; frozen afterwards
+ * @mmcr0: value of MMCR0 meanwhile; counters are frozen afterwards
  * @msr: the state in which it runs: STATE_ and further bits
- * @fn: the function; may use any register but r1, and r2 if it calls C
+ * @fn: the function; can change any register but r1, and r2 if it calls C
  * @arg: its argument
  *
- * run_mmcr0 then tells what MMCR0 was in the end.
+ * run_mmcr0 is then the last value of MMCR0.
  *
- * Returns: what @fn does.
+ * Returns: the result of @fn.
  */
 uint64_t run(uint64_t mmcr0, uint64_t msr, code_fn *fn, uint64_t arg);
 
 extern uint64_t run_mmcr0;
 
-/* Where @fn of run() returns to. */
+/* The address to which @fn of run() returns */
 LABEL(run_return);
 
 /**
@@ -157,19 +156,18 @@ LABEL(run_return);
  * @fn: the function; without interrupts
  * @arg: its argument
  *
- * Runs it with MSR[SE]: a trace interrupt an instruction.  step_trace[i] is
- * then where the program stood after @i + 1 instructions.
+ * Runs it with MSR[SE], which causes a trace interrupt per instruction.
+ * step_trace[i] is then the program's address after i + 1 instructions.
  *
- * Returns: how many there were.
+ * Returns: the number of instructions.
  */
 uint64_t count_steps(uint64_t msr, code_fn *fn, uint64_t arg);
 
 /* ---- Other processors ----------------------------------------------- */
 
 /*
- * What each of the others is to do next, where there are any; NULL when it has
- * done it.  It is called with its index here, in real mode and without
- * interrupts.
+ * The next function for each other processor; NULL when it has finished.  It is
+ * called with its index here, in real mode and without interrupts.
  */
 extern void (*volatile work[MAX_OTHERS])(unsigned index);
 
@@ -211,7 +209,7 @@ void on_trap(unsigned vector, void (*handler)(struct regs *regs));
  */
 void set_vector(unsigned vector, const void *entry);
 
-/* A handler: go on behind the instruction. */
+/* A handler that skips the instruction */
 void skip_insn(struct regs *regs);
 
 /**
@@ -221,7 +219,7 @@ void skip_insn(struct regs *regs);
  */
 void code_changed(const void *from, size_t size);
 
-/* Nothing is mapped there: what accesses it by translation faults. */
+/* An unmapped address: translated accesses fault. */
 #define UNMAPPED        0x40000000ull
 
 #endif /* BARE_MACHINE_H */

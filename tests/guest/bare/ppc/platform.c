@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest: serial port, options, the beginning and the end
+ * Bare-metal test guest: serial port, options, start and end
  *
  * Options are words NAME=VALUE of the machine's command line (QEMU's -append),
  * which begins with "vpmu".
@@ -15,7 +15,7 @@
 
 #define MARK "vpmu "
 
-/* In the device tree. */
+/* Part of the device tree */
 static const char *command_line;
 
 void put_serial(char c)
@@ -29,7 +29,7 @@ void put_serial(char c)
     *serial = c;
 }
 
-/* It is somewhere in the device tree, in one piece. */
+/* Find the command line somewhere in the device tree. */
 static const char *find_command_line(const void *fdt)
 {
     size_t size = ((const uint32_t *)fdt)[1];
@@ -43,7 +43,7 @@ static const char *find_command_line(const void *fdt)
     return NULL;
 }
 
-/* Returns: the text behind " NAME=", or NULL. */
+/* Returns: the text after " NAME=", or NULL */
 static const char *find_option(const char *name)
 {
     size_t length = strlen(name);
@@ -93,7 +93,7 @@ void park_other_cpu(void)
 
 void end_machine(bool good)
 {
-    /* `run` ends QEMU, by ways that say no more than they have to. */
+    /* `run` ends QEMU, with no more output than necessary. */
     (void)good;
     for (;;) {
         continue;

@@ -23,7 +23,7 @@ void pmu_reset(void)
     sample_count = 0;
 }
 
-/* Without a PMU its registers are there, too, and hold nothing. */
+/* Without a PMU its registers exist, too, and hold 0. */
 void prepare_pmu(const char *suite)
 {
     (void)suite;
@@ -167,7 +167,7 @@ void expect_counts(const char *what, struct counts c, uint64_t hv,
     expect(c.cycles, c.all, "%s: cycles", what);
 }
 
-/* A step takes microseconds: what is longer is not checked by them. */
+/* A step takes microseconds, so longer functions are not stepped. */
 #define MAX_STEPS 5000
 
 void expect_everywhere(const char *what, code_fn *fn, uint64_t arg,

@@ -8,7 +8,7 @@
 
 #include "bare.h"
 
-/* What the number of a register is less by in problem state. */
+/* The number of a register is less by this in problem state. */
 #define SPR_PROBLEM     16
 
 #define NR_PMCS         6
@@ -17,7 +17,7 @@
 /* Alerts at any counter. */
 #define MMCR0_ALERT     (MMCR0_PMAE | MMCR0_PMC1CE | MMCR0_PMCJCE)
 
-/* Events: what MMCR1 is to hold for a counter, unit and selector. */
+/* Events: the value of MMCR1 for a counter, unit and selector */
 #define EVENT(pmc, unit, sel) \
     ((uint64_t)(unit) << (64 - 4 * (pmc)) | (uint64_t)(sel) << (32 - 8 * (pmc)))
 #define EV_INSNS(pmc)   EVENT(pmc, 0, 0x02)
@@ -38,7 +38,7 @@
 #define EV_INSNS_ALL \
     (EV_INSNS(1) | EV_INSNS(2) | EV_INSNS(3) | EV_INSNS(4))
 
-/* As after a reset, with nothing pending and the run latch set. */
+/* Bring the PMU to its state after a reset, and set the run latch. */
 void pmu_reset(void);
 
 uint64_t read_pmc(unsigned pmc);
@@ -47,15 +47,15 @@ void write_pmc(unsigned pmc, uint64_t value);
 /* ---- What freezes --------------------------------------------------- */
 
 /**
- * struct state - what freeze bits look at
+ * struct state - the state that freeze bits depend on
  */
 struct state {
     bool hv, problem, pmm, run;
 };
 
 /**
- * frozen_by_mmcr0 - whether a counter stands still in a state
- * @bits: of MMCR0
+ * frozen_by_mmcr0 - whether a counter is frozen in a state
+ * @bits: bits of MMCR0
  * @pmc: the counter
  * @s: the state
  */
@@ -70,19 +70,19 @@ bool frozen(uint64_t mmcr0, uint64_t mmcr2, unsigned pmc, struct state s);
 /* ---- Counts --------------------------------------------------------- */
 
 /**
- * struct counts - what the counters of measure() say of the code under test
- * @hv, @priv, @problem: instructions in each state; problem state is that
- *     of the hypervisor, too
+ * struct counts - results of measure() for the code under test
+ * @hv, @priv, @problem: instructions in each state; @problem includes the
+ *     hypervisor's problem state
  * @all: all instructions
  * @cycles: all cycles
- * @result: what the code returned
+ * @result: the code's result
  */
 struct counts {
     uint64_t hv, priv, problem, all, cycles, result;
 };
 
 /**
- * measure - count a function's instructions, without those of run()
+ * measure - count a function's instructions, excluding run()
  * @msr: the state in which to run it
  * @fn: the function
  * @arg: its argument
@@ -90,10 +90,10 @@ struct counts {
 struct counts measure(uint64_t msr, code_fn *fn, uint64_t arg);
 
 /**
- * expect_counts - check what measure() returned
+ * expect_counts - check results of measure()
  * @what: names the code under test
  * @c: the counts
- * @hv: instructions there must be of the hypervisor
+ * @hv: instructions that there must be of the hypervisor
  * @priv: in privileged state below it
  * @problem: in problem state
  */
@@ -107,7 +107,7 @@ void expect_counts(const char *what, struct counts c, uint64_t hv,
  * @arg: its argument
  * @count: instructions it must have in each
  *
- * That @count is right is checked by single steps, unless it is large.
+ * Single steps check that @count is right, unless it is large.
  */
 void expect_everywhere(const char *what, code_fn *fn, uint64_t arg,
                        uint64_t count);
@@ -117,7 +117,7 @@ void expect_everywhere(const char *what, code_fn *fn, uint64_t arg,
 #define MAX_SAMPLES 4096
 
 /**
- * struct sample - one interrupt, as its handler found the machine
+ * struct sample - the state of the machine at an interrupt
  */
 struct sample {
     uint64_t nip, msr, siar, sdar, sier, mmcr0, pmc[NR_PMCS];
@@ -129,14 +129,13 @@ extern volatile unsigned sample_count; /* by the handler */
 /**
  * sample - handle performance monitor interrupts
  *
- * Every interrupt appends to samples[].  The handler gives what is negative
- * the value that sample_reload() asked for; the counters stay frozen if that
- * was not asked for.
+ * Every interrupt appends to samples[].  The handler sets negative counters to
+ * the value from sample_reload(); without that call, counters stay frozen.
  */
 void sample(void);
 
 /**
- * sample_reload - set what a counter that overflowed starts from again
+ * sample_reload - set the value at which a counter restarts after overflow
  * @pmc: the counter
  * @period: events until the next overflow; 0 to stop them all
  */

@@ -1,12 +1,12 @@
 /*
- * Suite access: what programs and privileged code below the hypervisor may do
- * to the registers
+ * Suite access: access to registers by programs and by privileged code below
+ * the hypervisor
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-/* The vector and cause of what an access led to; 0 if it was done. */
+/* The vector and cause of an access's interrupt; 0 without interrupt */
 struct outcome {
     unsigned vector;
     unsigned cause;
@@ -130,7 +130,7 @@ TEST(access, problem_state)
     }
 }
 
-/* In privileged state, numbers for reading alone are no way to write. */
+/* In privileged state, writes to read-only numbers do nothing. */
 TEST(access, read_only_numbers)
 {
     static const uint64_t states[] = { STATE_PRIV, STATE_HV };
@@ -153,7 +153,7 @@ TEST(access, read_only_numbers)
     }
 }
 
-/* What is seen is the register itself, as far as it is shown. */
+/* A read by another number shows the same register, or its visible bits. */
 TEST(access, aliases)
 {
     for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
@@ -192,7 +192,7 @@ TEST(access, aliases)
     }
 }
 
-/* What problem state writes is what it may, and nothing else. */
+/* Writes in problem state change only the allowed bits. */
 TEST(access, writes)
 {
     const uint64_t mmcr0 = MMCR0_FC | MMCR0_PMCC(2) | MMCR0_PMCJCE;
@@ -208,7 +208,7 @@ TEST(access, writes)
     expect(run_mmcr0, (mmcr0 & ~MMCR0_FC) | MMCR0_PMAE, "MMCR0");
 }
 
-/* The hypervisor can keep it all from those below it. */
+/* The hypervisor can deny the PMU to all states below it. */
 TEST(access, hypervisor)
 {
     static const uint64_t below[] = { STATE_PRIV, STATE_PROBLEM };
@@ -229,7 +229,7 @@ TEST(access, hypervisor)
     expect(outcome.vector, 0, "hypervisor's problem state");
 }
 
-/* Privileged registers are privileged. */
+/* Problem state cannot read by privileged numbers. */
 TEST(access, privileged)
 {
     expect_interrupts();
@@ -242,7 +242,7 @@ TEST(access, privileged)
     }
 }
 
-/* An access that is not allowed has not completed. */
+/* A refused access does not complete. */
 CODE("access_refused:\n"
      "    nop\n"
      "    mfspr r4, 771\n"

@@ -1,5 +1,5 @@
 /*
- * Suite alert: what follows when a counter is negative, besides counting on
+ * Suite alert: effects of a negative counter, besides further counting
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,12 +14,12 @@ CODE("alert_line:\n"            /* LINE */
      "    blr\n");
 code_fn alert_line;
 
-/* Of the run's instructions, those before the line's first. */
+/* Instructions of run() before the line's first */
 #define BEFORE 1
 
 #define VISIBLE (MMCR0_FC | MMCR0_PMAO | MMCR0_PMAE | MMCR0_TRIGGER)
 
-/* FCECE freezes at the very instruction, with or without an alert. */
+/* FCECE freezes at the exact instruction, with or without an alert. */
 TEST(alert, freeze)
 {
     mtspr(SPR_MMCR1, EV_INSNS_ALL);
@@ -37,7 +37,7 @@ TEST(alert, freeze)
     }
 }
 
-/* Which condition is enabled: PMC1's, or one of the others'. */
+/* Enables of the conditions of PMC1 and of other counters */
 TEST(alert, conditions)
 {
     static const uint64_t enabled[] = {
@@ -80,7 +80,7 @@ TEST(alert, already_negative)
     expect(mfspr(SPR_MMCR0) & VISIBLE, MMCR0_FC | MMCR0_PMAO, "write");
 }
 
-/* The others wait for PMC1, which FCECE does not freeze then. */
+/* The other counters wait for PMC1; FCECE does not freeze then. */
 TEST(alert, trigger)
 {
     static const uint64_t with[] = {
@@ -176,7 +176,7 @@ TEST(alert, by_software)
     }
 }
 
-/* It is a level: taken back before it could be taken, it never was. */
+/* The interrupt follows a level: if PMAO is cleared in time, none comes. */
 TEST(alert, taken_back)
 {
     sample();
@@ -208,7 +208,7 @@ TEST(alert, level)
     expect(handled_at[2], (uint64_t)alert_line, "SRR0");
 }
 
-/* While interrupts are disabled it is pending. */
+/* While interrupts are disabled, the alert is pending. */
 CODE("alert_masked:\n"
      "    mfmsr r5\n"
      "    ori r6, r5, 0x8000\n"
@@ -242,11 +242,11 @@ TEST(alert, masked)
 }
 
 /*
- * With PMCC = 3, PMC5 and PMC6 are outside: they count and alert nobody.  What
- * freezes the others does not freeze them: they go on until PMCC is another,
- * through code of the compiler's, the same in both.
+ * With PMCC = 3, PMC5 and PMC6 are outside the facility: they count, and cause
+ * no alerts.  Bits that freeze other counters do not freeze them.  Both go on
+ * until PMCC changes, and also count code of the compiler's, equally.
  */
-CODE("alert_outside:\n"         /* OUTSIDE before the first is read */
+CODE("alert_outside:\n"         /* OUTSIDE before the first read */
      "    .rept 20\n"
      "    nop\n"
      "    .endr\n"
@@ -294,10 +294,10 @@ TEST(alert, time_base)
 #define TRANSITION 0x10000 /* of the bit that TBSEL 0 selects */
 
 /*
- * Set the time base back whenever it is half way to the transition, for some
- * ten times as long as that would take.
+ * Set the time base back whenever it is half way to the transition, for about
+ * ten times the time until the transition.
  *
- * Returns: whether there was an alert.
+ * Returns: whether there was an alert
  */
 static bool alerts_without_transition(void)
 {
@@ -311,9 +311,9 @@ static bool alerts_without_transition(void)
 }
 
 /*
- * The events follow writes of it.  Where the host lets the CPU wait, the time
- * base passes the transition, and the trial says nothing.  Under icount nothing
- * waits, and the first decides.
+ * Events follow writes of the time base.  If the host delays the CPU, the time
+ * base passes the transition, and the trial proves nothing.  Under icount there
+ * are no delays, and the first trial decides.
  */
 TEST(alert, time_base_written)
 {
@@ -379,7 +379,7 @@ TEST(alert, none)
     expect(run_mmcr0 & VISIBLE, MMCR0_PMAE, "MMCR0");
 }
 
-/* A counter that is written while it runs has no alert of its old value. */
+/* A running counter that is written causes no alert by its old value. */
 TEST(alert, rewritten)
 {
     for (unsigned i = 0; i < 20; i++) {

@@ -7,10 +7,10 @@
 
 #define ENTRIES 32
 
-/* This entry is where the branch of the next one went. */
+/* This entry is the target of the branch in the next entry. */
 #define TARGET 2
 
-/* Read all entries into what r3 points to, the newest first. */
+/* Read all entries, the newest first, into the array at r3. */
 CODE(".globl bhrb_read, bhrb_clear\n"
      "bhrb_read:\n"
      "    .set bhrb_n, 0\n"
@@ -110,7 +110,7 @@ TEST(bhrb, filters)
     const uint64_t calls[] = {
         AT(bhrb_leaf) | TARGET, AT(bhrb_bctrl), AT(bhrb_bl),
     };
-    /* Calls are among the calls. */
+    /* Indirect calls count as calls. */
     const uint64_t indirect[] = {
         AT(run_return) | TARGET, AT(bhrb_end),
         AT(bhrb_behind) | TARGET, AT(bhrb_leaf),
@@ -178,7 +178,7 @@ LABEL(bhrb_trapped);
 LABEL(bhrb_privileged);
 LABEL(bhrb_faults_end);
 
-/* Of interrupts and their handlers there is nothing in problem state's. */
+/* Recording of problem state has no interrupts and no handlers. */
 TEST(bhrb, faults)
 {
     const uint64_t want[] = {
@@ -192,11 +192,11 @@ TEST(bhrb, faults)
     expect_entries("between faults", want, ARRAY_SIZE(want));
 }
 
-/* At an alert it stops: what led there is still in it. */
+/* Recording stops at an alert; earlier branches stay. */
 TEST(bhrb, stops_at_alert)
 {
     sample();
-    /* The bl of bhrb_code is its ninth: two more, and it stops. */
+    /* The bl is the ninth of bhrb_code; it is recorded last. */
     write_pmc(5, PMC_NEGATIVE - 9);
     record(MMCR0_FCH | MMCR0_FCS | MMCR0_ALERT | MMCR0_FCECE, 0, bhrb_code);
     const uint64_t want[] = { AT(bhrb_bl), AT(bhrb_b), AT(bhrb_beq) };
@@ -207,8 +207,8 @@ TEST(bhrb, stops_at_alert)
 }
 
 /*
- * FCP freezes it in problem state; with FCPC, FCP tells in which of the two.
- * POWER10 records problem state alone.
+ * FCP freezes recording in problem state.  With FCPC, this depends on MSR[HV],
+ * and FCP selects for which value.  POWER10 records only problem state.
  */
 TEST(bhrb, frozen_by_state)
 {
@@ -258,7 +258,7 @@ LABEL(bhrb_privileged_bdnz);
 LABEL(bhrb_problem_bdnz);
 LABEL(bhrb_drops_end);
 
-/* What one state has recorded is still there when the other does not record. */
+/* Records of one state stay while the other state does not record. */
 TEST(bhrb, state_changes_quietly)
 {
     uint64_t privileged[20];
@@ -277,7 +277,7 @@ TEST(bhrb, state_changes_quietly)
     expect_entries("of problem state", problem, ENTRIES);
 }
 
-/* Only while alerts are enabled, and unless it is switched off. */
+/* Recording needs enabled alerts, and must not be switched off. */
 TEST(bhrb, frozen)
 {
     if (is_power10()) {
@@ -309,10 +309,10 @@ code_fn bhrb_line, bhrb_wake;
 LABEL(bhrb_wake_b);
 LABEL(bhrb_wake_end);
 
-/* After so many alerts without a look at it, nothing is recorded any more. */
+/* After so many alerts without a read of the BHRB, recording stops. */
 #define UNUSED_ALERTS 64
 
-/* Also if nobody takes the alert, and the program goes on where it was. */
+/* Recording also stops if the alert stays pending and the program goes on. */
 TEST(bhrb, stops_at_pending_alert)
 {
     const uint64_t want[] = { AT(bhrb_bl), AT(bhrb_b), AT(bhrb_beq) };
@@ -323,7 +323,7 @@ TEST(bhrb, stops_at_pending_alert)
                    is_power10() ? 0 : ARRAY_SIZE(want));
 }
 
-/* It begins again with the very next branch, though alerts are enabled. */
+/* Recording resumes with the next branch, though alerts are enabled. */
 TEST(bhrb, again)
 {
     const uint64_t want[] = {
@@ -355,7 +355,7 @@ static void note_refused(struct regs *regs)
     regs->nip += 4;
 }
 
-/* BHRBA lets problem state use it, HFSCR those below the hypervisor. */
+/* BHRBA allows access in problem state, HFSCR below the hypervisor. */
 TEST(bhrb, access)
 {
     refused = 0;

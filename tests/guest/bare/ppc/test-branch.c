@@ -1,5 +1,5 @@
 /*
- * Suite branch: branches of each kind, and those that are taken
+ * Suite branch: branches of each kind, and taken branches
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,7 +7,7 @@
 
 #define TURNS 20
 
-/* What is branched over or back to is the same for each kind. */
+/* The code around the branch is the same for each kind. */
 CODE("branch_b:\n"              /* 2 */
      "    b 1f\n"
      "    nop\n"
@@ -42,7 +42,7 @@ CODE("branch_b:\n"              /* 2 */
      "    bgtlr\n"
      "    beqlr\n"
      "    nop\n"
-     "branch_none:\n"           /* traps and calls are none: 1 */
+     "branch_none:\n"           /* traps and system calls do not count: 1 */
      "    li r0, 0x7e59\n"
      "    twi 4, r3, 0\n"
      "    isync\n"
@@ -124,7 +124,7 @@ TEST(branch, kinds)
     }
 }
 
-/* A conditional loop, both ways, many times. */
+/* A loop with a conditional branch, taken and not taken, many times */
 CODE("branch_mixed:\n"
      "    mtctr r3\n"
      "1:  andi. r0, r3, 1\n"
@@ -146,7 +146,7 @@ TEST(branch, loop)
     expect(read_pmc(2), n / 2 + n / 2 + n - 1 + 1, "taken");
 }
 
-/* An overflow of branches is at the very one; turns alternate. */
+/* A counter of branches overflows at the exact branch; turns alternate. */
 TEST(branch, overflow)
 {
     static const unsigned place[] = { 3, 4, 6, 3, 6 };

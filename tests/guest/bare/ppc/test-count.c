@@ -5,7 +5,7 @@
  */
 #include "pmu.h"
 
-/* Arrive at the nth of them from the end: n + 1 instructions. */
+/* Jump to the nth nop from the end: n + 1 instructions. */
 CODE("count_line:\n"
      "    .rept 64\n"
      "    nop\n"
@@ -177,7 +177,7 @@ TEST(count, multiple_accesses)
     expect_everywhere("multiple", count_multiple, (uint64_t)buffer, 14);
 }
 
-/* What a read of a counter sees is what came before it. */
+/* A read of a counter sees all earlier instructions. */
 CODE("count_reading:\n"
      "    mfspr r4, 791\n"      /* hrfid came before */
      "    mfspr r5, 791\n"
@@ -219,7 +219,7 @@ TEST(count, reads)
     expect_readings(STATE_PRIV, 1, "privileged");
 }
 
-/* The write that stops is counted, the one that starts is not. */
+/* The write that stops counting is counted, the one that starts it is not. */
 CODE("count_stopping:\n"
      "    mfspr r4, 795\n"
      "    oris r5, r4, 0x8000\n"

@@ -1,8 +1,8 @@
 /*
- * Suite cycles: those of the default model
+ * Suite cycles: cycles of the default model
  *
- * Each instruction takes opt/vpmu/cpi thousandths of a cycle; `run` passes
- * what it gave the CPU.
+ * Each instruction takes opt/vpmu/cpi thousandths of a cycle; `run` passes the
+ * value that it has given the CPU.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,8 +23,8 @@ CODE("cycles_loop:\n"
 code_fn cycles_loop, cycles_line;
 
 /*
- * Cycles of @insns instructions of one mode.  They may begin within a cycle,
- * nobody knows where: then a cycle that they do not fill may end in them, too.
+ * Cycles of @insns instructions of one mode.  They can begin at any point
+ * within a cycle, so that one more cycle can end in them.
  */
 static bool fits(uint64_t cycles, uint64_t insns)
 {
@@ -54,7 +54,7 @@ TEST(cycles, of_instructions)
     }
 }
 
-/* The interrupt comes behind the instruction that completes cycle N. */
+/* The interrupt comes after the instruction that completes cycle N. */
 TEST(cycles, overflow)
 {
     uint64_t cpi = option("cpi", 1000);
@@ -70,7 +70,7 @@ TEST(cycles, overflow)
         expect(sample_count, 1, "cycle %u: samples", n);
         place = (samples[0].nip - (uint64_t)cycles_line) / 4;
         if (cpi % 1000) {
-            /* An instruction less if the run begins late in a cycle. */
+            /* One instruction less, if the run begins late in a cycle */
             expect(insns - place <= 1, true, "cycle %u: instruction %lu", n,
                    place);
         } else {

@@ -1,18 +1,19 @@
 /*
- * Suite debugger: what a debugger reads and writes of the PMU
+ * Suite debugger: access to the PMU by a debugger
  *
- * assistant.py sits at QEMU's gdb stub, and does what the guest asks it for.
+ * assistant.py is connected to QEMU's gdb stub, and serves the guest's
+ * requests.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
 /**
- * struct request - what the debugger is to do where debugger_stop stops
+ * struct request - a request to the debugger at debugger_stop
  * @name: a register, as gdb calls it
  * @how: an enum how
- * @value: what was read, or is to be written
- * @pmc5: what PMC5 is to the program at that point
+ * @value: the value read, or to be written
+ * @pmc5: the program's view of PMC5 at that point
  */
 struct request {
     const char *name;
@@ -46,7 +47,7 @@ code_fn debugger_call, debugger_call_problem;
 LABEL(debugger_behind);
 LABEL(debugger_branch);
 
-/* Where the debugger stops, one instruction of run() has been counted. */
+/* When the debugger stops, one instruction of run() has been counted. */
 #define BEFORE 1
 #define CALL   3
 #define AFTER  (RUN_OVERHEAD - BEFORE)
@@ -59,7 +60,7 @@ static void start(void)
     }
 }
 
-/* Returns: what the debugger read. */
+/* Returns: the value that the debugger has read */
 static uint64_t ask(uint64_t mmcr0, enum how how, const char *name)
 {
     struct request r = { .name = name, .how = how };
@@ -68,7 +69,7 @@ static uint64_t ask(uint64_t mmcr0, enum how how, const char *name)
     return r.value;
 }
 
-/* Returns: PMC5 to the program, when that has been written. */
+/* Returns: the program's view of PMC5, after the write */
 static uint64_t let_write(uint64_t mmcr0, uint64_t msr, const char *name,
                           uint64_t value)
 {
@@ -79,7 +80,7 @@ static uint64_t let_write(uint64_t mmcr0, uint64_t msr, const char *name,
     return r.pmc5;
 }
 
-/* What it reads is what the program would read there. */
+/* The debugger reads the values that the program would read. */
 TEST(debugger, counters)
 {
     static const char *const names[] = {
@@ -173,7 +174,7 @@ TEST(debugger, alerts)
     expect(samples[0].nip, (uint64_t)debugger_behind, "SRR0");
 }
 
-/* The handler leaves a 1 where PMC5 is noted otherwise. */
+/* The handler stores 1 in the place of PMC5's value. */
 TEST(debugger, branches)
 {
     mtspr(SPR_EBBHR, (uint64_t)debugger_branch);

@@ -1,8 +1,8 @@
 /*
- * Suite domain: two domains of a hypervisor, each with a PMU of its own
+ * Suite domain: two domains of a hypervisor, each with its own PMU
  *
- * Each counts what it executes itself, exactly, whatever the switches: at
- * hypercalls, and at interrupts of HDEC, which come when they like.
+ * Each domain counts exactly its own instructions, despite switches at
+ * hypercalls, and at interrupts of HDEC, which come at random times.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,14 +14,14 @@ static struct area areas[NR_DOMAINS];
 /* Turns of a domain end within some microseconds. */
 #define TICKS 3000
 
-/* How often HDEC has to end one where that is the subject. */
+/* The number of turns that HDEC has to end in its test */
 #define ENOUGH 100
 
 /* ---- Counts --------------------------------------------------------- */
 
 /*
- * The kernel asks for the PMU, and starts it with what is in r16 and r14; the
- * program makes r4 turns, and calls hypervisor and kernel at random.
+ * The kernel asks for the PMU, and starts it with r16 and r14.  The program
+ * makes r4 turns, and calls hypervisor and kernel at random.
  */
 CODE("domain_mixed:\n"
      "    li r3, 1\n"
@@ -137,7 +137,7 @@ TEST(domain, hypercalls_and_timer)
     expect_counts_of_both(TICKS);
 }
 
-/* Until its turn was ended by HDEC r5 times, as r4 points to. */
+/* Run until HDEC has ended r5 turns, as counted at the address in r4. */
 CODE("domain_spin:\n"
      "    li r7, 0\n"
      "1:  ld r6, 0(r4)\n"
@@ -183,7 +183,7 @@ code_fn domain_yielding;
 #define TURN 4
 #define YIELDING_INSNS(turns) (1 + TURN * (turns) + 2)
 
-/* Where its @n-th instruction is, from 1. */
+/* The address of the program's @n-th instruction, from 1 */
 static uint64_t yielding_address(uint64_t n, uint64_t turns)
 {
     uint64_t place = n == 1 ? 0 :
@@ -213,7 +213,7 @@ static void expect_alerts(unsigned i, uint64_t turns, unsigned period)
     const struct area *area = &areas[i];
     uint64_t total = YIELDING_INSNS(turns);
 
-    /* It does not return from its last instruction. */
+    /* After its last instruction, no alert can come. */
     expect(area->count, (total - 1) / period, "domain %u, period %u: alerts",
            i, period);
     for (uint64_t k = 1; k <= area->count && k <= MAX_ALERTS; k++) {
@@ -271,7 +271,7 @@ CODE("domain_masked:\n"
 code_fn domain_masked;
 LABEL(domain_unmasked);
 
-/* An alert that waits does so for its owner, and is no other domain's. */
+/* A pending alert waits for its domain, and is not given to the other one. */
 TEST(domain, alert_waits)
 {
     const unsigned turns = 9;
@@ -299,7 +299,7 @@ TEST(domain, alert_waits)
 
 /* ---- Bad domains ---------------------------------------------------- */
 
-/* What a domain does that breaks the rules, at each of its turns. */
+/* Code that breaks the rules, in each turn of a domain */
 CODE("domain_good:\n"
      "    mtspr 795, r14\n"
      "    li r0, 0x7e60\n"
@@ -363,7 +363,7 @@ TEST(domain, bad)
     }
 }
 
-/* It writes all it can reach; the other finds its own as it left them. */
+/* The domain writes to all registers; the other domain's are unchanged. */
 CODE("domain_vandal:\n"
      "    mtspr 785, r15\n"
      "    mtspr 786, r15\n"
@@ -394,20 +394,23 @@ TEST(domain, vandal)
     }
 }
 
-/* ---- Domains that do not know --------------------------------------- */
+/* ---- Passive domains ------------------------------------------------ */
 
 /* Each turn looks for a PMU. */
 CODE("domain_probing:\n"
      "    mtctr r4\n"
      "1:  nop\n"
-     "    mfspr r3, 791\n"      /* is refused, and has not completed */
+     "    mfspr r3, 791\n"      /* refused, so it does not complete */
      "    add r5, r5, r3\n"
      "    bdnz 1b\n"
      "    li r0, 0x7e62\n"
      "    sc 1\n");
 code_fn domain_probing;
 
-/* The hypervisor counts one that may not, beside one that counts itself. */
+/*
+ * The hypervisor counts a domain without access, next to one that counts
+ * itself.
+ */
 TEST(domain, passive)
 {
     const unsigned turns = 200;
@@ -426,7 +429,7 @@ TEST(domain, passive)
     expect_mixed(1, 4711, turns);
 }
 
-/* Alerts of one that takes no interrupts are the hypervisor's to find. */
+/* The hypervisor finds the alerts of a domain that takes no interrupts. */
 static uint64_t passive_samples[MAX_ALERTS];
 static unsigned passive_count;
 static uint64_t passive_period;
@@ -455,7 +458,7 @@ TEST(domain, passive_samples)
         domains[0].sampled = take_sample;
         init_yielding(1, turns, SAMPLING, PMC_NEGATIVE - 5);
         domains_run(domains, 0);
-        /* Once in each turn; in the last, if that is long enough. */
+        /* One sample in each turn; in the last, if it is long enough */
         expect(passive_count,
                (YIELDING_INSNS(turns) - passive_period) / TURN + 1,
                "period %lu: samples", passive_period);

@@ -6,12 +6,12 @@
 #include "pmu.h"
 
 /**
- * struct ebb - what programs and their handler work with, in r20 to r24
- * @log: where the handler notes each EBBRR
- * @pmc5: what it sets PMC5 to
- * @mmcr0: and MMCR0
- * @times: how often it does that with @pmc5
- * @then: what it sets PMC5 to from then on
+ * struct ebb - data of programs and their handler, in r20 to r24
+ * @log: the array in which the handler stores each EBBRR
+ * @pmc5: the handler's value for PMC5
+ * @mmcr0: its value for MMCR0
+ * @times: how often it uses @pmc5
+ * @then: its value for PMC5 from then on
  */
 static struct ebb {
     uint64_t *log, pmc5, mmcr0, times, then;
@@ -19,10 +19,10 @@ static struct ebb {
 
 static uint64_t log[1024];
 
-/* What stands in the handler's address besides. */
+/* Low bits to add to the handler's address */
 static uint64_t low_bits;
 
-/* PMC5 counts from the write of MMCR0 on: three instructions of its own. */
+/* PMC5 counts after the write of MMCR0: three instructions of the handler. */
 CODE("ebb_handler:\n"
      "    mfspr r10, 805\n"     /* EBBRR */
      "    std r10, 0(r20)\n"
@@ -63,7 +63,7 @@ code_fn ebb_loop;
     (MMCR0_EBE | MMCR0_PMCC(2) | MMCR0_ALERT | MMCR0_FCECE | MMCR0_FCH \
      | MMCR0_FCS)
 
-/* Returns: how many event-based branches there were. */
+/* Returns: the number of event-based branches */
 static unsigned run_ebb(code_fn *fn, uint64_t first, uint64_t period,
                         uint64_t bescr)
 {
@@ -93,7 +93,7 @@ static uint64_t address_of(code_fn *fn, uint64_t n)
     return n == 1 ? (uint64_t)fn : step_trace[n - 2];
 }
 
-/* The handler is called right behind the instruction, at every distance. */
+/* The handler is called right after the instruction, at every distance. */
 TEST(ebb, every_distance)
 {
     uint64_t total = count_steps(STATE_PROBLEM, ebb_loop, (uint64_t)&ebb);
@@ -118,7 +118,7 @@ TEST(ebb, periods)
         unsigned period = periods[i], first = LOADS + 2;
         unsigned n = run_ebb(ebb_loop, first, period, BESCR_GE | BESCR_PME);
 
-        /* run_return's first is of problem state, too. */
+        /* The first instruction of run_return is in problem state, too. */
         expect(n, (total + 1 - first) / (period - HANDLER_INSNS) + 1,
                "period %u: branches", period);
         for (unsigned k = 0; k < n; k++) {
@@ -133,8 +133,8 @@ TEST(ebb, periods)
 }
 
 /*
- * The handler's own instructions overflow, the last of which is rfebb: it is
- * called again at once, and the program does not get on.
+ * The handler's own instructions, which end with rfebb, make the counter
+ * overflow: it is called again at once, without progress of the program.
  */
 CODE("ebb_few:\n"
      "    ld r20, 0(r3)\n"
@@ -161,7 +161,7 @@ TEST(ebb, back_to_back)
     }
 }
 
-/* Nothing is lost while they are disabled. */
+/* No alert is lost while event-based branches are disabled. */
 CODE("ebb_disabled:\n"
      "    ld r20, 0(r3)\n"
      "    ld r21, 8(r3)\n"
@@ -187,14 +187,14 @@ TEST(ebb, pending)
     expect(mfspr(SPR_SIAR), (uint64_t)ebb_disabled + 4 * 6, "SIAR");
 }
 
-/* Neither without PME; then the alert is kept in MMCR0. */
+/* Without PME there is no branch; the alert is kept in MMCR0. */
 TEST(ebb, not_enabled)
 {
     expect(run_ebb(ebb_loop, 50, 100000, BESCR_GE), 0, "branches");
     expect(run_mmcr0 & (MMCR0_PMAO | MMCR0_PMAE), MMCR0_PMAO, "MMCR0");
 }
 
-/* PME set later: the alert that MMCR0 has kept is one. */
+/* PME is set later: the alert kept in MMCR0 causes a branch. */
 CODE("ebb_pme:\n"
      "    ld r20, 0(r3)\n"
      "    ld r21, 8(r3)\n"
@@ -238,7 +238,9 @@ TEST(ebb, by_software)
     expect(log[0], (uint64_t)ebb_pmao_set, "EBBRR");
 }
 
-/* It comes in problem state only: here, when the system call returns. */
+/*
+ * The branch comes in problem state only: here, when the system call returns.
+ */
 CODE("ebb_call:\n"
      "    ld r20, 0(r3)\n"
      "    ld r21, 8(r3)\n"
@@ -269,7 +271,7 @@ static void make_available(struct regs *regs)
     mtspr(SPR_FSCR, mfspr(SPR_FSCR) | FSCR_EBB);
 }
 
-/* Where the facility is not available it waits, too. */
+/* The branch also waits while the facility is not available. */
 TEST(ebb, facility)
 {
     unavailable = 0;
@@ -296,7 +298,7 @@ TEST(ebb, registers)
     mtspr(SPR_BESCR, 0);
 }
 
-/* Each with its registers; the last returns to where EBBRR says. */
+/* Accesses to all registers; the last one returns to EBBRR's address. */
 CODE("ebb_accesses:\n"
      "    mfspr r4, 806\n"
      "    mtspr 806, r4\n"
@@ -330,7 +332,7 @@ static void note_refused_by_supervisor(struct regs *regs)
     regs->nip += 4;
 }
 
-/* HFSCR refuses the facility to those below the hypervisor. */
+/* HFSCR denies the facility to all states below the hypervisor. */
 TEST(ebb, hypervisor)
 {
     static const struct {
@@ -360,7 +362,7 @@ TEST(ebb, hypervisor)
     }
 }
 
-/* The same for FSCR, which refuses it to problem state. */
+/* The same for FSCR, which denies it to problem state. */
 TEST(ebb, supervisor)
 {
     static const struct {
@@ -384,7 +386,7 @@ TEST(ebb, supervisor)
     }
 }
 
-/* Its operand, and no register of that number, is what GE becomes. */
+/* rfebb sets GE to its operand, not to the register of that number. */
 CODE("ebb_enabling:\n"
      "    li r0, 0\n"
      "    li r1, 0\n"
@@ -405,7 +407,7 @@ TEST(ebb, operand)
     expect(mfspr(SPR_BESCR), 0, "disabled");
 }
 
-/* Neither address has the last two bits. */
+/* Both addresses ignore the last two bits. */
 TEST(ebb, addresses)
 {
     low_bits = 3;

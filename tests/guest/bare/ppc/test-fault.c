@@ -1,13 +1,13 @@
 /*
- * Suite fault: an instruction that is interrupted has not completed
+ * Suite fault: an instruction that is interrupted does not complete
  *
- * Handlers of known length, so that the privileged states are exact, too.
+ * Handlers have a known length, so that privileged states are exact, too.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-/* With the branch at the vector, HANDLER_INSNS; r10 is theirs. */
+/* With the branch at the vector, they have HANDLER_INSNS; they use r10. */
 #define HANDLER_INSNS 5
 
 CODE("fault_skip:\n"
@@ -62,7 +62,7 @@ IN_LOOP("fault_sc", "sc\n");
 IN_LOOP("fault_hypercall", "sc 1\n");
 IN_LOOP("fault_hypervisor_spr", "mfspr r4, 318\n");
 IN_LOOP("fault_hashst", "addi r7, r9, 64\nhashst r4, -8(r7)\n");
-/* What is rounded, or compared, is a signaling NaN. */
+/* The operand that is rounded, or compared, is a signaling NaN. */
 IN_LOOP("fault_round", "frin f1, f2\n");
 IN_LOOP("fault_compare", "xscmpodp cr6, 2, 2\n");
 IN_LOOP("fault_compare_quad", "xscmpoqp cr6, v2, v2\n");
@@ -76,11 +76,11 @@ code_fn fault_none, fault_trap, fault_illegal, fault_privileged,
 #define TURNS 25
 
 /**
- * struct fault - what comes of a function of IN_LOOP()
- * @vector: of the interrupt
- * @by_hv: it is the hypervisor's, by HSRR0
- * @insns: what completes in each turn
- * @states: in which it happens: PROBLEMS, PRIVILEGED
+ * struct fault - expected results of a function of IN_LOOP()
+ * @vector: the interrupt's vector
+ * @by_hv: the hypervisor takes it, by HSRR0
+ * @insns: instructions that complete in each turn
+ * @states: the states in which it happens, a sum of PROBLEM and so on
  */
 struct fault {
     const char *name;
@@ -124,7 +124,7 @@ static void expect_fault(const struct fault *f, uint64_t msr)
                   msr & MSR_PR ? completed : 0);
 }
 
-/* @facilities: further bits of MSR that they take. */
+/* @facilities: further bits of MSR that they need */
 static void expect_faults_with(uint64_t facilities, const struct fault *f,
                                unsigned n)
 {
@@ -198,7 +198,7 @@ TEST(fault, data)
 
 #define SPR_HASHKEYR    468
 
-/* A hash is stored where there is no memory. */
+/* A hash is stored to an unmapped address. */
 TEST(fault, hash)
 {
     static const struct fault store = {
@@ -214,9 +214,9 @@ TEST(fault, hash)
     mtspr(SPR_DEXCR, 0);
 }
 
-#define MSR_FE  (BIT(52) | BIT(55)) /* exceptions at the very instruction */
+#define MSR_FE  (BIT(52) | BIT(55)) /* exceptions at the exact instruction */
 
-/* Of 64 bits, and of 128. */
+/* Signaling NaNs of 64 and of 128 bits */
 static uint64_t signaling_nan = 0x7ff0000000000001;
 static uint64_t quad_nan[2] __attribute__((aligned(16))) = {
     0x7fff000000000000, 1,
@@ -258,7 +258,7 @@ TEST(fault, partition)
     expect_faults(faults, ARRAY_SIZE(faults));
 }
 
-/* A branch to where nothing is has completed. */
+/* A branch to an unmapped address completes. */
 CODE("fault_fetch:\n"
      "    mr r4, r3\n"
      "    lis r9, 0x4000\n"
@@ -289,7 +289,7 @@ TEST(fault, fetch)
                   TURNS * HANDLER_INSNS, 0, 6 + 4 * TURNS + 4);
 }
 
-/* A system call has completed, and returns where it began. */
+/* A system call completes, and returns to the calling state. */
 TEST(fault, system_call)
 {
     const uint64_t n = 5 + 5 * TURNS, calls = TURNS * NOTHING_INSNS;
@@ -309,8 +309,8 @@ TEST(fault, system_call)
 }
 
 /*
- * Down and up again by rfid and hrfid: the returns count where they are
- * executed.  r3: the MSR to go down to.
+ * Go down and up again by rfid and hrfid.  The returns count in the states in
+ * which they are executed.  r3: the lower state's MSR.
  */
 CODE("fault_returns:\n"
      "    mfmsr r12\n"
@@ -327,7 +327,7 @@ CODE("fault_returns:\n"
      "fault_returns_down:\n"
      "    nop\n"
      "    nop\n"
-     "    trap\n"               /* the handler goes on behind, as before */
+     "    trap\n"               /* the handler skips it, as before */
      "    nop\n"
      "    nop\n"
      "    bdnz 1b\n"

@@ -38,7 +38,7 @@ static void in_all_states(void (*check)(uint64_t msr, struct state s,
     mtspr(SPR_CTRL_WRITE, 1);
 }
 
-/* The test's own instructions are the hypervisor's, without PMM. */
+/* The test's own instructions run in the hypervisor, without PMM. */
 static struct state own_state(struct state s)
 {
     return (struct state) { .hv = true, .run = s.run };
@@ -202,7 +202,7 @@ TEST(freeze, latch_changes)
     expect(read_pmc(5), 9 + RUN_OVERHEAD, "PMC5, which always counts");
 }
 
-/* An interrupt clears PMM, and what returns from it sets it again. */
+/* An interrupt clears PMM, and the return from it sets PMM again. */
 CODE("freeze_interrupted:\n"
      "    li r0, 0x7e59\n"
      "    nop\n"
@@ -220,7 +220,7 @@ TEST(freeze, pmm_and_interrupts)
     expect(read_pmc(2), NOTHING_INSNS + RUN_HV_OVERHEAD, "not marked");
 }
 
-/* Frozen at reset, and only what MMCR0 has is kept. */
+/* Counters are frozen at reset, and MMCR0 keeps only the bits that it has. */
 TEST(freeze, mmcr0_bits)
 {
     mtspr(SPR_MMCR0, -1ull & ~(MMCR0_PMAO | MMCR0_TBEE));

@@ -8,7 +8,7 @@
 #define HANDLER_INSNS 7
 #define HITS 5
 
-/* r10 is theirs, SPRG3 counts. */
+/* The handlers use r10, and count in SPRG3. */
 CODE("interrupt_decr:\n"
      "    mfspr r10, 275\n"
      "    addi r10, r10, 1\n"
@@ -26,7 +26,7 @@ CODE("interrupt_decr:\n"
 LABEL(interrupt_decr);
 LABEL(interrupt_hdec);
 
-/* Goes on until r3 were handled, as SPRG3 tells; returns the turns. */
+/* Run until SPRG3 shows that r3 were handled; returns the turns. */
 CODE("interrupt_loop:\n"
      "    mflr r12\n"
      "    li r4, 0\n"

@@ -7,7 +7,7 @@
 
 static uint8_t buffer[512] __attribute__((aligned(128)));
 
-/* r3: a buffer.  Each is followed by what it has of loads and stores. */
+/* r3: a buffer.  Comments show the numbers of loads and stores. */
 CODE("memory_loads:\n"          /* 9, 0 */
      "    lbz r4, 0(r3)\n"
      "    lhz r4, 2(r3)\n"
@@ -93,7 +93,7 @@ CODE("memory_loads:\n"          /* 9, 0 */
      "    stxv 34, 16(r3)\n"
      "    lxv 34, 16(r3)\n"
      "    blr\n"
-     /* Each reads and writes; those with numbers from 16 on need all of it. */
+     /* Each reads and writes; numbers from 16 on need 128 bits */
      "memory_atomic:\n"         /* 15, 15 */
      "    .irp fc, 0, 4, 8, 16, 24, 25, 28\n"
      "    lwat r4, r3, \\fc\n"
@@ -179,7 +179,7 @@ TEST(memory, kinds)
     }
 }
 
-/* Those of further facilities, states and processors; many are helpers. */
+/* Accesses of other facilities, states and processors; many are helpers. */
 TEST(memory, facilities)
 {
     const uint64_t all = MSR_FP | MSR_VEC | MSR_VSX;
@@ -195,7 +195,7 @@ TEST(memory, facilities)
     }
 }
 
-/* The reservation is lost to a store by stdcx., which does not store then. */
+/* The store takes the reservation, so that stdcx. does not store. */
 CODE("memory_fail:\n"
      "    mtctr r3\n"
      "    lis r4, memory_word@ha\n"
@@ -219,7 +219,7 @@ TEST(memory, failed_stores)
     expect(read_pmc(5), 3 + 400 + 1 + RUN_OVERHEAD, "instructions");
 }
 
-/* What faults has not loaded. */
+/* A load that faults does not count. */
 CODE("memory_fault:\n"
      "    lis r9, 0x4000\n"
      "    ld r4, 0(r3)\n"
@@ -240,7 +240,7 @@ TEST(memory, faults)
     expect(read_pmc(2), 1, "stores");
 }
 
-/* An overflow is at the very access. */
+/* An overflow is at the exact access. */
 TEST(memory, overflow)
 {
     for (unsigned n = 1; n <= 9; n++) {
@@ -258,16 +258,16 @@ TEST(memory, overflow)
 }
 
 /*
- * Misses of the TLB: one for each page that is new to it
+ * TLB misses: one for each new page
  */
 
-#define PAGE_SIZE       4096    /* of QEMU's TLB, whatever maps it */
+#define PAGE_SIZE       4096    /* QEMU's TLB uses this size for all mappings */
 #define WINDOW_PAGES    24
 
 static uint32_t window[WINDOW_PAGES][PAGE_SIZE / 4]
     __attribute__((aligned(PAGE_SIZE)));
 
-/* r3: what to touch, and how many pages there; the window is in no other. */
+/* r3: address and number of pages to touch; window has its own pages. */
 struct touch {
     uint64_t base, pages;
 };
@@ -292,7 +292,7 @@ CODE("memory_load_pages:\n"
      "    blr\n");
 code_fn memory_load_pages, memory_store_pages;
 
-/* Nothing of any translation is left. */
+/* Drop all translations. */
 static void forget_translations(void)
 {
     mtspr(SPR_PIDR, 0);
@@ -300,7 +300,7 @@ static void forget_translations(void)
 
 static uint64_t misses_of(code_fn *fn, unsigned pages)
 {
-    /* On a page of its own, so that it costs the one miss that it costs. */
+    /* It has its own page, and so costs exactly one miss. */
     static struct touch touch __attribute__((aligned(PAGE_SIZE)));
 
     touch = (struct touch) { (uint64_t)window, pages };
@@ -321,7 +321,7 @@ TEST(memory, data_tlb_misses)
     }
 }
 
-/* From page to page, and back from the last. */
+/* Write code that jumps from page to page, and returns from the last. */
 static void write_code_pages(unsigned pages)
 {
     for (unsigned i = 0; i < pages; i++) {
@@ -338,7 +338,7 @@ TEST(memory, code_tlb_misses)
         write_pmc(4, 0);
         forget_translations();
         run(MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, (code_fn *)window, 0);
-        /* The last is what the code returns to. */
+        /* The last miss is that of the code's return. */
         expect(read_pmc(4), pages + 1, "%u pages: misses", pages);
     }
 }

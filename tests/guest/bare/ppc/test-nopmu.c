@@ -1,5 +1,5 @@
 /*
- * Suite nopmu: a CPU without a PMU, whose registers are there and do nothing
+ * Suite nopmu: a CPU without a PMU, whose registers exist and do nothing
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -42,7 +42,7 @@ static void refuse(struct regs *regs)
     skip_insn(regs);
 }
 
-/* Whatever privileged code has asked for. */
+/* Registers are refused in problem state, even after a write of MMCR0[PMCC]. */
 TEST(nopmu, problem_state)
 {
     on_trap(VEC_FACILITY, refuse);
@@ -53,7 +53,7 @@ TEST(nopmu, problem_state)
     }
 }
 
-/* A counter that is negative alerts nobody. */
+/* A negative counter causes no alert. */
 TEST(nopmu, alerts)
 {
     sample();

@@ -1,8 +1,8 @@
 /*
- * Suite overflow: the interrupt comes right behind the instruction that makes
- * a counter negative, and SIAR is that instruction
+ * Suite overflow: the interrupt comes right after the instruction that makes a
+ * counter negative, and SIAR is that instruction
  *
- * What addresses to expect is known from single steps of the same code.
+ * Single steps of the same code provide the expected addresses.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -60,7 +60,7 @@ CODE("overflow_mix:\n"
 code_fn overflow_mix;
 uint8_t overflow_buffer[256] __attribute__((aligned(128)));
 
-/* A loop that can go on: 3 a turn, 2 beside. */
+/* A loop of any length: 3 instructions a turn, and 2 more. */
 CODE("overflow_loop:\n"
      "    mtctr r3\n"
      "1:  nop\n"
@@ -82,15 +82,15 @@ static const struct {
 
 #define SIER_STATE (SIER_SIPR | SIER_SIHV | SIER_SIAR_VALID)
 
-/* Where the @n-th instruction (from 1) of a function that was stepped is. */
+/* The address of the @n-th instruction (from 1) of a stepped function */
 static uint64_t address_of(code_fn *fn, uint64_t n)
 {
     return n == 1 ? (uint64_t)fn : step_trace[n - 2];
 }
 
 /*
- * Let counter @pmc become negative at each distance from the function's
- * beginning.  In the hypervisor's state hrfid is the first that counts.
+ * Make counter @pmc negative at each distance from the function's beginning. In
+ * the hypervisor's state, hrfid is the first counted instruction.
  */
 static void expect_each_address(unsigned pmc, unsigned s)
 {
@@ -229,7 +229,7 @@ TEST(overflow, long_period)
     }
 }
 
-/* Six counters, each with a period of its own. */
+/* Six counters, each with its own period */
 TEST(overflow, several_counters)
 {
     static const unsigned periods[NR_PMCS] = { 7, 11, 13, 17, 5, 19 };
@@ -289,7 +289,7 @@ TEST(overflow, wraps)
     }
 }
 
-/* With an alert but no freeze they go on, too, and the alert is one. */
+/* With an alert but no freeze, counters also go on, with only one alert. */
 TEST(overflow, goes_on)
 {
     const uint64_t turns = 1000, total = 3 * turns + 2;
@@ -306,7 +306,7 @@ TEST(overflow, goes_on)
            "PMC5, wrapped");
 }
 
-/* What is written is 32 bits wide. */
+/* Counters are 32 bits wide. */
 TEST(overflow, width)
 {
     for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {

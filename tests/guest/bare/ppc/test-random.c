@@ -1,10 +1,10 @@
 /*
  * Suite random: random programs, counted by random counters
  *
- * A program is made of instructions of all sorts: loops, calls, faults, system
- * calls, and where it may, changes of MMCR0, MSR[PMM] and the run latch.  What
- * it executes is written down step by step as it is walked through; what the
- * counters are to count follows from that, wherever they overflow.
+ * A program has instructions of all kinds: loops, calls, faults, system calls,
+ * and in privileged states, changes of MMCR0, MSR[PMM] and the run latch.  A
+ * walk through the program notes each step that it executes.  The expected
+ * counts and overflows follow from these steps.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@ enum kind {
 
 #define NR_MMCR0 8
 
-/* What the program finds at its argument, and where it stores. */
+/* The data at the program's argument, which it reads and writes */
 struct context {
     uint64_t mmcr0[NR_MMCR0], msr[2], latch[2];
     uint64_t memory[2];
@@ -28,8 +28,8 @@ struct context {
 };
 
 /*
- * The registers of a program, then room for it.  r11 is the handlers', r12 the
- * link register.
+ * Set the registers of a program, with space for the program after that.  The
+ * handlers use r11; r12 is a copy of the link register.
  */
 CODE("random_program:\n"
      "    ld r20, 0(r3)\n"
@@ -60,7 +60,7 @@ extern uint32_t random_code[1024];
 _Static_assert(offsetof(struct context, memory) == 96, "prologue");
 _Static_assert(offsetof(struct context, reads) == 112, "prologue");
 
-/* What it is made of; r6 and r7 are anybody's. */
+/* The instructions of programs; any of these can change r6 and r7. */
 CODE("random_plain:\n"
      "    nop\n"
      "    addi r5, r5, 1\n"
@@ -117,7 +117,7 @@ struct program {
     unsigned length, reads;
     struct {
         enum kind kind;
-        unsigned arg;           /* which value, how many turns, or where to */
+        unsigned arg;           /* a value, the number of turns, or a target */
     } insn[ARRAY_SIZE(random_code)];
 };
 
@@ -181,7 +181,7 @@ static void emit_loop(void)
                | ((4 * (first - program.length)) & 0xfffc), first);
 }
 
-/* A read of PMC5, which is to be checked. */
+/* A read of PMC5, to be checked */
 static void emit_read(void)
 {
     if (program.reads < ARRAY_SIZE(program.context.reads)) {
@@ -191,7 +191,7 @@ static void emit_read(void)
     }
 }
 
-/* What only a kernel may. */
+/* Instructions for privileged states only */
 static void emit_privileged(void)
 {
     unsigned n = random();
@@ -242,7 +242,7 @@ static void emit_unit(void)
     }
 }
 
-/* The function that is called is behind the end. */
+/* The called function follows the program's end. */
 static void resolve_calls(unsigned leaf)
 {
     for (unsigned i = 0; i < leaf; i++) {
@@ -258,7 +258,7 @@ static const uint64_t freeze_bits[] = {
     MMCR0_FC14, MMCR0_FC56, MMCR0_FC14WAIT, MMCR0_CC56RUN,
 };
 
-/* Most counters count most of the time. */
+/* Choose a value with which most counters count most of the time. */
 static uint64_t random_mmcr0(uint64_t more)
 {
     uint64_t value = more;
@@ -273,7 +273,7 @@ static uint64_t random_mmcr0(uint64_t more)
 
 /**
  * generate - write a program
- * @msr: for a state
+ * @msr: the MSR with which it runs
  * @more: bits of MMCR0 that it leaves set
  */
 static void generate(uint64_t msr, uint64_t more)
@@ -300,7 +300,7 @@ static void generate(uint64_t msr, uint64_t more)
     code_changed(random_code, 4 * program.length);
 }
 
-/* ---- What it executes ----------------------------------------------- */
+/* ---- Execution ------------------------------------------------------ */
 
 CODE("random_skip:\n"
      "    mfspr r11, 26\n"
@@ -324,9 +324,9 @@ LABEL(random_skip_hv);
 /**
  * struct step - an instruction that has completed
  * @address: its own
- * @next: where an interrupt behind it returns to
- * @state, @mmcr0: in which it completes
- * @flags: what it is
+ * @next: the return address of an interrupt after it
+ * @state, @mmcr0: the state and MMCR0 with which it completes
+ * @flags: its kind
  */
 struct step {
     uint64_t address, next, mmcr0;
@@ -335,12 +335,12 @@ struct step {
 };
 
 /**
- * struct walk - how far a program has come
+ * struct walk - the progress of a program
  * @pc: index of its next instruction
  * @ctr, @lr: its registers; the latter an index, too
- * @mmcr0, @state: what it has set
- * @steps: how many have completed
- * @traced: how many of them single steps see
+ * @mmcr0, @state: its MMCR0 and state
+ * @steps: the number of completed instructions
+ * @traced: the number of these that single steps see
  */
 struct walk {
     unsigned pc, ctr, lr;
@@ -362,7 +362,7 @@ static void completes(struct walk *w, uint64_t address, struct state state,
     }
 }
 
-/* All since the program's last instruction return to its next. */
+/* All steps since the program's last instruction return to its next one. */
 static void returns_to(struct walk *w, unsigned from, uint64_t next)
 {
     for (unsigned i = from; i < w->steps; i++) {
@@ -377,7 +377,7 @@ static struct state handler_state(const struct walk *w, bool by_hv)
     };
 }
 
-/* @flags are those of each of @count instructions, the branch first. */
+/* @flags has an element for each of @count instructions, the branch first. */
 static void handle(struct walk *w, unsigned vector, const char *entry,
                    bool by_hv, const unsigned *flags, unsigned count)
 {
@@ -405,7 +405,7 @@ static void handle_call(struct walk *w, bool by_hv)
     unsigned first = w->steps;
 
     handle(w, VEC_SYSCALL, syscall_vector, by_hv, flags, NOTHING_INSNS);
-    /* The first bne leaves out what ends a run. */
+    /* The first bne skips the code that ends a run. */
     for (unsigned i = first + 3; i < w->steps; i++) {
         trace[i].address = (uint64_t)nothing_vector + 4 * (i - first - 3);
     }
@@ -435,7 +435,7 @@ static unsigned flags_of(enum kind kind, const struct walk *w)
     }
 }
 
-/* What else an instruction does; w->pc is already behind it. */
+/* Other effects of an instruction; w->pc is already that of the next one. */
 static void take_effect(struct walk *w, enum kind kind, unsigned arg)
 {
     switch (kind) {
@@ -476,7 +476,7 @@ static void take_effect(struct walk *w, enum kind kind, unsigned arg)
     }
 }
 
-/* Returns: whether it goes on. */
+/* Returns: whether the program goes on */
 static bool walk_on(struct walk *w)
 {
     unsigned pc = w->pc++, first = w->steps;
@@ -505,7 +505,7 @@ static void walk_prologue(struct walk *w)
     }
 }
 
-/* What run() itself adds behind the program. */
+/* Add the instructions of run() after the program. */
 static void walk_out(struct walk *w)
 {
     static const unsigned flags[RUN_HV_OVERHEAD - 1] = {
@@ -519,10 +519,10 @@ static void walk_out(struct walk *w)
 }
 
 /**
- * walk - write down what a run of the program executes
- * @mmcr0: when it begins
+ * walk - note the instructions that a run of the program executes
+ * @mmcr0: MMCR0 at the beginning
  *
- * Returns: how many of the steps in trace[] an interrupt can be behind.
+ * Returns: the number of steps in trace[] after which an interrupt can come.
  */
 static unsigned walk(struct walk *w, uint64_t mmcr0)
 {
@@ -603,7 +603,7 @@ static bool is_counted(const struct counters *c, unsigned pmc,
            && !frozen(s->mmcr0, c->mmcr2, pmc, s->state);
 }
 
-/* What counter @pmc has counted in the first @steps. */
+/* The count of counter @pmc after the first @steps */
 static uint64_t counted(const struct counters *c, unsigned pmc, unsigned steps)
 {
     uint64_t count = 0;
@@ -658,14 +658,14 @@ static void expect_reads(const struct counters *c, const struct walk *w,
     expect(read <= program.reads, true, "trial %u: reads", trial);
 }
 
-/* What mtmsrd of the program sets. */
+/* Add bits to the values that the program's mtmsrd sets. */
 static void keep_in_msr(uint64_t bits)
 {
     program.context.msr[0] |= bits;
     program.context.msr[1] |= bits;
 }
 
-/* Single steps tell the same of the program as walking through it. */
+/* Single steps of the program agree with the walk through it. */
 static void expect_steps(const struct walk *w, unsigned trial)
 {
     struct context context = program.context;
@@ -735,8 +735,8 @@ static void expect_alert(const struct step *s, unsigned trial, uint64_t n)
 }
 
 /*
- * Counter @pmc overflows at each of its events before the program's end.
- * Returns how many these are.
+ * Let counter @pmc overflow at each of its events before the program's end.
+ * Returns the number of these events.
  */
 static uint64_t expect_alerts(const struct counters *c, unsigned pmc,
                           uint64_t mmcr0, unsigned end, unsigned trial)
@@ -788,7 +788,7 @@ TEST(random, overflows)
 
 #define ENTRIES 32
 
-/* This entry is where the branch of the next one went. */
+/* This entry is the target of the branch in the next entry. */
 #define TARGET  2
 
 /* Filters of MMCRA[IFM] */
@@ -822,7 +822,7 @@ static bool is_recorded(const struct step *s, unsigned filter)
            && passes(*(const uint32_t *)s->address, filter);
 }
 
-/* From the newest to the oldest.  Returns: how many there are. */
+/* Get entries from the newest to the oldest.  Returns: their number */
 static unsigned recorded(const struct walk *w, unsigned filter,
                          uint64_t *entries)
 {
@@ -844,7 +844,7 @@ static unsigned recorded(const struct walk *w, unsigned filter,
     return count;
 }
 
-/* The hypervisor's own are left out: it goes on when a program has ended. */
+/* Exclude the hypervisor, which goes on when a program has ended. */
 #define RECORDING (MMCR0_PMAE | MMCR0_FCH)
 
 #define RECORDED_TRIALS 200

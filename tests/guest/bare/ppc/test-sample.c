@@ -12,7 +12,7 @@ CODE("sample_code:\n"
      "    std r5, 24(r3)\n"
      "    ldu r6, 8(r4)\n"
      "    stdu r6, -8(r4)\n"
-     "    ld r4, 0(r4)\n"       /* its base is gone afterwards */
+     "    ld r4, 0(r4)\n"       /* it overwrites its base */
      "    lbzx r5, 0, r3\n"
      "    lwarx r7, 0, r3\n"
      "    stwcx. r7, 0, r3\n"
@@ -27,8 +27,8 @@ static uint64_t sample_data[4];
 #define NO_DATA -1
 
 /*
- * What each instruction accesses, as an offset into the data.  The interrupt
- * in between takes the reservation from stwcx.
+ * The data of each instruction, as an offset.  The interrupt before stwcx. ends
+ * the reservation.
  */
 static const int sample_offsets[] = {
     NO_DATA, 0, NO_DATA, 24, 16, 8, 8, 0, 0, NO_DATA, NO_DATA,
@@ -59,7 +59,7 @@ TEST(sample, data_address)
     }
 }
 
-/* In continuous sampling there is none. */
+/* Continuous sampling has no data address. */
 TEST(sample, continuous)
 {
     sample_each(0);

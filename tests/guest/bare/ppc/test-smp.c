@@ -1,11 +1,11 @@
 /*
- * Suite smp: processors, or threads of one, count for themselves
+ * Suite smp: several processors, or threads of one, each with its own PMU
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-/* 3 a turn, 2 beside. */
+/* 3 instructions a turn, and 2 more */
 CODE("smp_loop:\n"
      "    mtctr r3\n"
      "1:  nop\n"
@@ -17,11 +17,11 @@ code_fn smp_loop;
 #define LOOP_INSNS(turns) (3 * (turns) + 2)
 
 /**
- * struct job - what another processor counts
- * @mmcr0: while it does
- * @pmc5: of which its counter starts
- * @turns: of the loop
- * @count, @cycles, @siar, @after: what it has then
+ * struct job - work for another processor
+ * @mmcr0: MMCR0 while it counts
+ * @pmc5: first value of its counter
+ * @turns: turns of the loop
+ * @count, @cycles, @siar, @after: registers afterwards
  */
 static struct job {
     uint64_t mmcr0, pmc5, turns;
@@ -33,7 +33,7 @@ static unsigned others(void)
     return option("cpus", 2) - 1;
 }
 
-/* As run() does, without leaving the hypervisor's state. */
+/* Count as run() does, but in the hypervisor's state. */
 CODE("smp_count:\n"             /* r3: turns, r4: MMCR0, r5: to freeze */
      "    mflr r6\n"
      "    mtspr 795, r4\n"
@@ -93,7 +93,7 @@ static void give(void (*fn)(unsigned index))
     }
 }
 
-/* However long it takes where all share a thread of the host. */
+/* Wait without time limit, as all may share a thread of the host. */
 static void await(void)
 {
     for (unsigned i = 0; i < others(); i++) {
@@ -131,7 +131,7 @@ TEST(smp, counts)
     }
 }
 
-/* One is frozen in every way while the others count. */
+/* One processor is frozen by each bit in turn while the others count. */
 TEST(smp, registers)
 {
     static const uint64_t bits[] = {
@@ -158,7 +158,7 @@ TEST(smp, registers)
 
 #define ARMED (MMCR0_ALERT | MMCR0_FCECE)
 
-/* How far another is from its alert: some turns of the loop. */
+/* Another processor's distance from its alert: some turns of the loop */
 static uint64_t distance(unsigned period, unsigned i)
 {
     return (7 * period + 50 * i) % 300 + 101;
@@ -178,7 +178,7 @@ static void expect_alerts(unsigned period)
 {
     for (unsigned i = 0; i < others(); i++) {
         const struct job *job = &jobs[i];
-        /* Without two before the turns: the call, and the loop's first. */
+        /* Subtract two before the turns: the call, and the loop's first */
         uint64_t place = distance(period, i) - 2;
 
         expect(job->count, PMC_NEGATIVE, "%u: PMC5 of other %u", period, i);
@@ -191,7 +191,7 @@ static void expect_alerts(unsigned period)
     }
 }
 
-/* All overflow; each has its own alerts only. */
+/* All processors overflow; each has only its own alerts. */
 TEST(smp, alerts)
 {
     for (unsigned period = 1; period <= 300; period++) {
@@ -210,7 +210,7 @@ TEST(smp, alerts)
     }
 }
 
-/* Beside another processor, lwat of this kind is executed by itself. */
+/* With other processors running, QEMU executes this lwat exclusively. */
 CODE("smp_exclusive:\n"
      "    nop\n"
      "    nop\n"

@@ -1,8 +1,8 @@
 /*
  * Power's CPUs that are no servers: interrupts of all kinds, and returns from them
  *
- * A loop for ever.  Where a label begins with "at_", something goes to the one
- * that ends in the same and begins with "to_".
+ * An endless loop.  At a label that begins with "at_", execution goes to the
+ * label with the same end that begins with "to_".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@
 #define MCSRR0  570
 #define DSRR0   574
 
-/* Behind the register with the address is the one of what becomes MSR. */
+/* The register after the one with the address is copied to MSR. */
 .macro  return what, instruction, save
         lis     3, to_\what@ha
         addi    3, 3, to_\what@l

@@ -23,8 +23,8 @@
 #define PTE_LARGE       0x80
 
 /*
- * The boot CPU comes here from the ROM, the others from the trampoline.
- * Each takes the next index, and with it a stack.
+ * The ROM jumps here on the boot CPU, the trampoline on other CPUs. Each takes
+ * the next index, which selects its stack.
  */
         .section .text.start, "ax"
         .code32
@@ -64,8 +64,8 @@ start64:
         jmp     1b
 
 /*
- * Copied to TRAMPOLINE_BASE: where a CPU starts after INIT and SIPI, in
- * real mode.
+ * Copied to TRAMPOLINE_BASE, where CPUs start after INIT and SIPI, in real
+ * mode.
  */
         .code16
         .globl  trampoline, trampoline_end
@@ -108,8 +108,8 @@ cpus_started:
         .long   0
 
 /*
- * The first 4 GiB one to one in 2 MiB pages, for user mode as well, but
- * for the window of small pages.
+ * The first 4 GiB one to one in 2 MiB pages, for user mode as well, except for
+ * the window of small pages.
  */
         .balign 4096
 pml4:   .quad   pdpt + (PTE_P | PTE_W | PTE_U)

@@ -8,8 +8,8 @@
 /* ---- Instructions --------------------------------------------------- */
 
 /*
- * EBP is the fuel: a call or a jump backward uses up some, and is left out when
- * there is none.  RCX is for LOOP and JRCXZ, RDX for indirect branches.
+ * EBP is the fuel: a call or a jump backward uses up one unit, and is skipped
+ * without fuel.  RCX is for LOOP and JRCXZ, RDX for indirect branches.
  */
 enum op {
     NOP, SET_FUEL, USE_FUEL, TEST_FUEL, SET_RCX, LEA_RDX, PUSH_RDX, POP_RAX,
@@ -18,10 +18,10 @@ enum op {
     INT_ON, INT_OFF, UD2,
 };
 
-/* What is in memory: bytes, and then a number of some size. */
+/* Encodings: bytes, followed by a number of some size */
 static const struct {
     uint8_t bytes[3], length, field;
-    uint64_t kind;              /* if it is a branch: see struct passed */
+    uint64_t kind;              /* of a branch: see struct passed */
 } forms[] = {
     [NOP] = { { 0x90 }, 1, 0, 0 },
     [SET_FUEL] = { { 0xbd }, 1, 4, 0 },
@@ -51,7 +51,7 @@ static const struct {
     [UD2] = { { 0x0f, 0x0b }, 2, 0, NO_FAR },
 };
 
-/* The kernel's part; these have branches of their own. */
+/* The kernel's handlers, which have their own branches */
 CODE("branches_on:\n"
      "    mov lbr_switch(%rip), %ecx\n"
      "    mov lbr_on(%rip), %eax\n"
@@ -88,34 +88,34 @@ LABEL(branches_ud_leaf);
 /* ---- Programs ------------------------------------------------------- */
 
 #define FUNCTIONS       8
-/* An item is a few instructions that belong together, four at most. */
+/* An item is a group of up to four instructions. */
 #define MAX_ITEMS       8
 #define MAX_INSNS       (FUNCTIONS * MAX_ITEMS * 4)
-/* So many may be skipped by a branch forward, which may be a short one. */
+/* A forward branch, which can be a short one, skips so many items at most. */
 #define MAX_SKIPPED     3
 #define FUNCTION_SIZE   0x100
 
-/* Each unit of it lets another function begin, or one again. */
+/* Each unit of fuel allows one more call or backward jump. */
 #define MAX_FUEL        512
 #define MAX_STEPS       ((MAX_FUEL + 1) * MAX_ITEMS * 4)
 
 struct insn {
     enum op op;
     int32_t value;
-    unsigned item;              /* where it goes; 0: nowhere */
+    unsigned item;              /* its target; 0: none */
     uint64_t address;
-    uint8_t *memory;            /* seen by who writes it */
+    uint8_t *memory;            /* the address to write to */
 };
 
 static struct {
     struct insn insns[MAX_INSNS + 1];
     unsigned length;
-    /* Of each item, the first instruction. */
+    /* By item, the first instruction */
     unsigned items[FUNCTIONS * MAX_ITEMS];
     unsigned nr_items;
-    /* Of each function, the first item. */
+    /* By function, the first item */
     unsigned functions[FUNCTIONS + 1];
-    /* Of that which is being written: which items may be gone to. */
+    /* In the function being written, the items allowed as targets */
     unsigned first, last;
     uint64_t address;
     uint8_t *memory;
@@ -151,7 +151,7 @@ static void begin_item(void)
     program.items[program.nr_items++] = program.length;
 }
 
-/* The next item is among them: a branch that is taken and leads no further. */
+/* This can be the next item: then the taken branch skips nothing. */
 static unsigned item_ahead(void)
 {
     unsigned item = program.nr_items + random() % (MAX_SKIPPED + 1);
@@ -164,7 +164,7 @@ static unsigned item_behind(void)
     return program.first + random() % (program.nr_items - program.first);
 }
 
-/* All but the first, which sets the fuel, may be called. */
+/* Choose any function but the first, which sets the fuel. */
 static unsigned some_function(void)
 {
     return program.functions[1 + random() % (FUNCTIONS - 1)];
@@ -177,7 +177,7 @@ static void emit_nops(void)
     }
 }
 
-/* Of another bit of the fuel each: it is sometimes taken and sometimes not. */
+/* Each condition tests some bit of the fuel, so that the result varies. */
 static void emit_condition(void)
 {
     static const enum op ops[] = { JZ, JNZ, JZ_SHORT, JNZ_SHORT };
@@ -203,7 +203,7 @@ static void emit_indirect_jump(void)
     emit(JMP_RDX);
 }
 
-/* Leave out what comes up to the next item if there is no fuel. */
+/* Without fuel, skip the rest of the item. */
 static void emit_use_of_fuel(void)
 {
     emit(USE_FUEL);
@@ -223,7 +223,7 @@ static void emit_indirect_call(void)
     emit(CALL_RDX);
 }
 
-/* It ends as soon as the fuel has that bit no longer. */
+/* The loop ends when that bit of the fuel is clear. */
 static void emit_loop(void)
 {
     emit_value(TEST_FUEL, 1 << random() % 3);
@@ -238,7 +238,7 @@ static void emit_call_next(void)
     emit(POP_RAX);
 }
 
-/* A return that no call belongs to. */
+/* A return without a matching call */
 static void emit_return_ahead(void)
 {
     emit_to(LEA_RDX, item_ahead());
@@ -256,7 +256,7 @@ static void emit_switch(void)
     emit(random() % 2 ? INT_ON : INT_OFF);
 }
 
-/* End when there is no fuel, which is deep inside, as a rule. */
+/* Without fuel, end the recording; this is usually deep inside calls. */
 static void emit_end(void)
 {
     emit_value(TEST_FUEL, INT32_MIN);
@@ -265,8 +265,8 @@ static void emit_end(void)
 }
 
 /*
- * Many programs have none of the last three: with the first of them no stack of
- * calls gets deep, and the others end what translated code logs at a time.
+ * Many programs lack the last three kinds: the first keeps the stack of calls
+ * short, and the other two end a log of translated code.
  */
 static void emit_item(void)
 {
@@ -283,7 +283,7 @@ static void emit_item(void)
     emitters[random() % n]();
 }
 
-/* Every other is farther away than what is logged of a distance has bits. */
+/* Every second function is too far away for the distance in a log. */
 static void place_function(unsigned function)
 {
     uint64_t offset = random() % (PAGE_SIZE - FUNCTION_SIZE);
@@ -293,7 +293,7 @@ static void place_function(unsigned function)
                                    : AT(program.memory);
 }
 
-/* The first switches the recording, and begins again while there is fuel. */
+/* The first function switches the recording, and loops while there is fuel. */
 static void generate_function(unsigned function)
 {
     bool is_main = function == 0;
@@ -348,7 +348,7 @@ code_fn *branches_generate(void)
     program.length = 0;
     program.nr_items = 0;
     program.is_tame = random() % 2;
-    /* How many items each has is known before, as calls go to any. */
+    /* Choose numbers of items first, as calls can go to any function. */
     for (unsigned i = 0; i < FUNCTIONS; i++) {
         program.functions[i + 1] = program.functions[i] + 3
                                    + random() % (MAX_ITEMS - 2);
@@ -364,19 +364,21 @@ code_fn *branches_generate(void)
 
 /* ---- The walk ------------------------------------------------------- */
 
-/* A fault has the most: it, two branches of the kernel's, and the way back. */
+/*
+ * A fault has the most: itself, two of the kernel's branches, and the return.
+ */
 #define MAX_PASSED (MAX_STEPS * 4)
 
 static struct {
     bool kernel;
     unsigned at;                /* an instruction: program.length at its end */
     uint64_t insns;
-    /* Registers; RDX and what is on the stack are instructions likewise. */
+    /* Registers; RDX and the stack also hold instructions */
     int32_t fuel, result;
     uint64_t rcx;
     unsigned rdx;
     unsigned stack[MAX_FUEL + 3], depth;
-    /* Where each step of it ends. */
+    /* The address after each step */
     uint64_t trace[MAX_TRACE], stepped_to;
     unsigned steps;
     struct passed passed[MAX_PASSED];
@@ -401,14 +403,14 @@ static void enter_kernel(const void *gate)
     walk.at++;
 }
 
-/* By an IRETQ. */
+/* Leave by an IRETQ. */
 static void leave_kernel(const void *from)
 {
     walk.insns++;
     pass(NO_FAR, AT(from), address_of(walk.at), walk.kernel);
 }
 
-/* What faults is no instruction. */
+/* An instruction that faults does not count. */
 static void fault(void)
 {
     walk.insns--;
@@ -484,7 +486,7 @@ static bool is_taken(enum op op)
     }
 }
 
-/* Returns: where a branch goes, which leaves the stack as it has to. */
+/* Returns: a branch's target; updates the stack */
 static unsigned target_of(const struct insn *insn)
 {
     switch (insn->op) {
@@ -514,7 +516,7 @@ static void branch(const struct insn *insn)
     walk.at = target;
 }
 
-/* That which ends where the one before did is none of count_steps(). */
+/* count_steps() ignores a step that ends at the same address as the last. */
 static void note_step(void)
 {
     uint64_t to = address_of(walk.at);
@@ -536,7 +538,7 @@ static void walk_step(void)
 
     walk.insns++;
     if (kind == NO_FAR) {
-        /* Neither this nor the kernel's part ends a single step. */
+        /* Neither this nor the kernel's handler ends a single step. */
         interrupt(insn->op);
         return;
     }
@@ -557,7 +559,7 @@ const struct passed *branches_walk(bool kernel, unsigned *count)
     walk.stepped_to = address_of(0);
     walk.nr_passed = 0;
     walk.depth = 0;
-    /* Its last return ends the walk. */
+    /* The program's last return ends the walk. */
     walk.stack[walk.depth++] = program.length;
     program.insns[program.length].address = 0;
     while (walk.at != program.length) {
@@ -573,7 +575,7 @@ void branches_expect_steps(bool kernel)
     uint64_t steps = kernel ? count_kernel_steps(fn, 0) : count_steps(fn, 0);
 
     expect(steps, walk.steps, "single steps");
-    /* Of the last, it is not noted where it goes. */
+    /* The address after the last step is not in the trace. */
     for (unsigned i = 0; i + 1 < steps && i < MAX_TRACE; i++) {
         expect(step_trace[i], walk.trace[i], "step %u", i);
     }

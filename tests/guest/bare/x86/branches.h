@@ -1,10 +1,10 @@
 /*
  * Bare-metal test guest: random programs of branches
  *
- * Functions of near branches of all kinds, which call each other and go back,
- * of instructions that fault, and of interrupts that switch the recording on
- * and off.  A walk over such a program in C, which executes none of it, tells
- * which branches it has to take.
+ * Programs have functions that call each other and loop, with near branches of
+ * all kinds, instructions that fault, and interrupts that switch the recording
+ * on and off.  A walk over such a program in C, which does not execute it,
+ * finds the branches that it has to take.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,16 +13,16 @@
 
 #include "lbr.h"
 
-/* Of struct passed: no branch, but where lbr_switch is written. */
+/* Kinds of struct passed that are writes of lbr_switch, not branches */
 #define SWITCHED_ON         BIT(32)
 #define SWITCHED_OFF        BIT(33)
 
 /**
- * struct passed - what a program comes by
- * @from: the address of a branch that is taken
- * @to: where it goes
- * @kind: the bit of MSR_LBR_SELECT that leaves it out, or a SWITCHED_
- * @insns: how many instructions there have been, with it
+ * struct passed - a branch, or switch of recording, in a walk
+ * @from: the address of a taken branch
+ * @to: its target
+ * @kind: the bit of MSR_LBR_SELECT that excludes it, or a SWITCHED_
+ * @insns: the number of instructions so far, including this one
  * @kernel: it goes to ring 0
  */
 struct passed {
@@ -43,14 +43,14 @@ code_fn *branches_generate(void);
 
 /**
  * branches_walk - follow the program without executing it
- * @kernel: it is one of ring 0
- * @count: of what it comes by, set here
+ * @kernel: it runs in ring 0
+ * @count: set to the number of elements
  *
- * Returns: that, in its order.
+ * Returns: branches and switches, in their order.
  */
 const struct passed *branches_walk(bool kernel, unsigned *count);
 
-/* Single steps through the program go where the last walk went. */
+/* Check that single steps through the program agree with the last walk. */
 void branches_expect_steps(bool kernel);
 
 #endif /* BARE_BRANCHES_H */

@@ -1,6 +1,5 @@
 /*
- * Bare-metal test guest: traps, user mode, and the two routines around which
- * everything is counted
+ * Bare-metal test guest: traps, user mode, and the two routines that count
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,7 +10,7 @@
 
 /*
  * One stub of 16 bytes a vector: makes the frame of struct regs and calls
- * trap(). Those with an error code: 8, 10 to 14, 17, 21, 29, 30.
+ * trap(). Vectors with an error code: 8, 10 to 14, 17, 21, 29, 30.
  */
         .balign 16
         .globl  trap_stubs
@@ -113,7 +112,8 @@ trap_common:
 /*
  * uint64_t run_kernel(uint64_t ctrl, code_fn *fn, uint64_t arg)
  *
- * Counted beside @fn: RUN_KERNEL_OVERHEAD = 6 instructions of the kernel.
+ * Counted in addition to @fn: RUN_KERNEL_OVERHEAD = 6 instructions of the
+ * kernel.
  */
         .globl  run_kernel
 run_kernel:
@@ -129,9 +129,9 @@ run_kernel:
 /*
  * uint64_t run_user(uint64_t ctrl, code_fn *fn, uint64_t arg)
  *
- * @fn runs in user mode with interrupts enabled. Counted beside it:
- * RUN_USER_OVERHEAD = 1 instruction of the user (INT) and
- * RUN_KERNEL_OVERHEAD = 6 of the kernel.
+ * @fn runs in user mode with interrupts enabled. Counted in addition:
+ * RUN_USER_OVERHEAD = 1 instruction of the user (INT) and RUN_KERNEL_OVERHEAD =
+ * 6 of the kernel.
  */
         .globl  run_user
 run_user:
@@ -153,7 +153,9 @@ run_user:
 user_exit:
         int     $VEC_USER_EXIT
 
-/* The gate of VEC_USER_EXIT: on the stack is what run_user() saved. */
+/*
+ * The gate of VEC_USER_EXIT: the stack has the registers that run_user() saved.
+ */
         .globl  user_exit_gate
 user_exit_gate:
         mov     %rax, %gs:PERCPU_RESULT

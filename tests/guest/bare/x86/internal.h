@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest: what the parts of the library need of each other
+ * Bare-metal test guest: interfaces between parts of the library
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,16 +8,16 @@
 
 #include "runner.h"
 
-/* A place in the program to come back to; entry.S knows the layout. */
+/* A point in the program to return to; entry.S knows the layout. */
 struct checkpoint {
     uint64_t rip, rsp, rbx, rbp, r12, r13, r14, r15;
 };
 
-/* From the assembly stubs. */
+/* Called by the assembly stubs */
 void trap(struct regs *regs);
 void cpu_main(unsigned index);
 
-/* What the linker collects: see kernel.ld. */
+/* Fixups, which the linker collects: see kernel.ld. */
 extern const struct fixup {
     uint64_t from, to;
 } fixups_begin[], fixups_end[];

@@ -10,7 +10,7 @@
 #define ROM_SIZE        0x40000
 #define KERNEL_BASE     0x100000
 
-/* Real-mode pages for what starts in real mode. */
+/* Pages for code that starts in real mode. */
 #define TRAMPOLINE_BASE 0x8000
 #define SMBASE          0x30000
 #define SMI_ENTRY       (SMBASE + 0x8000)

@@ -26,7 +26,7 @@ bool lbr_has_tos(void)
     return pmu_is_intel() && !lbr_is_arch();
 }
 
-/* Asking `run` takes long, and this is asked for each register. */
+/* Keep the value: reading an option is slow, and each register needs this. */
 static unsigned depth_with_tos(void)
 {
     static unsigned depth;
@@ -43,7 +43,7 @@ unsigned lbr_depth(void)
            : lbr_is_arch() ? rdmsr(MSR_ARCH_DEPTH) : depth_with_tos();
 }
 
-/* What MSR_LBR_SELECT leaves out, in MSR_ARCH_CTL. */
+/* Translate the exclusions of MSR_LBR_SELECT for MSR_ARCH_CTL. */
 static uint32_t arch_select(uint64_t select)
 {
     static const struct {
@@ -75,7 +75,7 @@ void lbr_choose(uint64_t select)
     lbr_on = pmu_is_intel() ? DEBUGCTL_LBR : DBG_EXTN_LBR;
 }
 
-/* Which registers have the @age-th before the newest. */
+/* The number of the registers with the @age-th record before the newest */
 static unsigned number(unsigned age)
 {
     return lbr_has_tos() ? (rdmsr(MSR_LBR_TOS) - age) & (lbr_depth() - 1) : age;

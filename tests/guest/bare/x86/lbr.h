@@ -1,9 +1,9 @@
 /*
  * Bare-metal test guest: branch records
  *
- * AMD's and the architectural ones have the newest in the first registers,
- * where Intel's others have TOS, and registers of their own to be switched on
- * by.  Core's, which have no filters, are in yet others: see
+ * AMD's and architectural records have the newest one in the first registers,
+ * and their own registers to enable them.  Intel's other records have TOS.
+ * Core's, which have no filters, use yet other registers: see
  * test-unfiltered.c.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -13,13 +13,13 @@
 
 #include "pmu.h"
 
-/* Those of vpmu-codes.h, which these replace, are Intel's. */
+/* These replace the numbers of vpmu-codes.h, which are Intel's. */
 #define MSR_LBR_SELECT      pmu_register(MSR_LBR_SELECT)
 #define MSR_LBR_FROM(i) \
     (lbr_is_arch() ? MSR_ARCH_FROM + (i) : pmu_register(MSR_LBR_FROM + (i)))
 #define MSR_LBR_TO(i) \
     (lbr_is_arch() ? MSR_ARCH_TO + (i) : pmu_register(MSR_LBR_TO + (i)))
-/* Intel's alone. */
+/* Only Intel's records have this. */
 #define MSR_LBR_INFO(i) \
     ((lbr_is_arch() ? MSR_ARCH_INFO : MSR_LBR_INFO) + (i))
 
@@ -33,53 +33,53 @@
 /* MSR_LBR_INFO */
 #define INFO_CYCLES         0xffff
 
-/* The types of branches that architectural ones tell there */
+/* Types of branches in architectural records */
 enum {
     TYPE_COND, TYPE_IND_JUMP, TYPE_JUMP, TYPE_IND_CALL, TYPE_CALL, TYPE_RETURN,
     TYPE_OTHER = 8,
 };
 
-/* Returns: a FORMAT_ of Intel's; 0 if they are AMD's. */
+/* Returns: Intel's format, a FORMAT_; 0 for AMD's records */
 unsigned lbr_format(void);
 
-/* Returns: whether they are architectural. */
+/* Returns: whether records are architectural */
 bool lbr_is_arch(void);
 
-/* Returns: whether they are Intel's with TOS. */
+/* Returns: whether records are Intel's with TOS */
 bool lbr_has_tos(void);
 
-/* How many there are: of those with TOS what `run` says, or else Skylake's. */
+/* The number of records; with TOS, the option of `run`, or else Skylake's */
 unsigned lbr_depth(void);
 
-/* By what the recording is switched on; test code of the kernel's, too. */
+/* Register and bits that enable recording, also for test code in the kernel */
 extern uint32_t lbr_switch;     /* the register */
 extern uint32_t lbr_on;         /* the bits */
 
 /**
- * lbr_choose - choose what is recorded, and find out by what
- * @select: as MSR_LBR_SELECT has it, wherever these have that
+ * lbr_choose - choose the branches to record, and set the two above
+ * @select: as in MSR_LBR_SELECT, whichever register has the filters
  *
- * The caller begins, by writing lbr_on to lbr_switch, so that no return from
- * here is recorded.
+ * The caller starts recording, by writing lbr_on to lbr_switch, so that the
+ * return from this function is not recorded.
  */
 void lbr_choose(uint64_t select);
 
 /**
- * lbr_from, lbr_to - the addresses of the @age-th before the newest
+ * lbr_from, lbr_to - the addresses of the @age-th record before the newest
  *
- * Without what some have above that of TO: cycles, or AMD's flags, which must
- * be right.  0 if there is none.
+ * Without other bits above TO's address: cycles, or AMD's flags, which are
+ * checked.  0 without record.
  */
 uint64_t lbr_from(unsigned age);
 uint64_t lbr_to(unsigned age);
 
-/* Cycles up to the @age-th before the newest, if its format has them. */
+/* Cycles of the @age-th record before the newest, if the format has these */
 uint64_t lbr_cycles(unsigned age);
 
-/* MSR_LBR_INFO of the @age-th before the newest, without cycles. */
+/* MSR_LBR_INFO of the @age-th record before the newest, without cycles */
 uint64_t lbr_info(unsigned age);
 
-/* Returns: what lbr_info() must be of a branch of a TYPE_. */
+/* Returns: the expected lbr_info() of a branch of a TYPE_ */
 uint64_t lbr_info_of(uint64_t type);
 
 #endif /* BARE_LBR_H */

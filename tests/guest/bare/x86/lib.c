@@ -61,7 +61,7 @@ static uint8_t stacks[MAX_CPUS][3][STACK_SIZE] __attribute__((aligned(16)));
 static struct gate idt[256];
 static void (*handlers[256])(struct regs *regs);
 
-/* From the first CPU to the others, and whether it has been done. */
+/* Work from the first CPU for each other one, and whether it has finished */
 static struct {
     void (*volatile fn)(void);
     volatile bool done;
@@ -129,7 +129,7 @@ static void reset_traps(void)
 static uint64_t steps, step_rip;
 
 /*
- * The first step is that of the CALL. What has not left its place is a REP
+ * The first step is that of the CALL.  A step to the same address is a REP
  * between two iterations.
  */
 static void on_step(struct regs *regs)
@@ -196,7 +196,7 @@ static bool apic_is_x2(void)
 /* In xAPIC mode, device memory. */
 static volatile uint32_t *apic_register(uint32_t reg)
 {
-    /* Volatile for that reason. */
+    /* volatile, as it is device memory */
     return (volatile uint32_t *)(APIC_BASE + reg);
 }
 
@@ -239,7 +239,7 @@ void timer_once(uint32_t ns)
     apic_write(APIC_TIMER_INIT, ns);
 }
 
-/* What may be pending is left over from the test before. */
+/* Drop pending interrupts of an earlier test. */
 static void drain_interrupts(struct regs *regs)
 {
     if (regs->vector != NMI_VECTOR) {
@@ -259,7 +259,7 @@ static void reset_apic(void)
     apic_write(APIC_TIMER_INIT, 0);
     apic_write(APIC_LVT_TIMER, APIC_MASKED);
     apic_write(APIC_LVT_PC, APIC_MASKED);
-    /* A vector in service is ended, whatever it is. */
+    /* End any vector in service. */
     for (unsigned i = 0; i < 8; i++) {
         apic_eoi();
     }

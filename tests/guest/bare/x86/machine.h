@@ -1,9 +1,9 @@
 /*
  * Bare-metal test guest: the processor and its machine; part of bare.h
  *
- * One address space, one stack a CPU, interrupts disabled except where a test
- * or user mode enables them.  Before a case the local APIC is enabled and
- * silent, and every gate leads to trap().
+ * There is one address space, and one stack per CPU.  Interrupts are disabled
+ * except where a test or user mode enables them.  Before a case the local APIC
+ * is enabled and silent, and every gate leads to trap().
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,9 +25,9 @@
  * @fn: the function; may use any register but RSP
  * @arg: its argument
  *
- * RUN_KERNEL_OVERHEAD instructions are counted beside those of @fn.
+ * RUN_KERNEL_OVERHEAD instructions are counted in addition to @fn.
  *
- * Returns: what @fn does.
+ * Returns: the result of @fn.
  */
 uint64_t run_kernel(uint64_t ctrl, code_fn *fn, uint64_t arg);
 
@@ -39,16 +39,16 @@ uint64_t run_kernel(uint64_t ctrl, code_fn *fn, uint64_t arg);
  *
  * Interrupts are enabled in user mode and disabled afterwards.
  * RUN_USER_OVERHEAD instructions of user mode and RUN_KERNEL_OVERHEAD of the
- * kernel are counted beside those of @fn.
+ * kernel are counted in addition to @fn.
  *
- * Returns: what @fn does.
+ * Returns: the result of @fn.
  */
 uint64_t run_user(uint64_t ctrl, code_fn *fn, uint64_t arg);
 
-/* Either of them. */
+/* run_kernel() or run_user() */
 typedef uint64_t run_fn(uint64_t ctrl, code_fn *fn, uint64_t arg);
 
-/* Where @fn of run_user() returns to: INT $VEC_USER_EXIT. */
+/* The address to which @fn of run_user() returns: INT $VEC_USER_EXIT. */
 LABEL(user_exit);
 
 /**
@@ -56,13 +56,13 @@ LABEL(user_exit);
  * @fn: the function
  * @arg: its argument
  *
- * Runs it in user mode under RFLAGS.TF: a #DB an instruction. A REP counts
- * once; so would what jumps to itself.
+ * Runs it in user mode under RFLAGS.TF: a #DB per instruction.  A REP counts
+ * once; so would an instruction that jumps to itself.
  *
- * step_trace[i] is then where the program stood after @i + 1 instructions;
- * not, though, after the last, as @fn returns elsewhere from run_user().
+ * step_trace[i] is then the program's address after i + 1 instructions; but not
+ * after the last one, as @fn returns elsewhere than from run_user().
  *
- * Returns: how many there were.
+ * Returns: the number of instructions.
  */
 uint64_t count_steps(code_fn *fn, uint64_t arg);
 
@@ -208,7 +208,7 @@ static inline uint64_t rdpmc(uint32_t index)
 }
 
 /**
- * struct cpuid - what CPUID answers
+ * struct cpuid - result of CPUID
  */
 struct cpuid {
     uint32_t a, b, c, d;
@@ -224,8 +224,8 @@ static inline struct cpuid cpuid(uint32_t leaf, uint32_t subleaf)
 }
 
 /*
- * The same for what may fault: trap() looks the address up among the fixups
- * and goes on behind the instruction with the vector in RDI.
+ * The same for instructions that can fault: trap() looks up the address in the
+ * fixups, and goes on after the instruction with the vector in RDI.
  */
 #define FIXUP(from, to) \
     ".pushsection fixups, \"aw\"\n.quad " from ", " to "\n.popsection\n"
@@ -276,7 +276,7 @@ static inline unsigned rdpmc_fault(uint32_t index)
 void on_trap(unsigned vector, void (*handler)(struct regs *regs));
 
 /**
- * set_gate - let a vector lead straight to code of the test
+ * set_gate - let a vector call code of the test directly
  * @vector: exception or interrupt
  * @entry: in assembly, ends with IRETQ; NULL for a gate that is not present
  */
@@ -290,18 +290,18 @@ void set_gate(unsigned vector, const void *entry);
 #define PTE_U           BIT(2)
 #define PTE_RW          (PTE_P | PTE_W | PTE_U)
 
-/* Page @n of the window; unmapped when a test begins. */
+/* Page @n of the window, which is unmapped when a test begins */
 #define WINDOW(n)       ((uint8_t *)(WINDOW_BASE + (uint64_t)(n) * PAGE_SIZE))
 
 extern uint64_t window[WINDOW_PAGES];
 
-/* Pages for a test to map; a test finds them zero. */
+/* Pages for a test to map, which are zero when it begins */
 #define SPARE_PAGES     40
 extern uint8_t spare[SPARE_PAGES][PAGE_SIZE];
 
 /**
  * map - map a page of the window
- * @n: which page
+ * @n: the page's number
  * @page: its memory
  * @flags: PTE_P, PTE_W, PTE_U; 0 unmaps
  */
@@ -343,7 +343,7 @@ uint32_t apic_read(uint32_t reg);
 void apic_write(uint32_t reg, uint32_t value);
 void apic_eoi(void);
 
-/* Whether fixed interrupt @vector is requested and not yet taken. */
+/* Whether the fixed interrupt @vector is requested and not yet taken */
 bool apic_requested(unsigned vector);
 
 /**
@@ -363,14 +363,15 @@ void timer_once(uint32_t ns);
 
 /**
  * start_cpu - let another CPU run a function
- * @index: which; the first, 0, is the one that calls this
+ * @index: the CPU; 0 is the first one, which calls this
  * @fn: called on its stack with interrupts disabled
  *
- * By INIT and SIPI, every time. The test fails if there is no such CPU.
+ * Starts it by INIT and SIPI, every time.  The test fails if there is no such
+ * CPU.
  */
 void start_cpu(unsigned index, void (*fn)(void));
 
-/* Returns: whether what start_cpu() was given has returned. */
+/* Returns: whether the function passed to start_cpu() has returned */
 bool cpu_done(unsigned index);
 
 unsigned cpu_index(void);

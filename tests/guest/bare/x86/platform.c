@@ -1,5 +1,5 @@
 /*
- * Bare-metal test guest: serial port, options, the end
+ * Bare-metal test guest: serial port, options, end
  *
  * Options are files of fw_cfg, opt/vpmu/NAME.
  *
@@ -41,7 +41,7 @@ static void fw_cfg_read(char *buffer, size_t size)
     }
 }
 
-/* Select a file; returns its length, 0 if there is none. */
+/* Select a file; returns its length, or 0 if it does not exist. */
 static uint32_t fw_cfg_find(const char *name)
 {
     uint32_t files;
@@ -79,7 +79,7 @@ bool read_option(const char *name, char *text, size_t size)
 
 void end_machine(bool good)
 {
-    /* QEMU makes of these its status: 2 * value + 1. */
+    /* QEMU's exit status is 2 * value + 1. */
     outl(EXIT_PORT, good ? 0x10 : 0x11);
     for (;;) {
         asm volatile("hlt");

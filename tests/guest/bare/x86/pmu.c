@@ -84,13 +84,13 @@ static const struct {
     { EV_BR_RETURN, 0xc8 },
     { EV_BR_FAR, 0xc6 },
     { EV_INTERRUPTS, 0x2c },
-    { EV_DTLB_LOAD_MISSES, 0xf045 }, /* those of stores, too */
+    { EV_DTLB_LOAD_MISSES, 0xf045 }, /* counts stores, too */
     { EV_ITLB_MISSES, 0xff85 },
     { EV_LOADS, 0x0129 },
     { EV_STORES, 0x0229 },
 };
 
-/* What AMD's counters that are taken for fixed ones count. */
+/* Events of the AMD counters that stand in for fixed ones */
 static const uint64_t fixed_events[AMD_FIXED] = {
     EV_INSTRUCTIONS, EV_CYCLES,
 };
@@ -142,7 +142,7 @@ unsigned pmu_fixed_bit(unsigned i)
     return i + (is_amd ? AMD_GENERAL : 32);
 }
 
-/* Returns: AMD's code of an event; 0 if it has none. */
+/* Returns: AMD's code of an event; 0 without such an event */
 static uint64_t amd_event(uint64_t event)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(events); i++) {
@@ -200,7 +200,7 @@ uint64_t pmu_all_counters(void)
            (BIT(pmu_fixed_counters()) - 1) << pmu_fixed_bit(0);
 }
 
-/* The register by which AMD has what Intel's fixed counter @i is. */
+/* AMD's event select in place of Intel's fixed counter @i */
 static uint32_t amd_fixed_select(unsigned i)
 {
     return MSR_FIXED_CTR(i) - 1;
@@ -236,8 +236,8 @@ void pmu_reset(void)
 }
 
 /*
- * "machine" and "nopmu" run without a PMU, too; "state" looks at what it
- * finds.
+ * "machine" and "nopmu" also run without a PMU; "state" checks the registers'
+ * values after a reset.
  */
 void prepare_pmu(const char *suite)
 {
@@ -335,7 +335,7 @@ void expect_counts(const char *what, struct counts c, uint64_t user,
     expect(c.all, user + kernel, "%s: all instructions", what);
 }
 
-/* A step takes microseconds: what is longer is not checked by them. */
+/* A step takes microseconds, so longer functions are not stepped. */
 #define MAX_STEPS 25000
 
 void expect_both(const char *what, code_fn *fn, uint64_t arg, uint64_t count)

@@ -1,9 +1,10 @@
 /*
  * Bare-metal test guest: the PMU
  *
- * Tests are written for Intel's, of which other vendors' have most under other
- * numbers: pmu_register() and pmu_gp() find these.  AMD's core counters are
- * four general counters, and two that count what Intel's first fixed ones do.
+ * Tests are written for Intel's PMU.  Other vendors have most of its registers
+ * and events under other numbers: pmu_register() and pmu_gp() find these.
+ * AMD's core counters are four general counters, and two with the events of
+ * Intel's first fixed ones.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,7 +20,7 @@
 #define MSR_GLOBAL_CONTROL  pmu_register(MSR_GLOBAL_CTRL)
 #define MSR_GLOBAL_STATUS   pmu_register(MSR_STATUS)
 #define MSR_GLOBAL_OVF_CTRL pmu_register(MSR_STATUS_RESET)
-/* AMD's alone: CPUID of counters and branch records */
+/* AMD only: CPUID of counters and branch records */
 #define LEAF_AMD_PMU        0x80000022
 
 #define SEL_ALL             (SEL_USR | SEL_OS)
@@ -48,25 +49,25 @@
 #define GP(i)               BIT(i)
 #define FIXED(i)            BIT(pmu_fixed_bit(i))
 
-/* RDPMC's index of fixed counter @i. */
+/* RDPMC's index of fixed counter @i */
 #define RDPMC_FIXED(i)      pmu_register(0x40000000u + (i))
 
-/* For CODE(): load the number of a register of Intel's, or RDPMC's index. */
+/* For CODE(): load the number of an Intel register, or RDPMC's index. */
 #define MOV_PMU(number, into) \
     "    mov $" number ", %" into "\n" \
     "9:  .pushsection pmu_sites, \"a\"\n.quad 9b\n.popsection\n"
 
 #define COUNTER_MASK        (BIT(48) - 1)
 
-/* Find out whose PMU this is; before anything else here. */
+/* Detect the PMU's vendor; call this before other functions. */
 void pmu_find(void);
 
-/* Returns: whether it is Intel's. */
+/* Returns: whether the PMU is Intel's */
 bool pmu_is_intel(void);
 
 /**
  * pmu_register - the number of a register, or an index of RDPMC
- * @intel: Intel's
+ * @intel: Intel's number
  */
 uint32_t pmu_register(uint32_t intel);
 
@@ -76,7 +77,7 @@ unsigned pmu_fixed_bit(unsigned i);
 /* Returns: whether an event, EV_*, is counted. */
 bool pmu_has_event(uint64_t event);
 
-/* What the local APIC's entry is after an interrupt was delivered. */
+/* The local APIC's entry after it has delivered an interrupt */
 uint32_t pmu_delivered(uint32_t lvt);
 
 /**
@@ -88,38 +89,38 @@ unsigned pmu_version(void);
 unsigned pmu_gp_counters(void);
 unsigned pmu_fixed_counters(void);
 
-/* GLOBAL_CTRL's bits of all counters. */
+/* GLOBAL_CTRL's bits of all counters */
 uint64_t pmu_all_counters(void);
 
-/* As after a reset, but nothing enabled in GLOBAL_CTRL, if there is one. */
+/* Bring the PMU to its state after a reset, but clear GLOBAL_CTRL, if any. */
 void pmu_reset(void);
 
 /**
  * pmu_gp - program a general counter
  * @i: which
- * @select: event and SEL_ bits; SEL_EN is added.  The case is skipped if there
- *          is no such event.
- * @value: what it starts at
+ * @select: event and SEL_ bits; SEL_EN is added.  The case is skipped if the
+ *          PMU does not have the event.
+ * @value: its first value
  */
 void pmu_gp(unsigned i, uint64_t select, uint64_t value);
 
 /**
  * pmu_fixed - program a fixed counter
- * @i: which; the case is skipped if there is none
+ * @i: the counter; the case is skipped if it does not exist
  * @field: FIXED_ bits
- * @value: what it starts at
+ * @value: its first value
  */
 void pmu_fixed(unsigned i, unsigned field, uint64_t value);
 
 /* ---- Counts --------------------------------------------------------- */
 
 /**
- * struct counts - what the counters of measure_kernel() and measure_user()
- *     say of the code under test alone
+ * struct counts - results of measure_kernel() and measure_user(), for only the
+ *     code under test
  * @user: instructions in user mode
  * @kernel: instructions in the kernel
  * @all: instructions by the fixed counter
- * @result: what the code returned
+ * @result: the code's result
  */
 struct counts {
     uint64_t user, kernel, all, result;
@@ -129,11 +130,11 @@ struct counts measure_kernel(code_fn *fn, uint64_t arg);
 struct counts measure_user(code_fn *fn, uint64_t arg);
 
 /**
- * expect_counts - check what measure_kernel() or measure_user() returned
+ * expect_counts - check results of measure_kernel() or measure_user()
  * @what: names the code under test
  * @c: the counts
- * @user: instructions there must be in user mode
- * @kernel: instructions there must be in the kernel
+ * @user: instructions that there must be in user mode
+ * @kernel: instructions that there must be in the kernel
  */
 void expect_counts(const char *what, struct counts c, uint64_t user,
                    uint64_t kernel);
@@ -145,7 +146,7 @@ void expect_counts(const char *what, struct counts c, uint64_t user,
  * @arg: its argument
  * @count: instructions it must have in both
  *
- * That @count is right is checked by single steps, unless it is large.
+ * Single steps check that @count is right, unless it is large.
  */
 void expect_both(const char *what, code_fn *fn, uint64_t arg, uint64_t count);
 
@@ -154,7 +155,7 @@ void expect_both(const char *what, code_fn *fn, uint64_t arg, uint64_t count);
 #define MAX_SAMPLES 4096
 
 /**
- * struct sample - one PMI, as its handler found the machine
+ * struct sample - the state of the machine at a PMI
  * @value: of the first counter in @status, after it was stopped
  */
 struct sample {
@@ -168,16 +169,16 @@ extern volatile unsigned sample_count; /* by the handler */
  * sample_with - handle PMIs
  * @lvt: value for the APIC's performance LVT: VEC_PMI or APIC_NMI
  *
- * Every PMI appends to samples[]. The handler stops all counters, clears
- * what overflowed, sets each such counter to what sample_reload() asked for
- * or else disables it, unmasks the LVT and restores GLOBAL_CTRL. What is
- * frozen it leaves frozen.
+ * Every PMI appends to samples[].  The handler stops all counters, clears the
+ * overflows in the status, sets each such counter to the value from
+ * sample_reload(), or disables it without that call, unmasks the LVT and
+ * restores GLOBAL_CTRL.  It does not end a freeze.
  */
 void sample_with(uint32_t lvt);
 
 /**
- * sample_reload - set what an overflowed counter starts from again
- * @bit: of the counter in GLOBAL_STATUS
+ * sample_reload - set the value at which a counter restarts after overflow
+ * @bit: the counter's bit in GLOBAL_STATUS
  * @period: events until the next overflow; 0 to stop the counter
  */
 void sample_reload(unsigned bit, uint64_t period);

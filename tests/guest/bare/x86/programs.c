@@ -1,7 +1,7 @@
 /*
- * Bare-metal test guest: programs whose length nobody knows
+ * Bare-metal test guest: programs of unknown length
  *
- * The one file that is compiled with SSE.
+ * This is the only file that is compiled with SSE.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -129,7 +129,7 @@ uint64_t program_float(uint64_t arg)
     return trace * 1000;
 }
 
-/* A small machine: an indirect jump an instruction. */
+/* A small machine: one indirect jump per instruction */
 uint64_t program_interpreter(uint64_t arg)
 {
     enum { PUSH, ADD, MUL, DUP, DEC, JNZ, END };
@@ -217,7 +217,7 @@ uint64_t program_generated_code(uint64_t arg)
 
 /* ---- Kernel --------------------------------------------------------- */
 
-/* A page is mapped when it is first written: see test-oracle.c. */
+/* A page is mapped at the first write: see test-oracle.c. */
 uint64_t program_demand_paging(uint64_t arg)
 {
     uint64_t sum = 0;

@@ -1,8 +1,9 @@
 /*
- * Bare-metal test guest: programs whose length nobody knows
+ * Bare-metal test guest: programs of unknown length
  *
- * In C, and deterministic: for suite oracle, which compares their counts
- * between modes of TCG. Each returns a check sum that depends on @arg.
+ * They are written in C and deterministic, for suite oracle, which compares
+ * their counts between modes of TCG.  Each returns a checksum that depends on
+ * @arg.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

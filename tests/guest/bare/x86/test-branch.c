@@ -1,13 +1,13 @@
 /*
  * Suite branch: branches retired, by kind, and their interrupts
  *
- * What to expect comes from single steps and the opcodes at each.
+ * Single steps, and the opcodes at each, provide the expected counts.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-/* Kinds of branches; an event counts those that are in its set. */
+/* Kinds of branches; an event counts the kinds in its set. */
 enum {
     COND_TAKEN = 1,
     COND_NOT_TAKEN = 2,
@@ -34,7 +34,7 @@ static const struct {
     { "returns", EV_BR_RETURN, RETURN },
 };
 
-/* Every kind there is. No prefixes: kind_of() does not know any. */
+/* Branches of every kind, without prefixes, which kind_of() does not know. */
 CODE("branch_mix:\n"
      "    mov $5, %ecx\n"
      "    lea 7f(%rip), %rdx\n"
@@ -80,7 +80,7 @@ static bool is_conditional(const uint8_t *code)
            (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
 }
 
-/* The kind of what has just led from @from to @to; 0 if no branch. */
+/* The kind of the branch from @from to @to; 0 if it is no branch */
 static unsigned kind_of(const uint8_t *from, const uint8_t *to)
 {
     if (is_conditional(from)) {
@@ -104,7 +104,7 @@ static unsigned kind_of(const uint8_t *from, const uint8_t *to)
     }
 }
 
-/* What the single steps of a function say, with user_exit in the end. */
+/* Results of single steps of a function, with user_exit at the end */
 static struct expected {
     uint64_t steps;
     uint8_t kind[MAX_TRACE];
@@ -162,7 +162,7 @@ TEST(branch, counts)
     }
 }
 
-/* One of the events, or all branches if this one is not counted. */
+/* One of the events, or all branches if the PMU does not have it */
 static unsigned nth_counted(unsigned n)
 {
     n %= ARRAY_SIZE(events);
@@ -212,7 +212,7 @@ static void expect_samples(unsigned event, unsigned period, uint32_t lvt)
     }
     expect(sample_count, sample, "%s, period %u: samples", events[event].name,
            period);
-    /* Let pass what the exit has left pending. */
+    /* Take an interrupt that the exit has left pending. */
     asm volatile("sti\nnop\ncli" : : : "memory");
 }
 
@@ -235,7 +235,7 @@ TEST(branch, periods)
     }
 }
 
-/* Instructions and branches, both armed, each due at its own place. */
+/* Counters of instructions and of branches interrupt, each at its own event. */
 TEST(branch, beside_instructions)
 {
     unsigned branches = 0, sample = 0;
@@ -364,8 +364,8 @@ TEST(branch, interrupts)
 }
 
 /*
- * Far branches are those of the program: IRET, SYSRET and RETF too. What the
- * machine does by itself is none of them.
+ * Far branches are instructions of the program, including IRET, SYSRET and
+ * RETF.  Interrupts and exceptions are no far branches.
  */
 CODE("branch_far_entry:\n"
      "    nop\n"
@@ -431,7 +431,7 @@ CODE("branch_sysenter_entry:\n"
 LABEL(branch_sysenter_entry);
 code_fn branch_sysenter;
 
-/* AMD's CPUs do not have the instruction in long mode. */
+/* AMD's CPUs do not have SYSENTER in long mode. */
 TEST(branch, sysenter)
 {
     static uint8_t stack[256] __attribute__((aligned(16)));
@@ -451,8 +451,8 @@ TEST(branch, sysenter)
 }
 
 /*
- * INTO is a far branch if it traps.  The first has no gate to begin with: what
- * could not be delivered has not retired, and is executed again.
+ * INTO is a far branch if it traps.  The first one has no gate yet: it cannot
+ * be delivered, so it does not retire, and is executed again.
  */
 CODE("branch_into_entry:\n"
      "    iretq\n"
@@ -489,11 +489,11 @@ TEST(branch, into)
     pmu_gp(0, EV_BR_FAR | SEL_OS, 0);
     run_kernel(GP(0), branch_into, 0);
     expect(faults, 1, "faults");
-    /* RETF, jump, two INTO that trap, and IRET behind these and the fault */
+    /* RETF, jump, two INTO that trap, and IRET after these and the fault */
     expect(rdmsr(MSR_PMC(0)), 2 + 2 + 3, "far branches");
 }
 
-/* Counting branches begins in code that was translated without. */
+/* Counting of branches begins in code that was translated without it. */
 TEST(branch, after_translation)
 {
     run_user(0, branch_loop, 100);
@@ -510,8 +510,8 @@ TEST(branch, after_translation)
 }
 
 /*
- * A branch makes one counter overflow, and the instruction behind it another:
- * each has its interrupt at once.
+ * A branch makes one counter overflow, and the instruction after it another
+ * one: each interrupts at once.
  */
 CODE("branch_neighbour:\n"
      "    nop\n"

@@ -1,8 +1,8 @@
 /*
  * Suite btf: single steps from branch to branch
  *
- * With DEBUGCTL.BTF, TF traps behind each branch that is taken, and behind
- * nothing else.  The trap clears BTF; a debugger sets it again.
+ * With DEBUGCTL.BTF, TF traps after each taken branch, and after nothing else.
+ * The trap clears BTF; a debugger sets it again.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +12,7 @@
 
 #define AT(label)       ((uint64_t)(label))
 
-/* Where a branch goes, there is a label. */
+/* Each target of a branch has a label. */
 CODE("btf_code:\n"
      "    pushfq\n"
      "    orq $0x100, (%rsp)\n"
@@ -85,12 +85,12 @@ LABEL(btf_code_end);
 
 _Static_assert(VEC_IPI == 0x42, "btf_halt sends it to itself");
 
-/* From one stop to the next; REP is one. */
+/* Instructions from one stop to the next; REP is one */
 #define CODE_COUNT (8 + 1 + 2 + 2 + 2 + 2 + 2 + 2 + 1 + 5 + 2)
 
 #define MAX_STOPS 64
 
-/* What the handler has seen, and whether it goes on so. */
+/* Stops that the handler has noted, and whether it sets BTF again */
 static uint64_t stops[MAX_STOPS];
 static unsigned stop_count;
 static bool set_again;
@@ -108,7 +108,7 @@ static void write_dr6(uint64_t value)
     asm volatile("mov %0, %%dr6" : : "r"(value));
 }
 
-/* The program has left, to the kernel or to where it was called from. */
+/* Whether the program has been left, to the kernel or to its caller */
 static bool is_outside(const struct regs *regs)
 {
     return regs->rip < AT(btf_code) || regs->rip >= AT(btf_code_end);
@@ -141,7 +141,7 @@ static void step(run_fn *run, uint64_t ctrl, code_fn *fn, bool again)
     on_trap(DB_VECTOR, NULL);
 }
 
-/* The last one is where the program returns to. */
+/* The last stop is the program's return address. */
 static void expect_stops(const char *what)
 {
     const uint64_t want[] = {
@@ -169,7 +169,7 @@ TEST(btf, kernel)
     expect_stops("kernel");
 }
 
-/* HLT is no branch, nor is the interrupt that ends it one of the program's. */
+/* Neither HLT nor the interrupt that ends it counts as a branch. */
 TEST(btf, halted)
 {
     set_gate(VEC_IPI, btf_wake_up);
@@ -178,7 +178,7 @@ TEST(btf, halted)
     expect(stops[0], AT(btf_to_awake), "behind JMP");
 }
 
-/* The trap clears BTF: steps are single instructions from there. */
+/* The trap clears BTF: from then on, steps are single instructions. */
 TEST(btf, once)
 {
     step(run_user, 0, btf_code, false);
@@ -196,7 +196,7 @@ CODE("btf_free:\n"
      "1:  ret\n");
 code_fn btf_free;
 
-/* Without TF, nothing traps, and nothing clears it. */
+/* Without TF, nothing traps, and BTF stays set. */
 TEST(btf, without_tf)
 {
     wrmsr(MSR_DEBUGCTL, DEBUGCTL_BTF);
@@ -206,7 +206,7 @@ TEST(btf, without_tf)
     expect(rdmsr(MSR_DEBUGCTL), 0, "BTF, cleared");
 }
 
-/* Neither counts nor the places of interrupts change. */
+/* Neither counts nor the addresses of interrupts change. */
 TEST(btf, counted)
 {
     pmu_gp(0, EV_INSTRUCTIONS | SEL_USR, 0);

@@ -1,9 +1,9 @@
 /*
  * Suite clock: cycles that follow time
  *
- * `run` gives the CPU pmu-cycles=time and a frequency, opt/vpmu/mhz. How many
- * cycles there are is up to the host; that there are some, and none in HLT, is
- * not. Under icount an instruction takes opt/vpmu/insn_ns of time, and so a
+ * `run` gives the CPU pmu-cycles=time and a frequency, opt/vpmu/mhz. The number
+ * of cycles depends on the host, but there must be some, and none in HLT.
+ * Under icount an instruction takes opt/vpmu/insn_ns of time, and so a known
  * number of cycles.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -19,16 +19,16 @@ code_fn clock_loop;
 
 #define TURNS 500000
 
-/* Whether time, and so the number of cycles, is known: see expect_cycles(). */
+/* Whether time, and thus the number of cycles, is known: see expect_cycles() */
 static bool is_exact(void)
 {
     return option("insn_ns", 0);
 }
 
 /*
- * Cycles of @insns instructions, for which counters were started @starts times.
- * Where an instruction is no whole number of cycles, each time can begin in the
- * midst of one.
+ * Check the cycles of @insns instructions, with @starts starts of counters. If
+ * an instruction is no whole number of cycles, each start can be within a
+ * cycle.
  */
 static void expect_cycles(uint64_t got, uint64_t insns, unsigned starts,
                           const char *what)
@@ -76,7 +76,7 @@ CODE("clock_look:\n"
      "    ret\n");
 code_fn clock_look;
 
-/* However often one looks, nothing is lost by that or won. */
+/* Reads neither lose nor add cycles. */
 TEST(clock, looked_at)
 {
     if (!is_exact()) {
@@ -89,7 +89,7 @@ TEST(clock, looked_at)
                   "looked at");
 }
 
-/* They belong to a mode by its share of the instructions. */
+/* Each mode has cycles in proportion to its instructions. */
 TEST(clock, modes)
 {
     uint64_t user, kernel;
@@ -110,7 +110,7 @@ TEST(clock, modes)
     }
 }
 
-/* A millisecond of sleep is a million cycles, but for being asleep. */
+/* Sleep: each turn would be many cycles if the CPU were awake. */
 CODE("clock_sleep:\n"
      "    mov $0xfee00000, %eax\n"
      "1:  movl $100000000, 0x380(%rax)\n"
@@ -127,8 +127,8 @@ code_fn clock_sleep;
 LABEL(clock_wake_up);
 
 /*
- * What it takes to wake up passes too, on a busy host as long as the sleep at
- * times: not each time.
+ * The time to wake up counts.  On a busy host this can be as long as the sleep,
+ * but not every time.
  */
 TEST(clock, halted)
 {
@@ -210,7 +210,7 @@ TEST(clock, overflow)
     expect(samples[0].value < COUNTER_MASK / 2, true, "counter %lu",
            samples[0].value);
     if (is_exact()) {
-        /* By less than the instruction that goes beyond. */
+        /* The excess is less than one instruction. */
         expect(samples[0].value * 1000 < option("insn_ns", 0) *
                option("mhz", 0), true, "counter %lu, though time is known",
                samples[0].value);

@@ -44,7 +44,7 @@ TEST(count, several_pages)
     expect_both("20001 instructions", count_long, 0, 20001);
 }
 
-/* Each MOV of 10 bytes lies on two pages; jumped to, and fallen into. */
+/* Each MOV of 10 bytes lies on two pages; one is reached by a jump, one not. */
 CODE("    .balign 4096\n"
      "    .fill 4096 - 5, 1, 0x90\n"
      "count_straddle:\n"
@@ -78,7 +78,7 @@ TEST(count, loop)
     }
 }
 
-/* LOOP and JRCXZ, which QEMU translates in their own way. */
+/* LOOP and JRCXZ, which QEMU translates in a special way. */
 CODE("count_loop_insn:\n"
      "    mov %rdi, %rcx\n"
      "1:  nop\n"
@@ -134,7 +134,8 @@ TEST(count, indirect)
 }
 
 /*
- * fib(n) takes 4 if n < 2 (CMP, JB, MOV, RET), else 13 and its two calls'.
+ * fib(n) has 4 instructions if n < 2 (CMP, JB, MOV, RET), else 13 in addition
+ * to its two calls.
  */
 CODE("count_fib:\n"
      "    cmp $2, %rdi\n"
@@ -198,8 +199,8 @@ TEST(count, mixed)
 }
 
 /*
- * Accesses to devices, and locked ones that lie across 16 bytes: within a
- * block, QEMU begins these anew in a block of their own.
+ * Accesses to devices, and locked ones across 16 bytes: within a block, QEMU
+ * restarts each of these in its own block.
  */
 CODE("count_restarted:\n"
      "    mov $0xfee00020, %edx\n"
@@ -263,8 +264,8 @@ TEST(count, mwait)
 }
 
 /*
- * What RDPMC returns has retired before it. The first value stands for the
- * call and two MOVs.
+ * RDPMC returns the number of instructions retired before it.  The first value
+ * is that of the call and two MOVs.
  */
 CODE("count_rdpmc:\n"
      "    mov %rdi, %r8\n"
@@ -299,7 +300,7 @@ TEST(count, rdpmc_while_running)
     expect(seen[2], 56, "user: before the third");
 }
 
-/* The same by RDMSR, of a general counter by both its names. */
+/* The same by RDMSR, with both numbers of a general counter. */
 CODE("count_rdmsr:\n"
      "    mov %rdi, %r8\n"
      MOV_PMU("0x4c1", "ecx")
@@ -327,7 +328,10 @@ TEST(count, rdmsr_while_running)
     expect(seen[2], 10, "FIXED_CTR0");
 }
 
-/* A write takes effect at its end: the MOV between counts, it does not. */
+/*
+ * A write takes effect at its end: the MOV before it counts, the write does
+ * not.
+ */
 CODE("count_write:\n"
      "    mov %rdi, %r8\n"
      MOV_PMU("0x4c1", "ecx")
@@ -349,13 +353,13 @@ TEST(count, write_while_running)
     run_kernel(GP(0), count_write, (uint64_t)seen);
     expect(seen[0], 0x12345 + 1, "low half");
     expect(seen[1], 0x6789, "high half");
-    /* XOR, RDPMC, MOV, MOV, RET and the 5 of run_kernel() behind it */
+    /* XOR, RDPMC, MOV, MOV, RET and the 5 of run_kernel() after it */
     expect(rdmsr(MSR_PMC(0)), 0x678900012345 + 10, "at the end");
 }
 
 /*
- * A counter switched on and off by its own control register: neither
- * counts the write that switches on, both the one that switches off.
+ * Counters switched on and off by their own control registers: neither counts
+ * the write that enables it, both count the one that disables it.
  */
 CODE("count_own_switch:\n"
      MOV_PMU("0x186", "ecx")
@@ -398,7 +402,7 @@ TEST(count, fixed_switch)
     expect(rdmsr(MSR_FIXED_CTR(0)), 4, "FIXED_CTRL's field");
 }
 
-/* Every counter there is agrees. */
+/* All counters agree. */
 TEST(count, all_counters)
 {
     for (unsigned i = 0; i < pmu_gp_counters(); i++) {
@@ -414,7 +418,7 @@ TEST(count, all_counters)
            "fixed counter");
 }
 
-/* Counts add up over many short runs; a stopped counter stands still. */
+/* Counts add up over many short runs; a stopped counter does not change. */
 TEST(count, many_starts)
 {
     pmu_fixed(0, FIXED_ALL, 0);
@@ -429,8 +433,8 @@ TEST(count, many_starts)
 }
 
 /*
- * QEMU goes on with code that counts for a while when nothing counts any
- * more, and translates anew after that.
+ * When counting ends, QEMU keeps using code that counts for a while, and then
+ * translates anew.
  */
 static void wake_up(struct regs *regs)
 {

@@ -1,8 +1,8 @@
 /*
  * Suite cycles: core and reference cycles of the default model, thresholds
  *
- * Each instruction takes opt/vpmu/cpi thousandths of a cycle; `run` passes
- * what it gave the CPU.
+ * Each instruction takes opt/vpmu/cpi thousandths of a cycle; `run` passes the
+ * value that it has given the CPU.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,8 +21,8 @@ CODE("cycles_loop:\n"
 code_fn cycles_loop, cycles_straight;
 
 /*
- * Cycles of @insns instructions of one mode.  They may begin within a cycle,
- * nobody knows where: then a cycle that they do not fill may end in them, too.
+ * Cycles of @insns instructions of one mode.  They can begin at any point
+ * within a cycle, so that one more cycle can end in them.
  */
 static bool fits(uint64_t cycles, uint64_t insns)
 {
@@ -57,7 +57,7 @@ TEST(cycles, of_instructions)
     }
 }
 
-/* A cycle counter alone, with no instruction counter to help it. */
+/* A cycle counter alone, without a counter of instructions. */
 TEST(cycles, alone)
 {
     pmu_fixed(1, FIXED_ALL, 0);
@@ -96,7 +96,7 @@ TEST(cycles, halted)
     expect_fits(rdmsr(MSR_FIXED_CTR(2)), insns, "reference cycles");
 }
 
-/* The interrupt comes behind the instruction that completes cycle N. */
+/* The interrupt comes after the instruction that completes cycle N. */
 TEST(cycles, overflow)
 {
     uint64_t cpi = option("cpi", 1000);
@@ -111,7 +111,7 @@ TEST(cycles, overflow)
         expect(sample_count, 1, "cycle %u: samples", n);
         place = samples[0].rip - (uint64_t)cycles_straight;
         if (cpi % 1000) {
-            /* An instruction less if the run begins late in a cycle. */
+            /* One instruction less, if the run begins late in a cycle */
             expect(insns - place <= 1, true, "cycle %u: %lu bytes", n, place);
         } else {
             expect(place, insns, "cycle %u: bytes", n);
@@ -119,7 +119,7 @@ TEST(cycles, overflow)
     }
 }
 
-/* With cycles sampled, how many there were is kept. */
+/* Sampling of cycles does not change their number. */
 TEST(cycles, sampled)
 {
     uint64_t insns = 2 * 100000 + 3;

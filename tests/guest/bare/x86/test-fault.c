@@ -1,17 +1,17 @@
 /*
- * Suite fault: what faults has not retired
+ * Suite fault: instructions that fault do not retire
  *
- * In the middle of a block, in the kernel and in user mode, with handlers of
- * known length that repair the cause and retry, or skip the instruction.
+ * Faults are in the middle of a block, in the kernel and in user mode.
+ * Handlers of known length repair the cause and retry, or skip the instruction.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
 /*
- * The handlers. fault_map stores a page table entry (fault_entry at
- * fault_slot) and retries, fault_skip goes on fault_length bytes further;
- * those for vectors with an error code end in _error.
+ * The handlers. fault_map stores a page table entry (fault_entry at fault_slot)
+ * and retries, fault_skip skips fault_length bytes.  Handlers for vectors with
+ * an error code end in _error.
  */
 #define MAP_COUNT           10
 #define SKIP_COUNT          6
@@ -45,9 +45,9 @@ LABEL(fault_skip);
 LABEL(fault_skip_error);
 
 /*
- * Count @fn, which has @count instructions and takes @faults faults whose
- * handler has @handler, in user mode and, unless @user_only, in the kernel.
- * @prepare brings the cause of the fault about.
+ * Count @fn, which has @count instructions and @faults faults, with a handler
+ * of @handler instructions, in user mode and, unless @user_only, in the kernel.
+ * @prepare creates the cause of the fault.
  */
 static void expect_faults(const char *what, code_fn *fn, uint64_t arg,
                           unsigned count, unsigned faults, unsigned handler,
@@ -376,7 +376,7 @@ TEST(fault, privileged)
                   no_cause, true);
 }
 
-/* A gate that is not present, in the kernel too: the INT has not retired. */
+/* A gate that is not present, in the kernel too: the INT does not retire. */
 CODE("fault_no_gate:\n"
      "    nop\n"
      "    int $0x50\n"
@@ -417,7 +417,7 @@ TEST(fault, device_not_available)
     expect_faults("SSE", fault_sse, 0, 4, 1, 3, set_ts, false);
 }
 
-/* IRET to a code segment that there is not, in the kernel. */
+/* IRET to a code segment that does not exist, in the kernel */
 CODE("fault_iret:\n"
      "    mov %rsp, %rdx\n"
      "    push $0\n"
@@ -547,7 +547,10 @@ TEST(fault, port_breakpoint)
 TEST(fault, breakpoint)
 {
     if (option("debugger", 0)) {
-        /* It and the guest's own breakpoints do not go together in QEMU. */
+        /*
+         * QEMU does not support a debugger together with the guest's
+         * breakpoints.
+         */
         skip();
     }
     set_gate(DB_VECTOR, fault_on_db);

@@ -1,7 +1,7 @@
 /*
  * Suite interrupt: counts with interrupts from outside, and across HLT
  *
- * When they arrive nobody knows, but the handler's length is known.
+ * They arrive at unknown times, but the handler's length is known.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -47,7 +47,7 @@ static void start_timer(void)
     timer_once(20000);
 }
 
-/* For a test to mean something; it is repeated until there were as many. */
+/* The interrupts that a test needs: it is repeated until there were so many */
 #define ENOUGH          10
 #define TRIES           50
 
@@ -118,7 +118,9 @@ TEST(interrupt, in_rep)
     expect_enough(total);
 }
 
-/* HLT retires once; what wakes up counts, the sleep does not. */
+/*
+ * HLT retires once; the handler that wakes the CPU counts, the sleep does not.
+ */
 CODE("interrupt_hlt:\n"
      "    mov %rdi, %rcx\n"
      "    mov $0xfee00000, %eax\n"
@@ -148,7 +150,7 @@ TEST(interrupt, hlt)
     expect(interrupt_hits, 20, "interrupts");
 }
 
-/* An interrupt that the program sends itself is taken behind the store. */
+/* An interrupt that the program sends itself is taken after the store. */
 CODE("interrupt_self:\n"
      "    sti\n"
      "    mov $0xfee00000, %eax\n"
@@ -170,7 +172,7 @@ TEST(interrupt, to_itself)
     expect(interrupt_hits, 100, "interrupts");
 }
 
-/* The event that counts them, where they are taken: in user mode. */
+/* The event of interrupts counts them in the mode that they interrupt. */
 TEST(interrupt, counted)
 {
     uint64_t total = 0;
@@ -188,7 +190,7 @@ TEST(interrupt, counted)
     expect_enough(total);
 }
 
-/* Samples of a user's loop do not notice the interrupts between them. */
+/* Interrupts do not disturb samples of a loop in user mode. */
 TEST(interrupt, sampling)
 {
     const uint64_t total = 3 * TURNS + 2, period = 997;
@@ -215,7 +217,7 @@ TEST(interrupt, sampling)
     expect_enough(hits);
 }
 
-/* The last one of a period is noticed before its handler has begun. */
+/* A counter of interrupts overflows before the handler's first instruction. */
 TEST(interrupt, overflow)
 {
     set_gate(VEC_IPI, interrupt_wake_up);

@@ -7,7 +7,7 @@
 #include "lbr.h"
 
 #define MSR_GLOBAL_STATUS_SET pmu_register(MSR_STATUS_SET)
-/* The architectural ones' alone. */
+/* For architectural records only */
 #define CTL_ALL         (0xf | 0x7full << 16)
 
 #define MAX_DEPTH 32
@@ -59,7 +59,7 @@ static void expect_tos(unsigned tos)
     }
 }
 
-/* @want has the newest first; beyond it there are none. */
+/* @want has the newest first; there must be no other records. */
 static void expect_records(const char *what, const struct branch *want,
                            unsigned n)
 {
@@ -70,7 +70,7 @@ static void expect_records(const char *what, const struct branch *want,
     }
 }
 
-/* The kernel's own branches are left out; @ctrl is of counters. */
+/* Record without the kernel's branches, with counters @ctrl enabled. */
 static void record_counted(uint64_t select, code_fn *fn, uint64_t ctrl)
 {
     clear_records();
@@ -151,13 +151,13 @@ TEST(lbr, entries)
     expect_tos(8 % lbr_depth());
 }
 
-/* While branches are counted, too. */
+/* Record while branches are also counted. */
 TEST(lbr, counted)
 {
     pmu_gp(0, EV_BRANCHES | SEL_USR, 0);
     record_counted(NO_FAR, lbr_code, GP(0));
     expect_code("counted", 0);
-    /* With the one that is not taken, and the INT. */
+    /* Including the one that is not taken, and the INT */
     expect(rdmsr(MSR_PERFCTR(0)), 8 + 2, "branches");
 }
 
@@ -199,7 +199,7 @@ TEST(lbr, rolls)
     expect_tos(100 % lbr_depth());
 }
 
-/* Farther than what is written of a direct branch can tell. */
+/* A direct branch that is too far for the distance in a log */
 CODE("lbr_near:\n"
      "    ret\n");
 code_fn lbr_near;
@@ -352,7 +352,7 @@ static void record_over_fault(code_fn *fn, void *arg, uint64_t at)
     expect(fault_at, at, "RIP of the fault");
 }
 
-/* A call that cannot push has not been taken. */
+/* A call that cannot push is not taken. */
 TEST(lbr, call_faults)
 {
     const struct branch want[] = {
@@ -364,7 +364,7 @@ TEST(lbr, call_faults)
     expect_records("a call, repeated", want, ARRAY_SIZE(want));
 }
 
-/* A return to where nothing is has been. */
+/* A return to an unmapped address is taken. */
 TEST(lbr, return_faults)
 {
     const struct branch want[] = {
@@ -388,8 +388,8 @@ code_fn lbr_next;
 LABEL(lbr_next_end);
 
 /*
- * Nothing returns from a call of the next instruction, which architectural
- * records take for none.
+ * A call of the next instruction has no return.  Architectural records do not
+ * record it.
  */
 TEST(lbr, call_next)
 {
@@ -435,7 +435,7 @@ static void read_stack(struct regs *regs)
     regs->rip += 2;
 }
 
-/* A return takes its call away. */
+/* A return removes its call. */
 TEST(lbr, call_stack)
 {
     if (lbr_format() < FORMAT_FLAGS_TSX) {
@@ -449,7 +449,7 @@ TEST(lbr, call_stack)
 
 /* ---- Freezing ------------------------------------------------------- */
 
-/* The call of lbr_code is its sixth instruction: it is the last. */
+/* The call is the sixth instruction of lbr_code, and the last one recorded. */
 TEST(lbr, frozen)
 {
     const struct branch want[] = {
@@ -477,7 +477,7 @@ TEST(lbr, frozen)
     expect(rdmsr(MSR_GLOBAL_STATUS) & STATUS_LBR_FRZ, 0, "LBR_FRZ, cleared");
 }
 
-/* What is frozen by the status goes on as soon as that is cleared. */
+/* Recording frozen by the status resumes when that is cleared. */
 TEST(lbr, thawed)
 {
     if (pmu_is_intel() && pmu_version() < 4) {
@@ -509,7 +509,7 @@ CODE("lbr_step:\n"
 code_fn lbr_step;
 LABEL(lbr_step_end);
 
-/* A debug exception ends the recording of Intel's. */
+/* A debug exception ends Intel's recording. */
 TEST(lbr, debug_exception)
 {
     const struct branch last = { AT(lbr_step_end), AT(user_exit), 0 };
@@ -560,14 +560,14 @@ TEST(lbr, branch_step)
 
 /* ---- SMM ------------------------------------------------------------ */
 
-/* What the handler has found; in real-mode addresses. */
+/* Values that the handler has found, at a real-mode address */
 #define SEEN            0x9000
 
 struct seen {
     uint32_t debugctl, config, config_msr;
 };
 
-/* With branches of its own. */
+/* The handler has its own branches. */
 CODE("    .code16\n"
      "lbr_smm_handler:\n"
      "    xor %ax, %ax\n"
@@ -602,7 +602,7 @@ code_fn lbr_smm;
 LABEL(lbr_smm_jmp);
 LABEL(lbr_smm_end);
 
-/* @debugctl is set meanwhile; in SMM it is @there. */
+/* Record across an SMI with @debugctl set; in SMM it must be @there. */
 static void record_over_smi(const char *what, uint64_t debugctl, uint64_t there)
 {
     const struct branch want[] = {
@@ -629,7 +629,7 @@ static void record_over_smi(const char *what, uint64_t debugctl, uint64_t there)
     expect_records(what, want, ARRAY_SIZE(want));
 }
 
-/* It has no records, and none is lost. */
+/* SMM's branches are not recorded, and no record is lost. */
 TEST(lbr, smm)
 {
     const uint64_t debugctl = lbr_has_tos() ? DEBUGCTL_LBR : 0;
@@ -641,7 +641,7 @@ TEST(lbr, smm)
     }
 }
 
-/* It never comes back. */
+/* This handler never leaves SMM. */
 CODE("    .code16\n"
      "lbr_smm_end_of_it:\n"
      "    xor %ax, %ax\n"
@@ -670,7 +670,7 @@ static void read_switches(void)
     end_recording();
 }
 
-/* INIT ends it, where there is no RSM to take back what was put aside. */
+/* INIT ends SMM without RSM, and must restore the saved registers. */
 TEST(lbr, smm_init)
 {
     volatile uint32_t *in_smm = (volatile uint32_t *)SEEN;
@@ -691,7 +691,7 @@ TEST(lbr, smm_init)
 
 /* ---- Interrupt shadows ---------------------------------------------- */
 
-/* An interrupt that is pending is taken behind the instruction after STI. */
+/* A pending interrupt is taken after the instruction that follows STI. */
 CODE("lbr_shadow:\n"
      "    mov $0xfee00000, %r8d\n"
      "    movl $0x44042, 0x300(%r8)\n"
@@ -738,7 +738,7 @@ TEST(lbr, shadow)
     expect_records("STI", want, ARRAY_SIZE(want));
 }
 
-/* One that comes with MOV SS, where they are enabled, likewise. */
+/* An interrupt during MOV SS is also taken after the next instruction. */
 CODE("lbr_mov_ss:\n"
      "    mov $0xfee00000, %r8d\n"
      "    mov lbr_switch(%rip), %ecx\n"
@@ -772,7 +772,7 @@ TEST(lbr, mov_ss_shadow)
 
     clear_records();
     lbr_choose(NO_RING_3);
-    /* That is the ninth instruction, behind the call. */
+    /* The ninth instruction after the call */
     pmu_gp(0, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -10ull);
     sample_with(VEC_PMI);
     set_gate(VEC_PMI, lbr_interrupt);
@@ -799,7 +799,7 @@ static void expect_fault(uint32_t msr, bool fault)
     expect(faults, 2 * fault, "register %x: faults when it is written", msr);
 }
 
-/* AMD's ignore what they do not have. */
+/* AMD's registers ignore reserved bits, Intel's fault. */
 static void expect_reserved(uint32_t msr, uint64_t bits)
 {
     uint64_t was = rdmsr(msr);
@@ -822,7 +822,7 @@ static void amd_registers(void)
     expect_reserved(MSR_LBR_SELECT, CALL_STACK);
 }
 
-/* Not to be written with so much: there is no such depth. */
+/* Writing an unsupported depth faults. */
 static void expect_no_depth(uint64_t val)
 {
     faults = 0;
@@ -837,7 +837,7 @@ static void arch_registers(void)
         expect_fault(MSR_LBR_TO(i), i >= MAX_DEPTH);
         expect_fault(MSR_LBR_INFO(i), i >= MAX_DEPTH);
     }
-    /* Those of other models. */
+    /* Registers of other models */
     expect_fault(MSR_LBR_SELECT, true);
     expect_fault(MSR_LBR_TOS, true);
     expect_fault(0x680, true);
@@ -859,7 +859,7 @@ static void intel_registers(void)
         expect_fault(MSR_LBR_TO(i), i >= lbr_depth());
         expect_fault(MSR_LBR_INFO(i), i >= lbr_depth() || !has_info());
     }
-    /* Those of other models. */
+    /* Registers of other models */
     expect_fault(0x40, true);
     expect_fault(0x60, true);
     expect_reserved(MSR_LBR_TOS, lbr_depth());
@@ -878,7 +878,7 @@ TEST(lbr, registers)
     }
 }
 
-/* As Linux looks whether they are there. */
+/* Write and read back, as Linux does to detect records. */
 TEST(lbr, written)
 {
     for (unsigned i = 0; i < lbr_depth(); i++) {
@@ -895,14 +895,14 @@ TEST(lbr, written)
     }
 }
 
-/* ---- What else is told of a branch ---------------------------------- */
+/* ---- Other information of a record ---------------------------------- */
 
 static bool is_timed(void)
 {
     return has_info() || lbr_format() == FORMAT_TIME;
 }
 
-/* If @insns is 0, they are not known. */
+/* If @insns is 0, the number of instructions is unknown. */
 static void expect_info(unsigned age, unsigned insns, uint64_t type)
 {
     uint64_t cycles = insns * option("cpi", 1000) / 1000;
@@ -941,7 +941,7 @@ CODE("lbr_long:\n"
      "    ret\n");
 code_fn lbr_long;
 
-/* Time goes by while nothing is recorded, until there is no room for it. */
+/* Cycles without a recorded branch count up to the field's maximum. */
 TEST(lbr, cycles)
 {
     static const unsigned turns[] = { 1, 100, 20000, 32766, 32767, 200000 };
@@ -960,8 +960,8 @@ TEST(lbr, cycles)
 }
 
 /*
- * Somewhere in it, a counter overflows that would interrupt, which is noticed
- * at once, and starts anew.
+ * Within the program, a counter with interrupts enabled overflows.  QEMU
+ * notices that at once, and plans anew; the record's cycles must stay exact.
  */
 TEST(lbr, cycles_of_counted)
 {
@@ -993,7 +993,7 @@ CODE("lbr_rep:\n"
      "    ret\n");
 code_fn lbr_rep;
 
-/* A fault is no instruction, and whatever is repeated is one. */
+/* A fault does not count as an instruction; a repeated one counts once. */
 TEST(lbr, cycles_of_faults)
 {
     if (!is_timed()) {
@@ -1001,11 +1001,11 @@ TEST(lbr, cycles_of_faults)
     }
     set_gate(UD_VECTOR, lbr_ud);
     record_user(NO_FAR, lbr_rep);
-    /* Three, those of the handler, and RET. */
+    /* Three, the handler's, and RET */
     expect_info(0, 3 + 2 + 1, TYPE_RETURN);
 }
 
-/* ---- What architectural ones have alone ----------------------------- */
+/* ---- Architectural records only ------------------------------------- */
 
 static void expect_ler(uint64_t from, uint64_t to, uint64_t type)
 {
@@ -1020,7 +1020,7 @@ static void read_ler(struct regs *regs)
     regs->rip += 2;
 }
 
-/* The branch before an event, whether or not the event is recorded. */
+/* The branch before an event, even if the event is not recorded */
 TEST(lbr, last_event)
 {
     if (!lbr_is_arch()) {
@@ -1071,13 +1071,13 @@ TEST(lbr, depths)
 
 #define TRIALS 150
 
-/* What the registers have to hold: a ring; without a kind, 0. */
+/* Expected records: a ring; unused slots have no kind. */
 static struct {
     struct passed slots[MAX_DEPTH];
     unsigned depth, next;
     uint64_t select;
     bool on;
-    /* At the last that passed; if it has, since the recording began. */
+    /* At the last recorded branch, if @is_timed */
     uint64_t insns;
     bool is_timed;
 } model;
@@ -1087,7 +1087,7 @@ static bool has_call_stack(void)
     return lbr_format() >= FORMAT_FLAGS_TSX;
 }
 
-/* Some filters by kind, or those that Intel asks for with a call stack. */
+/* Some filters by kind, or the ones that Intel requires with a call stack */
 static uint64_t random_select(void)
 {
     const uint64_t rings = NO_RING_0 | NO_RING_3;
@@ -1113,7 +1113,7 @@ static bool is_wanted(const struct passed *p)
                 && (lbr_is_arch() || model.select & CALL_STACK));
 }
 
-/* How many instructions there were before it is not known behind a switch. */
+/* After a switch, the number of instructions before a branch is unknown. */
 static void model_branch(const struct passed *p)
 {
     unsigned mask = model.depth - 1;
@@ -1174,7 +1174,7 @@ static void expect_model_info(unsigned age, const struct passed *p)
     expect(has_info() ? lbr_info(age) : 0, 0, "record %u: no INFO", age);
 }
 
-/* Returns: how many records there are. */
+/* Returns: the number of records */
 static unsigned expect_model(unsigned trial)
 {
     unsigned count = 0;
@@ -1192,7 +1192,7 @@ static unsigned expect_model(unsigned trial)
     return count;
 }
 
-/* Of the architectural ones there may be fewer. */
+/* The number of architectural records can be reduced. */
 static void choose_depth(unsigned depth)
 {
     if (lbr_is_arch()) {
@@ -1201,8 +1201,8 @@ static void choose_depth(unsigned depth)
 }
 
 /*
- * Single steps, which take their time, vouch for some of the walks.  They leave
- * records, and are to come before the program runs for its own.
+ * Check some walks by single steps, which are slow.  As steps leave records,
+ * they must come before the program's recorded run.
  */
 static void expect_steps(unsigned trial, bool kernel)
 {

@@ -1,7 +1,7 @@
 /*
  * Suite machine: the library itself, which needs no PMU
  *
- * When one of these fails, look no further.
+ * When one of these fails, results of other suites mean nothing.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

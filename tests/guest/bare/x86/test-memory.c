@@ -1,5 +1,5 @@
 /*
- * Suite memory: instructions retired that read and that wrote memory
+ * Suite memory: retired instructions that read or write memory
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -82,7 +82,7 @@ TEST(memory, loop)
     expect_accesses("loop", memory_loop, (uint64_t)spare[1], 1001, 2000);
 }
 
-/* What faults has not retired. */
+/* An instruction that faults does not retire. */
 static void map_page(struct regs *regs)
 {
     (void)regs;
@@ -122,7 +122,7 @@ TEST(memory, strings)
     expect_accesses("strings", memory_string, 0, 4, 4);
 }
 
-/* One that repeats zero times does neither. */
+/* One that repeats zero times does not access memory. */
 CODE("memory_no_string:\n"
      "    mov $spare, %esi\n"
      "    mov $spare + 4096, %edi\n"
@@ -138,7 +138,7 @@ TEST(memory, empty_strings)
     expect_accesses("empty strings", memory_no_string, 0, 1, 0);
 }
 
-/* One instruction each, and what it does; RDI points to data. */
+/* One instruction each, with its accesses; RDI points to data. */
 #define ONE(name, insn) \
     "memory_" name ":\n    " insn "\n    ret\n"
 
@@ -169,7 +169,7 @@ code_fn memory_push_mem, memory_pop_mem, memory_call_mem, memory_leave,
 
 TEST(memory, kinds)
 {
-    /* Without the load of the RET that ends each. */
+    /* Accesses, without the load of the final RET */
     static const struct {
         const char *name;
         code_fn *fn;
@@ -200,8 +200,8 @@ TEST(memory, kinds)
 }
 
 /*
- * What accesses memory in ways of its own.  Assemblers have forgotten what
- * bounds were, since binutils 2.44.
+ * Instructions with special accesses.  Bounds are encoded as bytes, as binutils
+ * 2.44 has removed them.
  */
 CODE("memory_call_far:\n"
      "    mov %cs, %eax\n"
@@ -242,7 +242,7 @@ TEST(memory, far_calls)
 #define XCR0_MPX            (3 << 3)
 #define MSR_BNDCFGS         0xd90
 
-/* Skips the case if the processor lacks it. */
+/* Enable an extension; skip the case if the processor lacks it. */
 static void enable_extension(uint32_t feature, uint32_t xcr0)
 {
     if (!(cpuid(1, 0).c & CPUID_1_C_XSAVE) || cpuid(0, 0).a < 7 ||
@@ -264,7 +264,7 @@ TEST(memory, bounds)
 {
     enable_extension(CPUID_7_B_MPX, XCR0_X87_SSE_AVX | XCR0_MPX);
     *(uint64_t *)(spare[2] + 8) = (uint64_t)spare[3] | 1;
-    /* QEMU 10.0 takes the address from bit 20 on, which should be 12. */
+    /* QEMU 10.0 takes the address from bit 20 on instead of 12. */
     wrmsr(MSR_BNDCFGS, (uint64_t)spare[2] << 8 | 1);
     pmu_gp(0, EV_LOADS | SEL_OS, 0);
     pmu_gp(1, EV_STORES | SEL_OS, 0);
@@ -275,7 +275,7 @@ TEST(memory, bounds)
     expect(*(uint64_t *)(spare[3] + 8), ~0x100008ull, "upper bound stored");
 }
 
-/* Period 1: right behind each access; all but the last do both. */
+/* Period 1: a sample right after each access; all but the last do both. */
 TEST(memory, period_1)
 {
     static const uint64_t events[] = { EV_LOADS, EV_STORES };
@@ -309,7 +309,7 @@ TEST(memory, periods)
     uint64_t data = (uint64_t)spare[1];
     uint64_t total;
 
-    /* Only so much of the loop fits the trace. */
+    /* The trace holds only a part of the loop. */
     total = count_steps(memory_loop, data);
     total = total < MAX_TRACE ? total : MAX_TRACE;
     for (unsigned period = 1; period < 40; period++) {
@@ -333,8 +333,8 @@ TEST(memory, periods)
 }
 
 /*
- * One access to each of RDI pages of the window, and that of RET; the code that
- * jumps from page to page is copied there.
+ * One access to each of RDI pages of the window, and that of RET.  The code
+ * that jumps from page to page is copied into the window.
  */
 CODE("memory_load_pages:\n"
      "    mov $0x40000000, %ecx\n"
@@ -387,9 +387,10 @@ static uint64_t misses(uint64_t event, code_fn *fn, uint64_t pages)
 }
 
 /*
- * Each page that was not touched misses once, whatever QEMU's TLB is like; so
- * do the stack, the code, and what INT reads, as often for any number of pages.
- * In a recording nothing is counted: the TLB of a replay may be another.
+ * Each new page misses once, whatever the size of QEMU's TLB.  The stack, the
+ * code, and tables that INT reads also miss, as often for any number of pages.
+ * With record and replay misses are not counted, as a replay can have another
+ * TLB.
  */
 static void expect_misses(uint64_t event, code_fn *fn)
 {
@@ -422,7 +423,7 @@ TEST(memory, tlb_misses_of_fetches)
     expect_misses(EV_ITLB_MISSES, (code_fn *)WINDOW(0));
 }
 
-/* So few pages that they stay in the TLB: the second time none misses. */
+/* So few pages stay in the TLB: the second time none misses. */
 TEST(memory, tlb_hits)
 {
     uint64_t once;

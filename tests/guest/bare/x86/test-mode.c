@@ -1,14 +1,14 @@
 /*
- * Suite mode: user mode and kernel are told apart at every transition
+ * Suite mode: user mode and kernel are distinguished at every transition
  *
- * What begins in a mode counts in it: SYSCALL, INT and INT3 in user mode,
- * SYSRET and IRET in the kernel.
+ * An instruction counts in the mode in which it begins: SYSCALL, INT and INT3
+ * in user mode, SYSRET and IRET in the kernel.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-/* SYSCALL: 4 in the kernel. RCX and R11 are SYSCALL's. */
+/* SYSCALL: 4 in the kernel.  SYSCALL uses RCX and R11. */
 #define SYSCALL_COUNT 4
 
 CODE("mode_syscall_entry:\n"
@@ -99,7 +99,7 @@ CODE("mode_sysenter_entry:\n"
 LABEL(mode_sysenter_entry);
 code_fn mode_sysenter;
 
-/* AMD's CPUs do not have the instruction in long mode. */
+/* AMD's CPUs do not have SYSENTER in long mode. */
 TEST(mode, sysenter)
 {
     static uint8_t stack[256] __attribute__((aligned(16)));
@@ -201,7 +201,7 @@ TEST(mode, single_step)
     expect(c.all, c.user + c.kernel, "all");
 }
 
-/* Single steps and a PMI behind each instruction, both. */
+/* Single steps, together with a PMI after each instruction */
 TEST(mode, single_step_and_period_1)
 {
     uint64_t total;
@@ -221,8 +221,8 @@ TEST(mode, single_step_and_period_1)
 }
 
 /*
- * 32-bit code, and back: three far branches. INTO traps when there is an
- * overflow, and has retired then; its handler has one instruction.
+ * 32-bit code, and back: three far branches.  INTO traps on overflow, and
+ * retires then; its handler has one instruction.
  */
 CODE("mode_compatibility:\n"
      "    push $0x18\n"
@@ -291,7 +291,7 @@ TEST(mode, filters)
     }
 }
 
-/* Filters changed while counting: by the kernel, of a user's counter. */
+/* The kernel changes the filters of a counter of user mode while it counts. */
 CODE("mode_change:\n"
      MOV_PMU("0x186", "ecx")
      "    mov $0x4200c0, %eax\n"

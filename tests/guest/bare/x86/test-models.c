@@ -1,8 +1,8 @@
 /*
  * Suite models: codes of events that depend on the CPU model
  *
- * `run` names the models, and passes in opt/vpmu/conditional, loads and
- * stores which codes they have.
+ * `run` names the models, and passes their codes in opt/vpmu/conditional, loads
+ * and stores.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -30,7 +30,7 @@ TEST(models, events)
     expect(rdmsr(MSR_PMC(3)), 1002, "branches");
 }
 
-/* An event that is not counted reads 0, and nobody faults. */
+/* A counter of an uncounted event does not change, without faults. */
 TEST(models, uncounted)
 {
     pmu_gp(0, 0xffff | SEL_ALL | SEL_INT, -1ull);
@@ -39,7 +39,7 @@ TEST(models, uncounted)
     expect(rdmsr(MSR_GLOBAL_STATUS), 0, "status");
 }
 
-/* rr's test of a PMU: what it programs in user mode, period and all. */
+/* rr's test of a PMU, with its event and period. */
 TEST(models, sampled_conditional)
 {
     pmu_gp(0, option("conditional", EV_BR_CONDITIONAL) | SEL_USR | SEL_INT,

@@ -1,5 +1,5 @@
 /*
- * Suite msr: registers, as the processor itself reads and writes them
+ * Suite msr: registers, read and written by the processor itself
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -42,7 +42,7 @@ TEST(msr, read_back)
     }
 }
 
-/* The old names take 32 bits and extend the sign. */
+/* The old numbers take 32 bits and sign-extend these. */
 TEST(msr, sign_extension)
 {
     wrmsr(MSR_PERFCTR(0), 0x80000000);
@@ -119,7 +119,7 @@ TEST(msr, reserved_bits)
     expect(rdmsr(MSR_GLOBAL_OVF_CTRL), 0, "GLOBAL_OVF_CTRL");
 }
 
-/* What faults changes nothing, and has not retired. */
+/* Accesses that fault change nothing, and do not retire. */
 CODE("msr_faults:\n"
      "    mov $0x40000007, %ecx\n"
      "    rdpmc\n"
@@ -143,7 +143,7 @@ TEST(msr, faults_while_counting)
     expect_counts("faults", measure_kernel(msr_faults, 0), 0, 6 + 3 * 3);
 }
 
-/* Enabled for good: what GLOBAL_CTRL says decides. */
+/* Counters stay enabled themselves, so that GLOBAL_CTRL decides. */
 TEST(msr, enables)
 {
     pmu_gp(0, EV_INSTRUCTIONS | SEL_ALL, 0);

@@ -1,6 +1,6 @@
 /*
- * Suite nopmu: a CPU without a PMU is what it has always been, but that
- * RDPMC raises #GP
+ * Suite nopmu: a CPU without a PMU is as in stock QEMU, except that RDPMC
+ * raises #GP
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,7 +24,7 @@ TEST(nopmu, rdpmc)
     expect(rdpmc_fault(0), GP_VECTOR, "RDPMC 0 with CR4.PCE");
 }
 
-/* AMD's registers, and who promises them: a bit of CPUID. */
+/* AMD's registers, and the bits of CPUID that announce them */
 static const struct {
     uint32_t leaf;
     uint32_t bit;
@@ -44,7 +44,7 @@ static bool is_promised(unsigned i)
            && (flags >> promises[i].bit & 1);
 }
 
-/* Registers that CPUID tells of do not fault. */
+/* Registers that CPUID announces do not fault. */
 TEST(nopmu, promises)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(promises); i++) {

@@ -1,8 +1,8 @@
 /*
- * Suite oracle: `run` compares what is printed here between modes of TCG
+ * Suite oracle: `run` compares its output between modes of TCG
  *
- * One instruction a block, many instructions a block, with icount, with one
- * thread: whatever the counts are, they are the same.
+ * Counts must be the same with one instruction a block, with many instructions
+ * a block, with icount, and with one thread.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -152,8 +152,8 @@ PROGRAM(system_calls, false)
 PROGRAM(faults, true)
 
 /*
- * Interrupts come when they like: only user mode's counts are the same; in a
- * replay all are.
+ * Interrupts come at random times, so only counts of user mode are the same; in
+ * a replay, all are.
  */
 static unsigned timer_hits;
 

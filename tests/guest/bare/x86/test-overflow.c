@@ -1,8 +1,8 @@
 /*
- * Suite overflow: the interrupt comes right behind the instruction that
- * makes a counter overflow
+ * Suite overflow: the interrupt comes right after the instruction that makes a
+ * counter overflow
  *
- * What addresses to expect is known from single steps of the same code.
+ * Single steps of the same code provide the expected addresses.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -41,7 +41,7 @@ CODE("overflow_mix:\n"
      "4:  ret\n");
 code_fn overflow_mix;
 
-/* A loop that can go on: 3 a turn, 2 beside. */
+/* A loop of any length: 3 instructions a turn, and 2 more. */
 CODE("overflow_loop:\n"
      "    mov %rdi, %rcx\n"
      "1:  nop\n"
@@ -51,8 +51,8 @@ CODE("overflow_loop:\n"
 code_fn overflow_loop;
 
 /*
- * Code that modifies itself, ahead in the block and by a string: what comes
- * behind the store begins a new block.
+ * Code that modifies itself, ahead in the block and by a string: the
+ * instruction after the store begins a new block.
  */
 CODE("overflow_modify:\n"
      "    mov $4, %ecx\n"
@@ -73,16 +73,17 @@ CODE("overflow_modify:\n"
      "    ret\n");
 code_fn overflow_modify;
 
-/* Where the program stands after @n instructions of user mode. */
+/* The program's address after @n instructions of user mode */
 static uint64_t address_after(uint64_t n, uint64_t total)
 {
     return n < total ? step_trace[n - 1] : (uint64_t)user_exit;
 }
 
 /*
- * Sample @fn, of @total instructions, in user mode, by general counter 0
- * or by the fixed counter. The INT that ends user mode may overflow as well:
- * an NMI comes at once, in the kernel, another interrupt stays pending.
+ * Sample @fn, of @total instructions, in user mode, by general counter 0 or by
+ * the fixed counter. The INT that ends user mode can also make the counter
+ * overflow: an NMI comes at once, in the kernel; any other interrupt stays
+ * pending.
  */
 static void expect_user_samples(code_fn *fn, uint64_t arg, uint64_t total,
                                 unsigned period, bool fixed, uint32_t lvt)
@@ -110,13 +111,13 @@ static void expect_user_samples(code_fn *fn, uint64_t arg, uint64_t total,
         expect(samples[i].value, 0, "period %u, sample %u: counter", period,
                i);
     }
-    /* Let what is pending pass. */
+    /* Take a pending interrupt. */
     asm volatile("sti\nnop\ncli" : : : "memory");
 }
 
 /*
- * In the kernel: for each N the Nth instruction, the first of which is the
- * CALL of run_kernel().
+ * Let a counter overflow in the kernel at each instruction in turn; the first
+ * is the CALL of run_kernel().
  */
 static void expect_each_address(code_fn *fn, uint64_t arg)
 {
@@ -194,7 +195,7 @@ TEST(overflow, long_period)
     run_user(GP(2), overflow_loop, 2000000);
     expect(sample_count, 6000002 / 1000003, "samples");
     for (unsigned i = 0; i < sample_count; i++) {
-        /* After the first MOV, the place repeats every 3 instructions. */
+        /* After the first MOV, addresses repeat every 3 instructions. */
         uint64_t n = (i + 1) * 1000003ull;
         uint64_t place = (uint64_t)overflow_loop + 3;
 
@@ -266,7 +267,7 @@ TEST(overflow, privileged)
 
 /* ---- Several counters ----------------------------------------------- */
 
-/* Four periods at once; each sample names just the counters that are due. */
+/* Four periods at once; each sample names exactly the counters that are due. */
 static void expect_four_counters(const unsigned *period, unsigned turns)
 {
     uint64_t total = count_steps(overflow_loop, turns);
@@ -304,7 +305,7 @@ TEST(overflow, four_counters_long)
     expect_four_counters((const unsigned[]) { 1000, 999, 1300, 64 }, 1200);
 }
 
-/* A counter of both modes beside one of user mode. */
+/* A counter of both modes together with one of user mode */
 CODE("overflow_int_entry:\n"
      "    nop\n"
      "    iretq\n"
@@ -339,7 +340,7 @@ TEST(overflow, both_modes)
     }
 }
 
-/* The same far away: a turn is 603 of the user and 1003 of the kernel. */
+/* The same with longer turns: 603 of user mode and 1003 of the kernel. */
 CODE("overflow_turn_entry:\n"
      "    mov $500, %ecx\n"
      "1:  dec %ecx\n"
@@ -401,8 +402,8 @@ TEST(overflow, both_modes_long)
 /* ---- The interrupt has to wait -------------------------------------- */
 
 /*
- * Interrupts are disabled; the overflow is at the second NOP. STI delays
- * the interrupt for one instruction, POPF does not.
+ * Interrupts are disabled, and the overflow is at the second NOP.  STI delays
+ * the interrupt by one instruction, POPF does not.
  */
 CODE("overflow_sti:\n"
      "    nop\n"
@@ -452,7 +453,7 @@ TEST(overflow, interrupts_disabled)
     }
 }
 
-/* At STI itself, and at the instruction in its shadow. */
+/* Overflows at STI itself, and at the instruction in its shadow */
 TEST(overflow, sti_shadow)
 {
     expect_delayed("STI", overflow_sti, 6, overflow_sti_here);
@@ -460,7 +461,7 @@ TEST(overflow, sti_shadow)
     expect_delayed("further", overflow_sti, 8, overflow_sti_here + 1);
 }
 
-/* MOV SS shadows likewise. */
+/* MOV SS delays an interrupt, too. */
 CODE("overflow_mov_ss:\n"
      "    sti\n"
      "    nop\n"
@@ -479,7 +480,7 @@ TEST(overflow, mov_ss_shadow)
     expect_delayed("MOV SS", overflow_mov_ss, 5, overflow_mov_ss_here);
 }
 
-/* Never taken while interrupts are disabled, and not lost. */
+/* While interrupts are disabled, a PMI is neither taken nor lost. */
 TEST(overflow, stays_pending)
 {
     pmu_gp(0, EV_INSTRUCTIONS | SEL_OS | SEL_INT, -10ull);
@@ -495,8 +496,8 @@ TEST(overflow, stays_pending)
 }
 
 /*
- * The same place for what other CPUs must not see in parts, which is executed
- * while they stand still, and with another interrupt behind it that is pending.
+ * Overflow at an atomic access, which QEMU executes while other CPUs are
+ * stopped, with another interrupt pending after it.
  */
 CODE("overflow_atomic:\n"
      "    nop\n"
@@ -550,7 +551,7 @@ LABEL(overflow_syscall_next);
 LABEL(overflow_int_next);
 code_fn overflow_syscall, overflow_int;
 
-/* A user's counter overflows at the third instruction of @fn. */
+/* A counter of user mode overflows at the third instruction of @fn. */
 static void expect_at_transition(const char *what, code_fn *fn, uint32_t lvt,
                                  const char *here, unsigned cs)
 {
@@ -592,7 +593,7 @@ TEST(overflow, at_iret)
     expect(samples[0].cs, USER_CS, "CS");
 }
 
-/* What faults has not retired: no overflow, and the same addresses. */
+/* A fault does not retire: it causes no overflow, and changes no address. */
 static void map_first(struct regs *regs)
 {
     (void)regs;
@@ -623,7 +624,7 @@ TEST(overflow, around_faults)
     }
 }
 
-/* A trap of the debug registers at the same place changes nothing. */
+/* A trap of the debug registers at the same address changes nothing. */
 static void on_debug_trap(struct regs *regs)
 {
     (void)regs;
@@ -641,7 +642,7 @@ TEST(overflow, at_watchpoint)
     }
 }
 
-/* Within what does not fit into one block. */
+/* Overflow within code that does not fit into one block */
 CODE("overflow_long_block:\n"
      "    .rept 2000\n"
      "    nop\n"
@@ -693,7 +694,7 @@ code_fn overflow_hlt, overflow_sti_hlt;
 LABEL(overflow_hlt_here);
 LABEL(overflow_sti_hlt_here);
 
-/* The timer, seconds away, saves a PMU that does not wake up. */
+/* The timer, seconds away, ends the test if the PMI does not wake the CPU. */
 static void expect_awake(const char *what, code_fn *fn, unsigned n,
                          uint32_t lvt, const char *here)
 {
@@ -721,7 +722,7 @@ TEST(overflow, at_hlt)
 
 /* ---- The local vector table ----------------------------------------- */
 
-/* Delivery masks; what overflows meanwhile interrupts nobody, ever. */
+/* Delivery masks the entry; overflows meanwhile never interrupt. */
 TEST(overflow, lvt_mask)
 {
     pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -5ull);
@@ -743,7 +744,7 @@ TEST(overflow, lvt_mask)
     expect(sample_count, 0, "samples after unmasking");
 }
 
-/* A disabled APIC interrupts nobody. */
+/* A disabled APIC does not interrupt. */
 TEST(overflow, apic_disabled)
 {
     sample_with(VEC_PMI);
@@ -790,8 +791,8 @@ TEST(overflow, task_priority)
 }
 
 /*
- * What overflows while an NMI is being handled comes behind the IRET that
- * ends it, at the same place.
+ * The interrupt of an overflow in an NMI's handler comes after the handler's
+ * IRET, at the same address.
  */
 static void on_first_nmi(struct regs *regs)
 {
@@ -815,7 +816,7 @@ TEST(overflow, in_nmi_handler)
     expect(samples[1].rip, samples[0].rip, "RIP");
 }
 
-/* Nothing but the interrupt ends this. */
+/* Only the interrupt ends this loop. */
 CODE("overflow_endless:\n"
      "    nop\n"
      "1:  jmp 1b\n"
@@ -845,7 +846,7 @@ TEST(overflow, endless_loop)
 
 /* ---- Status --------------------------------------------------------- */
 
-/* Without the INT bit the status is set and nobody is interrupted. */
+/* Without the INT bit the status is set, without an interrupt. */
 TEST(overflow, status)
 {
     pmu_gp(0, EV_INSTRUCTIONS | SEL_USR, -5ull);
@@ -894,7 +895,7 @@ TEST(overflow, freeze_on_pmi)
 
 /* ---- Writes --------------------------------------------------------- */
 
-/* The period changes while the counter runs, as rr does it. */
+/* The period changes while the counter runs, as rr does. */
 CODE("overflow_write:\n"
      "    nop\n"
      MOV_PMU("0x4c1", "ecx")
@@ -919,7 +920,7 @@ TEST(overflow, written_while_running)
     expect(samples[0].rip, (uint64_t)overflow_write_here, "RIP");
 }
 
-/* A deadline that is written away does not interrupt. */
+/* A counter rewritten before its overflow does not interrupt. */
 CODE("overflow_postpone:\n"
      MOV_PMU("0x4c1", "ecx")
      "    mov $0, %eax\n"

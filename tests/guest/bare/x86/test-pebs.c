@@ -1,7 +1,7 @@
 /*
  * Suite pebs: event based sampling, record by record
  *
- * With a period of 1 there is a record of each instruction of a program.
+ * With a period of 1, each instruction of a program has a record.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,7 +26,7 @@
 
 #define MAX_RECORDS       64
 
-/* Where the window has the area and the buffer; each has a page behind it. */
+/* Pages of the window for the area and the buffer, each followed by a spare */
 #define DS_PAGE           2
 #define BUFFER_PAGE       4
 
@@ -36,8 +36,8 @@ static unsigned format(void)
 }
 
 /**
- * struct layout - where fields are in a record, in words
- * @at: the instruction that overflowed; 0 if that is not told
+ * struct layout - offsets of fields in a record, in words
+ * @at: the instruction that overflowed; 0 if records do not have this
  */
 struct layout {
     unsigned size, flags, ip, ax, bx, cx, dx, si, di, bp, sp, r8;
@@ -82,7 +82,7 @@ static unsigned nr_records(void)
     return (area()[DS_INDEX] - (uint64_t)buffer()) / (layout().size * 8);
 }
 
-/* Nobody but the kernel has access to the area and the buffer. */
+/* Map the area and the buffer for the kernel only, and set them up. */
 static void prepare_area(unsigned threshold)
 {
     const unsigned size = layout().size * 8;
@@ -98,7 +98,7 @@ static void prepare_area(unsigned threshold)
     wrmsr(MSR_DS_AREA, (uint64_t)area());
 }
 
-/* Each event of counter @i overflows. */
+/* Make each event of counter @i overflow. */
 static void sample(unsigned i, uint64_t select)
 {
     area()[DS_RESET + i] = -1;
@@ -109,7 +109,7 @@ static void sample(unsigned i, uint64_t select)
     }
 }
 
-/* Before version 5, counter @i needs more to have the latency of loads. */
+/* Before version 5, counter @i needs a bit for the latency of loads. */
 static void sample_latency(unsigned i)
 {
     if (pmu_version() < 5) {
@@ -151,7 +151,7 @@ CODE("pebs_code:\n"
      "    ret\n");
 code_fn pebs_code;
 
-/* Returns: how many instructions there are; step_trace says where. */
+/* Returns: the number of instructions; step_trace has the addresses */
 static unsigned trace_code(code_fn *fn, uint64_t arg)
 {
     unsigned steps = count_steps(fn, arg);
@@ -198,7 +198,7 @@ TEST(pebs, each_instruction)
     const unsigned steps = trace_code(pebs_code, 0);
 
     sample_user(pebs_code, 0);
-    /* With the INT that ends it, behind which is the kernel. */
+    /* Including the INT that ends it and enters the kernel */
     expect(nr_records(), steps + 1, "records");
     for (unsigned i = 0; i < steps; i++) {
         expect_place(pebs_code, i);
@@ -210,7 +210,7 @@ TEST(pebs, each_instruction)
 TEST(pebs, registers)
 {
     const struct layout l = layout();
-    const uint64_t *r = record(6);      /* behind the JMP */
+    const uint64_t *r = record(6);      /* after the JMP */
 
     sample_user(pebs_code, 0x1234);
     expect(r[l.ax], 0x11, "RAX");
@@ -277,7 +277,7 @@ code_fn pebs_more_registers;
 TEST(pebs, more_registers)
 {
     const struct layout l = layout();
-    const uint64_t *r = record(8);      /* behind the NOP */
+    const uint64_t *r = record(8);      /* after the NOP */
 
     sample_user(pebs_more_registers, 0);
     for (unsigned i = 8; i < 16; i++) {
@@ -297,7 +297,7 @@ code_fn pebs_xmms;
 TEST(pebs, xmms)
 {
     const unsigned size = 4 + 16 * 2;
-    const uint64_t *r = buffer() + 16 * size;   /* behind the NOP */
+    const uint64_t *r = buffer() + 16 * size;   /* after the NOP */
     uint64_t *loaded = (uint64_t *)spare[8];
 
     if (format() < 4) {
@@ -321,7 +321,7 @@ TEST(pebs, xmms)
 #define BRANCHES 2
 #define BRANCHES_SIZE (4 + BRANCHES * 3)
 
-/* Returns: the branches in the record of the CALL, behind the JMP. */
+/* Returns: the branches in the record of the CALL, which follows the JMP */
 static const uint64_t *sample_branches(bool on)
 {
     const uint64_t *r = buffer() + 7 * BRANCHES_SIZE;
@@ -355,7 +355,7 @@ TEST(pebs, branches)
     expect(b[4], step_trace[6], "where it goes");
 }
 
-/* What has been recorded is not in records of who does not record now. */
+/* PEBS records have no branches while branch recording is off. */
 TEST(pebs, branches_off)
 {
     const uint64_t *b;
@@ -370,7 +370,7 @@ TEST(pebs, branches_off)
     }
 }
 
-/* Kernels are sampled as well. */
+/* The kernel can be sampled, too. */
 TEST(pebs, kernel)
 {
     const unsigned steps = count_kernel_steps(pebs_code, 0);
@@ -382,7 +382,7 @@ TEST(pebs, kernel)
     expect(nr_records(), steps + RUN_KERNEL_OVERHEAD, "records");
 }
 
-/* What is loaded and stored */
+/* Loads and stores */
 CODE("pebs_access:\n"
      "    mov (%rdi), %rax\n"
      "    nop\n"
@@ -426,7 +426,7 @@ TEST(pebs, stores)
     expect(rdmsr(MSR_GLOBAL_STATUS), 0, "the status");
 }
 
-/* One instruction that stores three bytes, and then one. */
+/* An instruction that stores three bytes, and then one byte */
 #define REPEATED(insn)      \
     "    mov $3, %ecx\n"    \
     "    mov $1, %edx\n"    \
@@ -440,14 +440,14 @@ CODE("pebs_string:\n"
      REPEATED("stosb"));
 code_fn pebs_string;
 
-/* The same of one that loads first. */
+/* The same with an instruction that also loads */
 CODE("pebs_string_move:\n"
      "    mov %rdi, %rsi\n"
      "    add $64, %rdi\n"
      REPEATED("movsb"));
 code_fn pebs_string_move;
 
-/* What is repeated is one instruction, and has the address of its last turn. */
+/* A repeated access is one instruction, with the address of its last turn. */
 static void check_last_turns(code_fn *fn)
 {
     sample_accesses_of(fn, option("stores", EV_STORES), false);
@@ -466,7 +466,7 @@ TEST(pebs, string_moves)
     check_last_turns(pebs_string_move);
 }
 
-/* Some models have an event for that. */
+/* Some models have an event for samples of stores. */
 TEST(pebs, store_samples)
 {
     if (!option("store_sample", 0)) {
@@ -482,7 +482,7 @@ TEST(pebs, loads)
     for (unsigned asked = 0; asked < 2; asked++) {
         uint64_t latency = asked || pmu_version() >= 5 ? LATENCY : 0;
 
-        /* The access's is there, too. */
+        /* The record also has the access latency. */
         latency |= option("both_latencies", 0) ? latency << 32 : 0;
         wrmsr(MSR_PEBS_LD_LAT, LATENCY - 1);
         sample_accesses(EV_LOAD_LATENCY, asked);
@@ -492,7 +492,7 @@ TEST(pebs, loads)
     }
 }
 
-/* Other events say nothing of memory. */
+/* Records of other events have no data address. */
 TEST(pebs, no_access)
 {
     const struct layout l = layout();
@@ -503,7 +503,7 @@ TEST(pebs, no_access)
     expect(record(0)[l.source], 0, "the source");
 }
 
-/* Whether there is anything in the buffer. */
+/* Whether the buffer is still unchanged */
 static bool is_untouched(void)
 {
     for (unsigned i = 0; i < MAX_RECORDS * layout().size; i++) {
@@ -514,7 +514,7 @@ static bool is_untouched(void)
     return true;
 }
 
-/* What would be a page fault loses records, and nothing is told of it. */
+/* A page fault of PEBS loses records, and is not reported. */
 static void lose_records(const char *what, unsigned page, uint64_t flags,
                          bool goes_on)
 {
@@ -543,7 +543,7 @@ TEST(pebs, page_faults)
     lose_records("read-only area", DS_PAGE, PTE_P, true);
 }
 
-/* Of a record across pages, all is written or nothing. */
+/* A record across pages is written completely or not at all. */
 TEST(pebs, half_a_page)
 {
     const uint64_t *start = (uint64_t *)(spare[3] - 64);
@@ -561,7 +561,7 @@ TEST(pebs, half_a_page)
     expect(start[layout().counters], GP(0), "counters");
 }
 
-/* The interrupt of the threshold comes at the instruction of the record. */
+/* The threshold's interrupt comes right after the recorded instruction. */
 TEST(pebs, threshold)
 {
     const unsigned steps = trace_code(pebs_code, 0);
@@ -572,7 +572,7 @@ TEST(pebs, threshold)
     run_user(GP(0), pebs_code, 0);
     end_sampling();
     expect(nr_records(), steps + 1, "records");
-    /* At the INT, interrupts are off. */
+    /* At the INT, interrupts are disabled. */
     expect(sample_count, steps - 2, "interrupts");
     for (unsigned i = 0; i < sample_count; i++) {
         expect(samples[i].rip, step_trace[i + 2], "interrupt %u", i);
@@ -580,7 +580,7 @@ TEST(pebs, threshold)
     }
 }
 
-/* The area alone does nothing. */
+/* The area alone, without an enabled counter, has no effect. */
 TEST(pebs, without_enable)
 {
     prepare_area(1);
@@ -594,7 +594,7 @@ TEST(pebs, without_enable)
     expect(rdmsr(MSR_PERFCTR(0)) < COUNTER_MASK, 1, "the counter");
 }
 
-/* An SMI to itself a turn, and what comes behind it. */
+/* An SMI to itself in each turn, and code that follows it */
 CODE("pebs_smis:\n"
      "    mov $0xfee00000, %eax\n"
      "1:  movl $0x44200, 0x300(%rax)\n"
@@ -620,7 +620,7 @@ LABEL(pebs_smm_end);
 #define SMIS        20
 #define SMI_PERIOD  7
 
-/* What overflows in SMM is recorded at the first event behind it. */
+/* An overflow in SMM is recorded at the first event after SMM. */
 TEST(pebs, smm)
 {
     const struct layout l = layout();
@@ -641,8 +641,8 @@ TEST(pebs, smm)
 }
 
 /*
- * A load in SMM overflows; before there is another one, which would be
- * recorded, 0 is written to a register.
+ * A load in SMM makes the counter overflow.  Before another load, which would
+ * be recorded, 0 is written to a register.
  */
 CODE("pebs_left:\n"
      "    mov $0xfee00000, %eax\n"
@@ -674,7 +674,7 @@ static uint64_t count_over_smis(void)
     return rdmsr(MSR_PERFCTR(0));
 }
 
-/* Nothing of that is left when the counter is used again. */
+/* The overflow in SMM has no effect when the counter is used again. */
 TEST(pebs, smm_is_over)
 {
     const uint32_t left_by[] = { MSR_PEBS_ENABLE, MSR_PERFCTR(0) };
@@ -696,8 +696,9 @@ TEST(pebs, smm_is_over)
 }
 
 /*
- * The area, mapped by an entry that is a register of a device, the comparator
- * of the HPET's first timer: not marked as accessed, nor kept in any TLB.
+ * The area, mapped by a page table entry in a device register, the comparator
+ * of the HPET's first timer.  The entry is not marked as accessed, and is in no
+ * TLB.
  */
 #define HPET            0xfed00000ull
 #define HPET_VENDOR     0x8086
@@ -735,7 +736,7 @@ TEST(pebs, tables_in_a_device)
     volatile uint32_t *comparator = (uint32_t *)(HPET + HPET_COMPARATOR);
     const uint64_t entry = *entry_of_region();
 
-    /* A QEMU that is built without default devices has none. */
+    /* A QEMU that is built without default devices has no HPET. */
     if (*(volatile uint32_t *)HPET >> 16 != HPET_VENDOR) {
         skip();
     }
@@ -747,7 +748,7 @@ TEST(pebs, tables_in_a_device)
     sample(0, EV_CYCLES | SEL_OS);
     area()[DS_RESET] = -SPIN_PERIOD;
     wrmsr(MSR_PERFCTR(0), -SPIN_PERIOD & COUNTER_MASK);
-    /* Nothing that is executed has been there before. */
+    /* No executed access has used this entry before. */
     comparator[0] = (uint64_t)spare[0] | PTE_P | PTE_W;
     run_kernel(GP(0), pebs_spin, SPINS);
     end_sampling();
@@ -755,7 +756,7 @@ TEST(pebs, tables_in_a_device)
     expect(nr_records() > 0, 1, "%u records", nr_records());
 }
 
-/* Load CS anew, with another base, which means nothing in 64-bit mode. */
+/* Reload CS with another base, which is ignored in 64-bit mode. */
 static void set_base_of_code(uint64_t base)
 {
     gdt[KERNEL_CS / 8] = (gdt[KERNEL_CS / 8] & ~(0xffffffull << 16))
@@ -801,7 +802,7 @@ static void read_registers(void)
     other_cpus[1] = rdmsr(MSR_PEBS_ENABLE);
 }
 
-/* Each start of another CPU begins with one. */
+/* Each start of another CPU begins with an INIT. */
 TEST(pebs, init_signal)
 {
     start_cpu(1, set_registers);

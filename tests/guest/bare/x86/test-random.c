@@ -1,8 +1,8 @@
 /*
  * Suite random: counters of random events, modes and values
  *
- * The first overflow that interrupts freezes them: all of them stand where a
- * simulation says.
+ * The first overflow that interrupts freezes them.  All of them must then have
+ * the values from a simulation.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@ CODE("random_int_entry:\n"
 LABEL(random_int_entry);
 code_fn random_ints;
 
-/* After the IRET of run_user() the program repeats these six. */
+/* After the IRET of run_user(), the program repeats these six instructions. */
 static const struct {
     bool kernel, branch, conditional;
 } six[] = {
@@ -59,7 +59,7 @@ static bool counts(const struct random_counter *c, unsigned place)
            c->event == EV_BR_CONDITIONAL ? six[place].conditional : true;
 }
 
-/* Go on until one interrupts; returns how many instructions that takes. */
+/* Simulate until a counter interrupts; returns the number of instructions. */
 static unsigned simulate(struct random_counter *c, unsigned count,
                          unsigned limit, uint64_t *status)
 {

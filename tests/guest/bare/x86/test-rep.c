@@ -1,8 +1,8 @@
 /*
  * Suite rep: a repeated string instruction is one instruction
  *
- * However many iterations it has and however often it is resumed: after
- * interrupts, after page faults, under single steps.
+ * This holds for any number of iterations, and for any number of resumptions:
+ * after interrupts, after page faults, under single steps.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -49,7 +49,7 @@ CODE("rep_movsb:\n"
      "    ret\n");
 code_fn rep_movsb, rep_stosq, rep_lodsb, rep_scasb, rep_cmpsb;
 
-/* Each of those has as many. */
+/* Each of these functions has as many instructions. */
 #define REP_COUNT 6
 
 static const struct {
@@ -141,7 +141,7 @@ TEST(rep, in_a_loop)
     expect_both("a REP a turn", rep_in_loop, 1000, 6 * 1000 + 2);
 }
 
-/* Under single steps every iteration traps, and retires nothing. */
+/* Under single steps, every iteration traps, but only the last retires. */
 static unsigned steps;
 
 static void on_step(struct regs *regs)
@@ -237,7 +237,7 @@ TEST(rep, steps_while_counted)
 
 /* ---- Page faults ---------------------------------------------------- */
 
-/* Fills @arg pages of the window. */
+/* Fill @arg pages of the window. */
 CODE("rep_window:\n"
      "    mov %rdi, %rcx\n"
      "    shl $12, %rcx\n"
@@ -323,7 +323,7 @@ CODE("rep_overflow:\n"
 code_fn rep_overflow;
 LABEL(rep_overflow_next);
 
-/* Due at the REP: when it is done, and only then. */
+/* An overflow at the REP interrupts only when the REP has finished. */
 TEST(rep, overflow)
 {
     for (unsigned lvt = 0; lvt < 2; lvt++) {

@@ -1,18 +1,18 @@
 /*
  * Suite smc: code that changes code
  *
- * QEMU discards translations that a store hits and, when the store is in
- * the discarded block, begins that block anew behind it.
+ * QEMU discards translations that a store hits.  If the store is in the
+ * discarded block, QEMU goes on with a new block after the store.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-/* In .text, which is as writable as everything else. */
+/* The code is in .text, which is writable. */
 
 /*
- * The first turn overwrites the NOP four instructions ahead, in the same
- * block, by CLC; the second turns it back. Even numbers of turns only.
+ * The first turn replaces the NOP four instructions ahead, in the same block,
+ * by CLC; the second turn restores it.  The number of turns must be even.
  */
 CODE("smc_ahead:\n"
      "    mov %rdi, %rcx\n"
@@ -33,7 +33,7 @@ TEST(smc, same_block)
     expect_both("store ahead", smc_ahead, 100, 8 * 100 + 3);
 }
 
-/* Behind the store, in the same block: of use in the next turn. */
+/* Change code before the store, in the same block, for the next turn. */
 CODE("smc_behind:\n"
      "    mov %rdi, %rcx\n"
      "    mov $0x90, %eax\n"
@@ -53,8 +53,8 @@ TEST(smc, behind)
 }
 
 /*
- * A function on another page loses its NOP for a RET and gets it back:
- * 3 instructions and 2 in turn.
+ * A function on another page has its NOP replaced by a RET, and restored: it
+ * has 3 and 2 instructions in turn.
  */
 CODE("smc_other_page:\n"
      "    mov %rdi, %rcx\n"
@@ -78,7 +78,7 @@ TEST(smc, other_page)
                 5 * 100 + 5 * 50 + 3);
 }
 
-/* A string store runs over the instructions behind it: NOPs for NOPs. */
+/* A string store overwrites the instructions after it: NOPs by NOPs. */
 CODE("smc_string:\n"
      "    mov $0x90, %eax\n"
      "    mov $10, %ecx\n"

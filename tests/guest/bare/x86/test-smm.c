@@ -8,7 +8,7 @@
  */
 #include "pmu.h"
 
-/* Where the handler counts its runs; in real-mode addresses. */
+/* The handler counts its runs here, at a real-mode address. */
 #define HITS            0x9000
 #define HANDLER_COUNT   15
 
@@ -28,7 +28,7 @@ CODE("    .code16\n"
 LABEL(smm_handler);
 LABEL(smm_handler_end);
 
-/* An SMI to itself a turn. */
+/* An SMI to itself in each turn */
 CODE("smm_loop:\n"
      "    mov $0xfee00000, %eax\n"
      "1:  movl $0x44200, 0x300(%rax)\n"
@@ -42,7 +42,7 @@ code_fn smm_loop;
 #define TURNS           50
 #define LOOP_COUNT      (5 * TURNS + 2)
 
-/* Changed behind the compiler's back. */
+/* volatile, as the handler changes it */
 static volatile uint32_t *const hits = (uint32_t *)HITS;
 
 static void install_handler(void)
@@ -78,8 +78,8 @@ TEST(smm, frozen)
 }
 
 /*
- * A user's counter overflows at the same places, and a PMI that becomes due
- * in SMM waits for the end of it.
+ * A counter of user mode overflows at the same addresses, and a PMI that
+ * becomes due in SMM waits for the end of SMM.
  */
 CODE("smm_once:\n"
      "    mov $0xfee00000, %eax\n"

@@ -1,11 +1,11 @@
 /*
- * Suite smp: CPUs with counters of their own
+ * Suite smp: several CPUs, each with its own counters
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-/* The last is split between two lines, which QEMU has to stop all CPUs for. */
+/* smp_split is accessed across two lines, for which QEMU stops all CPUs. */
 uint64_t smp_shared, smp_split[16];
 unsigned __int128 smp_pair;
 
@@ -29,8 +29,8 @@ static volatile bool go; /* from the first CPU to the others */
 static struct counts counts_of[MAX_CPUS];
 
 /*
- * What CPUs beyond the second do meanwhile, if there are any.  A reset of the
- * PMU begins a new list of samples, which is for the second to do.
+ * Work for CPUs beyond the second, if any.  They do not reset the PMU, as that
+ * begins a new list of samples, which is up to the second CPU.
  */
 static void contend_beside(void)
 {
@@ -43,7 +43,7 @@ static void contend_beside(void)
     counts_of[self] = measure_user(smp_contend, TURNS(self));
 }
 
-/* All begin at the same time, more or less. */
+/* Start all CPUs at about the same time. */
 static void start_together(void (*fn)(void))
 {
     go = false;
@@ -79,7 +79,7 @@ static void read_reset_values(void)
     seen_select = rdmsr(MSR_EVTSEL(0));
 }
 
-/* The first in this suite: nothing has touched the second CPU's PMU. */
+/* This is the first case: the second CPU's PMU is still unused. */
 TEST(smp, reset_values)
 {
     start_cpu(1, read_reset_values);
@@ -160,7 +160,7 @@ TEST(smp, contended_locks)
                   CONTEND_INSNS(TURNS1), 0);
 }
 
-/* One CPU modifies what the other executes: CLC for NOP and back. */
+/* One CPU modifies code that the other executes: NOP to CLC and back. */
 CODE("smp_writer:\n"
      "    mov $0x90, %eax\n"
      "1:  xor $0x90 ^ 0xf8, %al\n"
@@ -202,9 +202,9 @@ TEST(smp, cross_modification)
 }
 
 /*
- * A CPU that was told of a change executes the new code, also where it has
- * executed the old one until then.  There is other code on the page: QEMU can
- * miss a store on its way to a page in which it has seen none so far.
+ * A CPU that knows of a change executes the new code, even if it has executed
+ * the old code before.  The page also has other code: QEMU can miss a store in
+ * flight to a page in which it has seen no code so far.
  */
 #define CHANGES 10000
 
@@ -225,8 +225,8 @@ static void execute_stamped(void)
         uint32_t at_least = told;
 
         smp_beside();
-        cpuid(0, 0);            /* as the manual asks for */
-        pause();                /* and away from what the host has fetched */
+        cpuid(0, 0);            /* as the manual requires */
+        pause();                /* and leaves code that the host has fetched */
         stale += smp_stamped() < at_least;
         calls++;
     }
@@ -252,9 +252,9 @@ TEST(smp, change_of_code)
 }
 
 /*
- * The same where all code of a page changes, and none is left for a moment:
- * QEMU stops to watch the page then, and the other CPU has it watched again at
- * the same time.  What is changed is aligned, as atomic operations want it.
+ * The same with changes to all code of a page, which leave no translation for a
+ * moment: QEMU stops watching the page then, while the other CPU makes QEMU
+ * watch it again.  The changed words are aligned for atomic operations.
  */
 CODE("    .balign 4096\n"
      "    .skip 3\n"
@@ -331,7 +331,7 @@ TEST(smp, atomic_change_of_page)
 
 #define PCI_ADDRESS     0xcf8
 #define PCI_DATA        0xcfc
-/* Of the host bridge: whether there is RAM from 0xd0000 to 0xeffff. */
+/* The host bridge's switches for RAM from 0xd0000 to 0xeffff */
 #define PAM3_TO_6       (BIT(31) | 0x5c)
 #define ALL_RAM         0x33333333
 
@@ -345,13 +345,13 @@ static void read_apic(void)
         for (unsigned n = 0; n < 50; n++) {
             wrong_versions += apic_read(APIC_VERSION) != apic_version;
         }
-        pause();                /* where CPUs take turns, it is the other's */
+        pause();                /* if CPUs take turns, this ends the turn */
     }
 }
 
 /*
- * What a CPU accesses is the same device while another CPU changes what is
- * elsewhere in memory.  QEMU has numbers for devices that change with that.
+ * A CPU keeps accessing the same device while another CPU changes the memory
+ * map elsewhere.  QEMU has numbers for devices, which change with the map.
  */
 TEST(smp, change_of_map)
 {

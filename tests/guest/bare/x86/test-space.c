@@ -1,8 +1,8 @@
 /*
- * Suite space: two address spaces, with code that runs in one of them alone
+ * Suite space: two address spaces, with code that runs in only one of them
  *
- * Counts do not depend on them.  `run` looks at a profile of it, in which all
- * that lies between two labels is to be of one space.
+ * Counts do not depend on them.  `run` checks a profile, in which all samples
+ * between two labels must be of one space.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,11 +11,11 @@
 #define TURNS 10000
 #define ENTRIES (PAGE_SIZE / sizeof(uint64_t))
 
-/* Not the page behind one that is like it: that would be Linux's isolation. */
+/* Aligned: a page after similar tables would look like Linux's isolation. */
 static uint64_t other_tables[ENTRIES] __attribute__((aligned(2 * PAGE_SIZE)));
 
 /*
- * Blocks that end with a switch, and others; the other tables are in RSI.
+ * Blocks that end with a switch, and others; RSI has the other tables.
  */
 CODE("space_turns:\n"
      "    mov $other_tables, %esi\n"

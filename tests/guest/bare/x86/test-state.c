@@ -1,27 +1,27 @@
 /*
- * Suite state: what becomes of registers when the machine is reset, and when
- * it is migrated
+ * Suite state: registers after a reset of the machine, and after migration
  *
- * Run beside the other suites, and by tests/guest/nested under KVM, with our
- * QEMU and with others.  Counters have stopped when it happens, so that all
- * registers are known; counting over a migration is for Linux guests.
+ * This suite is run with the other suites, and by tests/guest/nested under KVM,
+ * with our QEMU and with others.  Counters are stopped at the reset or
+ * migration, so that all registers are known.  Linux guests test counting over
+ * a migration.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "pmu.h"
 
-/* The reset control register of Intel's chipsets: reset all there is. */
+/* The reset control register of Intel's chipsets: reset everything. */
 #define RESET_PORT          0xcf9
 #define RESET_ALL           0x06
 
-/* AMD's first four counters by their old names. */
+/* AMD's first four counters by their old numbers */
 #define K7_EVTSEL(i)        (0xc0010000 + (i))
 #define K7_CTR(i)           (0xc0010004 + (i))
 #define K7_COUNTERS         4
 
 #define FIRST_COUNTER_VALUE 0x123456789a
 
-/* opt/vpmu/migration: what the source is to do; that this is the destination */
+/* opt/vpmu/migration: the source's task, or ARRIVED on the destination */
 enum { NOWHERE, USED, UNUSED, ARRIVED };
 
 #define MAX_REGISTERS       64
@@ -38,7 +38,7 @@ static void add(uint32_t msr)
     registers[nr_registers++] = msr;
 }
 
-/* The event select of AMD's counters that are taken for fixed ones. */
+/* The event select of the AMD counters that stand in for fixed ones */
 static uint32_t fixed_select(unsigned i)
 {
     return MSR_FIXED_CTR(i) - 1;
@@ -75,7 +75,7 @@ static void read_registers(uint64_t *values)
     }
 }
 
-/* Have a bit in the status, which cannot be written. */
+/* Set a bit of the status, which cannot be written, by an overflow. */
 static void overflow(void)
 {
     pmu_gp(0, EV_INSTRUCTIONS | SEL_ALL, COUNTER_MASK - 1000);
@@ -84,7 +84,7 @@ static void overflow(void)
     wrmsr(MSR_GLOBAL_CONTROL, 0);
 }
 
-/* Every register has a value of its own, and no counter runs. */
+/* Give every register its own value, with no counter running. */
 static void fill_registers(void)
 {
     uint64_t value = FIRST_COUNTER_VALUE;
@@ -113,7 +113,7 @@ static void fill_registers(void)
     }
 }
 
-/* All registers are expected to hold what they did then. */
+/* Check that all registers have the same values as then. */
 static void expect_registers(const uint64_t *then, const char *what)
 {
     for (unsigned i = 0; i < nr_registers; i++) {
@@ -143,7 +143,7 @@ TEST(state, reset)
     }
 }
 
-/* Wait to be somewhere else. */
+/* Wait for migration. */
 static void migrate(void)
 {
     print("ready to leave\n");
@@ -164,7 +164,7 @@ TEST(state, migration)
     expect_registers(filled, "migration");
 }
 
-/* What has not been used can go where nothing is known of it. */
+/* An unused PMU can migrate to a QEMU that does not know it. */
 TEST(state, unused)
 {
     if (option("migration", NOWHERE) != UNUSED) {

@@ -1,8 +1,8 @@
 /*
  * Suite step: overflows while a debugger steps from instruction to instruction
  *
- * Each loop is stopped at a label of its own, from where `run` steps on
- * (debugger.py); what it finds there, and how, is in the label's name.
+ * Each loop is stopped at its own label, from which `run` steps on
+ * (debugger.py). The label's name says what to step over, and how.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,7 +10,7 @@
 
 #define TURNS 300
 
-/* 3 a turn, 2 beside. */
+/* 3 instructions a turn, and 2 more */
 #define TOTAL (3 * TURNS + 2)
 
 #define LOOP(name, at_entry, each_turn) \
@@ -36,7 +36,7 @@ STOPS_INSIDE("step_masked_10");
 code_fn step_user_1, step_user_10, step_user_17, step_kernel_1, step_kernel_10,
         step_kernel_17, step_masked_10;
 
-/* Where the program stands after @n instructions of a loop. */
+/* The program's address after @n instructions of a loop */
 static uint64_t address_after(code_fn *fn, uint64_t n)
 {
     static const unsigned offsets[] = { 3, 4, 7 };
@@ -74,7 +74,7 @@ TEST(step, user_17)
     expect_user_samples(step_user_17, 17);
 }
 
-/* One sample, so that the handler is not sampled, too; CALL comes first. */
+/* Take one sample, so that the handler is not sampled; CALL comes first. */
 static void expect_kernel_sample(code_fn *fn, unsigned period)
 {
     for (unsigned n = 2; n <= 40; n++) {
@@ -104,7 +104,7 @@ TEST(step, kernel_17)
     expect_kernel_sample(step_kernel_17, 17);
 }
 
-/* Where steps hold interrupts back, nothing is lost but the place. */
+/* If steps hold back interrupts, counts stay exact, but not addresses. */
 TEST(step, masked_10)
 {
     pmu_gp(0, EV_INSTRUCTIONS | SEL_USR | SEL_INT, -10ull);
@@ -117,8 +117,8 @@ TEST(step, masked_10)
 }
 
 /*
- * Stopped from outside somewhere in a block, which the debugger lets end: also
- * where a PMU had to cut it, the next step is one instruction.
+ * The debugger stops this at the end of some block.  Even if the PMU had to cut
+ * that block, the next step is one instruction.
  */
 CODE("step_stopped:\n"
      "1:\n"

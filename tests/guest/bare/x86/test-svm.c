@@ -2,8 +2,8 @@
  * Suite svm: counts go on across VMRUN and #VMEXIT
  *
  * The guest is a few instructions of this kernel's own code, in the same
- * address space, in kernel or in user mode. What is intercepted has not
- * retired.
+ * address space, in kernel or in user mode.  An intercepted instruction does
+ * not retire.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,7 +50,7 @@ struct vmcb_segment {
     uint64_t base;
 };
 
-/* AMD's virtual machine control block, as far as it is needed here. */
+/* AMD's virtual machine control block, with the fields needed here */
 struct vmcb {
     uint32_t intercept_cr, intercept_dr, intercept_exceptions;
     uint32_t intercept_misc1, intercept_misc2;
@@ -86,7 +86,7 @@ static struct vmcb vmcb;
 static uint8_t host_save[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 static uint8_t guest_stack[1024] __attribute__((aligned(16)));
 
-/* VMRUN, and the GIF that #VMEXIT clears: 4 beside the guest. */
+/* VMRUN, and STGI, as #VMEXIT clears GIF: 4 in addition to the guest */
 #define HOST_COUNT 4
 
 CODE("svm_run:\n"
@@ -165,7 +165,7 @@ TEST(svm, kernel_guest)
     expect(vmcb.rip, (uint64_t)svm_guest_exit, "guest's RIP");
     expect_counts("guest", c, 0, HOST_COUNT + GUEST_COUNT);
 
-    /* The guest goes on behind the VMMCALL. */
+    /* The guest goes on after the VMMCALL. */
     vmcb.rip += 3;
     c = measure_kernel(svm_run, (uint64_t)&vmcb);
     expect_counts("guest, resumed", c, 0, HOST_COUNT + 2);
@@ -181,8 +181,8 @@ TEST(svm, user_guest)
 }
 
 /*
- * What VMRUN refuses: bits of the VMCB that are other than prepare_guest() has
- * made them.  What QEMU sees before it has the guest's RIP leaves the host's in
+ * States that VMRUN refuses: bits of the VMCB to invert after prepare_guest().
+ * If QEMU refuses before it has loaded the guest's RIP, it stores the host's in
  * the VMCB.
  */
 static const struct refusal {
@@ -215,7 +215,7 @@ static void prepare_refusal(const struct refusal *r)
     memcpy((uint8_t *)&vmcb + r->field, &field, sizeof(field));
 }
 
-/* VMRUN has not retired, and leaves the guest's RIP alone. */
+/* A refused VMRUN does not retire, and does not change the guest's RIP. */
 TEST(svm, refused_guests)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(refusals); i++) {
@@ -231,7 +231,7 @@ TEST(svm, refused_guests)
     }
 }
 
-/* Nor for a counter of AMD's that looks at one side only, and at EFER. */
+/* The same for AMD's counters of only the host or the guest. */
 TEST(svm, refused_guests_by_side)
 {
     if (pmu_is_intel()) {
@@ -249,7 +249,7 @@ TEST(svm, refused_guests_by_side)
     }
 }
 
-/* CPUID and HLT are intercepted before they do anything. */
+/* CPUID and HLT are intercepted before they have any effect. */
 TEST(svm, intercepts)
 {
     prepare_guest(svm_guest_cpuid, false, MISC1_CPUID | MISC1_HLT);
@@ -288,7 +288,7 @@ TEST(svm, page_fault)
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
 }
 
-/* INT n of the guest, intercepted: it has not retired; nor is it a branch. */
+/* The guest's INT n, intercepted: it neither retires nor is a branch. */
 CODE("svm_int:\n"
      "    nop\n"
      "    int $0x80\n"
@@ -319,7 +319,7 @@ TEST(svm, software_interrupt)
     expect(vmcb.rip, (uint64_t)svm_int + 1, "guest's RIP");
 }
 
-/* One that cannot be delivered has not, either, whoever sees the fault. */
+/* An INT n that cannot be delivered does not retire if its fault exits, too. */
 TEST(svm, software_interrupt_fails)
 {
     set_gate(VEC_SYSCALL, NULL);
@@ -332,8 +332,8 @@ TEST(svm, software_interrupt_fails)
 }
 
 /*
- * VMRUN injects an event: the guest begins in the handler.  An interrupt of
- * software counts as the guest's INT, as it does if it is delivered at once.
+ * VMRUN injects an event: the guest begins in the handler.  An injected
+ * software interrupt counts as the guest's INT, as one delivered directly does.
  */
 static void prepare_injection(unsigned vector, unsigned type)
 {
@@ -381,7 +381,7 @@ TEST(svm, injected_software_interrupt_fails)
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
 }
 
-/* Hardware's are the interrupts, and the NMIs. */
+/* Only hardware interrupts and NMIs count as interrupts. */
 TEST(svm, injected_interrupts)
 {
     static const struct {
@@ -394,7 +394,7 @@ TEST(svm, injected_interrupts)
         { "software interrupt", VEC_SYSCALL, INJECT_SOFTWARE, 0 },
     };
 
-    /* Not every model counts them. */
+    /* Not every model has this event. */
     if (!option("interrupts", 1)) {
         skip();
     }
@@ -407,7 +407,7 @@ TEST(svm, injected_interrupts)
     }
 }
 
-/* VMMCALL that nobody intercepts is undefined, in the middle of a block. */
+/* Without an intercept, VMMCALL is undefined, in the middle of a block. */
 CODE("svm_vmmcall:\n"
      "    nop\n"
      "    vmmcall\n"
@@ -428,7 +428,7 @@ TEST(svm, vmmcall_outside)
     expect_counts("user mode", measure_user(svm_vmmcall, 0), 4, 2);
 }
 
-/* Many entries and exits: nothing adds up. */
+/* Many entries and exits: errors would add up. */
 TEST(svm, many_exits)
 {
     prepare_guest(svm_guest, false, 0);
@@ -443,8 +443,8 @@ TEST(svm, many_exits)
 }
 
 /*
- * A PMI that is due in the guest, and intercepted, makes it exit at that
- * very instruction. The host takes it when it can.
+ * An intercepted PMI that is due in the guest makes the guest exit at that
+ * exact instruction.  The host takes it when it can.
  */
 static void expect_guest_overflow(bool user, unsigned n, unsigned at,
                                   uint32_t lvt)
@@ -465,7 +465,7 @@ static void expect_guest_overflow(bool user, unsigned n, unsigned at,
 
 TEST(svm, overflow_in_guest)
 {
-    /* Where the guest is after each of its instructions. */
+    /* The guest's address after each of its instructions */
     static const uint8_t place[GUEST_COUNT + 1] = {
         0, 1, 2, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 9, 10, 11, 12,
     };
@@ -474,7 +474,7 @@ TEST(svm, overflow_in_guest)
         expect_guest_overflow(true, n, place[n], VEC_PMI);
         expect_guest_overflow(true, n, place[n], APIC_NMI);
     }
-    /* A counter of the kernel sees CALL, MOV and VMRUN before. */
+    /* A counter of the kernel also counts CALL, MOV and VMRUN before. */
     for (unsigned n = 0; n <= GUEST_COUNT; n++) {
         expect_guest_overflow(false, 3 + n, place[n], VEC_PMI);
         expect_guest_overflow(false, 3 + n, place[n], APIC_NMI);
@@ -510,8 +510,8 @@ TEST(svm, host_and_guest_only)
 }
 
 /*
- * A guest's accesses to the PMU can be intercepted, register by register, and
- * go to the PMU otherwise.
+ * A guest's accesses to the PMU can be intercepted, register by register.
+ * Otherwise they go to the PMU.
  */
 CODE("svm_access_control:\n"
      MOV_PMU("0x38f", "ecx")
@@ -528,7 +528,7 @@ CODE("svm_access_control:\n"
      "    vmmcall\n");
 code_fn svm_access_control, svm_access_select, svm_access_rdpmc;
 
-/* Two bits for each of 0x2000 registers, of three kinds. */
+/* Two bits for each register, in three ranges of 0x2000 registers */
 static uint8_t permissions[2 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
 static void intercept_msr(uint32_t msr, bool intercept)
@@ -575,23 +575,23 @@ TEST(svm, intercepted_accesses)
 }
 
 /*
- * Without virtualization of branch records, which CPUID does not offer, all of
- * them and DebugCtl are the guest's as much as the host's: what both have taken
- * is recorded in one order.  VMRUN and #VMEXIT are no branches.
+ * CPUID does not offer virtualization of branch records.  Without that, host
+ * and guest share all records and DebugCtl, and the branches of both are
+ * recorded in their order.  VMRUN and #VMEXIT are no branches.
  */
 
 #define HAS_LBR             BIT(1)
 #define LEAF_SVM            0x8000000a
 #define HAS_LBR_VIRTUAL     BIT(1)
 
-/* Of Intel's, two kinds. */
+/* Two kinds of Intel's records, or AMD's */
 static bool has_records(void)
 {
     return pmu_is_intel() ? lbr_is_arch() || lbr_format() == FORMAT_INFO
                           : cpuid(LEAF_AMD_PMU, 0).a & HAS_LBR;
 }
 
-/* The newest record is that of the RET to here: nothing else may branch. */
+/* The newest record is that of the RET to this function: it must not branch. */
 static void record_run(code_fn *run, uint64_t select)
 {
     lbr_choose(select);
@@ -643,7 +643,7 @@ TEST(svm, records)
     record_run(svm_record, NO_RING_3);
     expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
     expect(vmcb.rip, (uint64_t)svm_recorded_exit, "guest's RIP");
-    /* RET to here is the newest. */
+    /* The RET to record_run() is the newest. */
     expect(lbr_from(0), AT(svm_record_end) + 3, "RET: FROM");
     expect_record(1, AT(svm_record_behind), AT(svm_record_end));
     expect_record(2, AT(svm_recorded_leaf), AT(svm_recorded_exit));
@@ -654,12 +654,12 @@ TEST(svm, records)
 }
 
 /*
- * Intel's also say how many cycles there were since the one before, and the
- * architectural ones of what type it was.
+ * Intel's records also have the cycles since the one before, and architectural
+ * ones the type.
  */
 static void expect_cycles_of_guest(const char *what, bool user)
 {
-    /* The newest first; what is intercepted takes none. */
+    /* The newest first; an intercepted instruction takes no cycles. */
     static const struct {
         const char *branch;
         unsigned cycles, type;
@@ -681,7 +681,7 @@ static void expect_cycles_of_guest(const char *what, bool user)
     }
 }
 
-/* Time goes on from the host to the guest and back. */
+/* Cycles continue from the host to the guest and back. */
 TEST(svm, cycles_of_records)
 {
     if (!pmu_is_intel() || !has_records()) {
@@ -691,7 +691,7 @@ TEST(svm, cycles_of_records)
     expect_cycles_of_guest("user mode", true);
 }
 
-/* The event that VMRUN injects comes from where the guest is to begin. */
+/* The injected event's record has the guest's first address as FROM. */
 TEST(svm, injection_is_recorded)
 {
     if (!has_records()) {
@@ -707,7 +707,7 @@ TEST(svm, injection_is_recorded)
     expect_record(11, AT(svm_guest), AT(svm_int_entry));
 }
 
-/* The guest finds what the host has written, and leaves what it writes. */
+/* The guest sees the host's value, and its own write stays after the exit. */
 CODE("svm_debugctl:\n"
      "    mov $0x1d9, %ecx\n"
      "    rdmsr\n"
@@ -737,8 +737,8 @@ TEST(svm, debugctl)
 }
 
 /*
- * The host is stepped: with BTF, it does not stop behind VMRUN, which is no
- * branch, but behind the JMP.
+ * The host is stepped.  With BTF, it does not stop after VMRUN, which is no
+ * branch, but after the JMP.
  */
 CODE("svm_step:\n"
      "    mov %rdi, %rax\n"
@@ -784,9 +784,9 @@ TEST(svm, steps)
 }
 
 /*
- * Event based sampling, with a period of 1: a record of each instruction, the
- * host's and the guest's.  VMRUN retires where the guest begins; VMMCALL, which
- * is intercepted, does not.
+ * Event based sampling, with a period of 1: each instruction of host and guest
+ * has a record.  VMRUN retires at the guest's first address; VMMCALL, which is
+ * intercepted, does not retire.
  */
 #define DATA_CFG_GPRS       2
 
@@ -809,7 +809,7 @@ static unsigned pebs_format(void)
     return rdmsr(MSR_PERF_CAP) >> 8 & 0xf;
 }
 
-/* Where fields are in a record, in words: of format 3, or as chosen. */
+/* Size and fields of a record, in words: format 3, or groups as chosen */
 static unsigned record_size(void)
 {
     return pebs_format() >= 4 ? 22 : 25;
@@ -859,7 +859,7 @@ static void end_sampling(void)
 
 static void expect_sampled(const char *what, bool user)
 {
-    /* Instructions behind the CALL of svm_record. */
+    /* Instructions after the CALL of svm_record */
     const uint64_t want[] = {
         AT(svm_record), AT(svm_record) + 3,
         AT(svm_recorded), AT(svm_recorded_loop), AT(svm_recorded_loop),
@@ -867,7 +867,7 @@ static void expect_sampled(const char *what, bool user)
         AT(svm_recorded_leaf),
         AT(svm_record_behind), AT(svm_record_end), AT(svm_record_end) + 3,
     };
-    /* The guest's RET goes to what does not retire. */
+    /* The guest's RET goes to VMMCALL, which does not retire. */
     const unsigned ret = 7;
     const unsigned n = ARRAY_SIZE(want);
 

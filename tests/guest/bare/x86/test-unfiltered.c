@@ -1,8 +1,8 @@
 /*
  * Suite unfiltered: last branch records without filters
  *
- * Core's CPUs have four, in registers of their own.  As the kernel's branches
- * are among them, it records itself, or is what comes before.
+ * Core's CPUs have four, in their own registers.  The kernel's branches are
+ * recorded, too, so it records itself, or its branches come first.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -30,7 +30,7 @@ static void clear_records(void)
     wrmsr(MSR_LBR_TOS, 0);
 }
 
-/* @want has the newest first; beyond it there are none. */
+/* @want has the newest first; there must be no other records. */
 static void expect_records(const char *what, const struct branch *want,
                            unsigned n)
 {
@@ -144,7 +144,7 @@ TEST(unfiltered, far)
     expect_records("a fault", want, ARRAY_SIZE(want));
 }
 
-/* ---- A user's, and what ends it ------------------------------------- */
+/* ---- User mode, and the end of recording ---------------------------- */
 
 CODE("unfiltered_user:\n"
      "    jmp unfiltered_user_jmp\n"
@@ -233,7 +233,7 @@ static void expect_fault(uint32_t msr, bool fault)
     expect(faults, 2 * fault, "register %x: faults when it is written", msr);
 }
 
-/* Beyond its four, and those of other models, there are none. */
+/* Registers beyond its four fault, and so do registers of other models. */
 TEST(unfiltered, registers)
 {
     on_trap(GP_VECTOR, skip_access);
@@ -252,7 +252,7 @@ TEST(unfiltered, registers)
     expect(faults, 1, "TOS: reserved bits");
 }
 
-/* As Linux looks whether they are there. */
+/* Write and read back, as Linux does to detect records. */
 TEST(unfiltered, written)
 {
     for (unsigned i = 0; i < DEPTH; i++) {

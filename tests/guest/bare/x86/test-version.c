@@ -1,8 +1,8 @@
 /*
- * Suite version: what differs between versions of architectural perfmon
+ * Suite version: differences between versions of architectural perfmon
  *
  * `run` starts it once for each version and passes opt/vpmu/version, and
- * opt/vpmu/counters if there are not four general ones.
+ * opt/vpmu/counters if the number of general counters is not four.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -71,7 +71,7 @@ TEST(version, overflow)
     expect(pmi_rip, (uint64_t)version_own_switch_here, "RIP");
 }
 
-/* Registers that came with a version fault before it. */
+/* Registers introduced by a version fault in earlier versions. */
 TEST(version, registers)
 {
     const struct {
@@ -120,7 +120,7 @@ TEST(version, any_thread)
     }
 }
 
-/* Software sets the status that hardware sets. */
+/* Software can set the same status as hardware. */
 TEST(version, status_set)
 {
     if (pmu_version() < 4) {
@@ -131,7 +131,7 @@ TEST(version, status_set)
     wrmsr(MSR_GLOBAL_OVF_CTRL, GP(1));
     expect(rdmsr(MSR_GLOBAL_STATUS), FIXED(2), "status, one reset");
 
-    /* A frozen PMU does not count, whatever GLOBAL_CTRL says. */
+    /* A frozen PMU does not count, even with GLOBAL_CTRL set. */
     wrmsr(MSR_STATUS_SET, STATUS_CTR_FRZ);
     wrmsr(MSR_GLOBAL_CTRL, GP(0));
     version_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN);
@@ -154,7 +154,7 @@ TEST(version, in_use)
     expect(rdmsr(MSR_INUSE), FIXED(1), "in use later");
 }
 
-/* What freezes on a PMI is thawed by resetting the status bit. */
+/* Resetting the status bit ends a freeze on PMI. */
 CODE("version_nops:\n"
      "    .rept 50\n"
      "    nop\n"

@@ -1,7 +1,7 @@
 /*
  * Bits of the PMUs' registers, as all tests expect them
  *
- * They are written down from the manuals: see vpmu-codes.h.
+ * They are copied from the manuals: see vpmu-codes.h.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +16,7 @@
  * volume 2, "Software Debug and Performance Resources"
  */
 
-/* What selects an event; AMD's are the last two. */
+/* Registers that select events; the last two bits are AMD's. */
 #define SEL_USR      BIT64(16)
 #define SEL_OS       BIT64(17)
 #define SEL_EDGE     BIT64(18)
@@ -53,7 +53,7 @@
 #define PERF_CAP_FULL_WIDTH    BIT64(13)
 #define PERF_CAP_BASELINE      BIT64(14)
 
-/* What LBR_SELECT leaves out, but for the last */
+/* Branches that LBR_SELECT excludes; the last bit is no exclusion */
 #define NO_RING_0   BIT64(0)
 #define NO_RING_3   BIT64(1)
 #define NO_COND     BIT64(2)

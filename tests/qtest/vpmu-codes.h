@@ -2,11 +2,11 @@
  * Codes of the PMUs' events and numbers of their registers, as all tests expect
  * them
  *
- * They are written down from the manuals, and from nothing else: the PMU under
- * test has tables of its own.  Macros generate the tables of the qtest and of
- * the fuzzer from here: CODES_*(E) has an E(code, what) for each code that
- * counts what COUNTS_* says, and other lists that belong to it.  For tests of
- * guests, tests/guest/codes.py reads the same lists.
+ * They are copied from the manuals only: the PMU under test has its own tables.
+ * Macros generate the tables of the qtest and of the fuzzer from here:
+ * CODES_*(E) has an E(code, what) for each code that counts what COUNTS_* says,
+ * and other lists that belong to it.  For tests of guests, tests/guest/codes.py
+ * reads the same lists.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -48,7 +48,7 @@
  * list, and refers to lists of events for all others, by the model.
  */
 
-/* What is not counted: the last level cache, mispredictions; not defined */
+/* Not counted: the last level cache, mispredictions; not defined */
 #define CODES_ARCHITECTURAL(E) \
     E(0x003c, CYCLES) E(0x013c, REF_CYCLES) E(0x00c0, INSNS) \
     E(0x00c4, BRANCHES) E(0x4f2e, NOTHING) E(0x412e, NOTHING) \
@@ -78,7 +78,7 @@
 #define CODES_WALKS(E)      E(0x0e85, ITLB_MISSES)
 #define CODES_INTERRUPTS(E) E(0x01cb, INTERRUPTS)
 
-/* What says that it is Intel's, and is no model of it */
+/* A CPU of Intel's that is no known model */
 #define CODES_ANY_INTEL(E) CODES_ARCHITECTURAL(E) E(0x01c4, NOTHING)
 #define CODES_NEHALEM(E) \
     CODES_ARCHITECTURAL(E) E(0x01c4, CONDITIONAL) E(0x02c4, CALLS) \

@@ -24,15 +24,15 @@
 #define EVENT_MISSES   0xc3
 
 /*
- * What the guest is told, and which registers it finds
+ * CPUID and the existence of registers
  */
 
 /**
- * struct Shape - what a CPU has
+ * struct Shape - the PMU of a CPU
  * @name: of the case
  * @cpu: for -cpu
- * @core: has six counters, and registers for them; otherwise four
- * @global: has global registers
+ * @core: it has six counters, and registers for them; otherwise four
+ * @global: it has global registers
  * @evtsel: bits of a register that selects events
  */
 static const struct Shape {
@@ -68,7 +68,7 @@ static unsigned nr_counters(const struct Shape *s)
 #define NR_RECORDS   16
 #define OTHER_LEAFS  (BIT64(24) | BIT64(28) | BIT64(10)) /* NB, LLC, IBS */
 
-/* A leaf of CPUID, if there is one. */
+/* Read a leaf of CPUID, or zeros if the CPU does not have it. */
 static void read_leaf(Machine *m, uint32_t leaf, uint32_t regs[4])
 {
     uint32_t highest[4];
@@ -176,7 +176,9 @@ static void test_aliases(void)
     stop(&m);
 }
 
-/* Each counter counts, overflows and interrupts, with or without a status. */
+/*
+ * Each counter counts, overflows and interrupts, even without status register.
+ */
 static void check_counter(Machine *m, uint32_t evtsel, uint32_t counter)
 {
     wrmsr(m, counter, -10);
@@ -207,7 +209,7 @@ static void test_counters(const void *data)
     stop(&m);
 }
 
-/* Who does not ask for a PMU has none, whatever CPUID says. */
+/* By default a CPU has no PMU, even if CPUID has bits of the PMU set. */
 static void test_not_asked_for(const void *data)
 {
     Machine m = x86_start(data);
@@ -231,7 +233,7 @@ static void test_not_asked_for(const void *data)
  * Counting
  */
 
-/* A counter counts if its own enable and, where there is one, the global. */
+/* A counter needs its own enable, and the global one if that exists. */
 static void test_enables(void)
 {
     Machine m = x86_start(AMD);
@@ -251,7 +253,7 @@ static void test_enables(void)
     stop(&m);
 }
 
-/* What counts in mode n adds 1 << 4n: modes 2, 3, 6 and 7 are guests'. */
+/* Mode n counts 1 << 4n; modes 2, 3, 6 and 7 are guests' modes. */
 #define IN_HOST  0x00110011
 #define IN_GUEST 0x11001100
 
@@ -289,7 +291,7 @@ static void test_host_and_guest(void)
     stop(&m);
 }
 
-/* EFER.SVME starts and stops such a counter by itself. */
+/* A change of EFER.SVME starts and stops such a counter. */
 static void test_svme_changes(void)
 {
     Machine m = x86_start(AMD);
@@ -311,7 +313,7 @@ static const EventTable event_tables[] = {
     EVENT_TABLE(AMD, ZEN4),
 };
 
-/* Of CPUs without global registers. */
+/* Events of CPUs without global registers */
 static const EventTable older_event_tables[] = {
     EVENT_TABLE("EPYC-Milan-v1,pmu=on", ZEN3),
     EVENT_TABLE("EPYC-Rome-v1,pmu=on", ZEN2),
@@ -358,7 +360,7 @@ static void test_older_events(void)
  * Status
  */
 
-/* INT clear: the status is set all the same. */
+/* With INT clear, an overflow still sets the status. */
 static void test_status(void)
 {
     Machine m = x86_start(AMD);
@@ -380,7 +382,7 @@ static void test_status(void)
     stop(&m);
 }
 
-/* Setting a bit is no overflow. */
+/* Setting a bit of the status is no overflow. */
 static void test_status_set(void)
 {
     Machine m = x86_start(AMD);
@@ -455,7 +457,7 @@ static void test_lbr_registers(void)
     stop(&m);
 }
 
-/* RESET clears all of them, and INIT none. */
+/* RESET clears all records, INIT clears none. */
 static void test_lbr_reset(void)
 {
     Machine m = x86_start(LBR);
@@ -473,7 +475,7 @@ static void test_lbr_reset(void)
     stop(&m);
 }
 
-/* While it records, and when it has ended. */
+/* Records migrate during recording, and afterwards. */
 static void test_lbr_migration(const void *data)
 {
     const uint64_t config = *(const uint64_t *)data;
@@ -500,7 +502,7 @@ static void test_lbr_absent(void)
     stop(&m);
 }
 
-/* What an interrupt freezes stays frozen until the status is cleared. */
+/* Counters that an interrupt has frozen stay so until the status is cleared. */
 static void test_lbr_freeze(void)
 {
     Machine m = x86_start(LBR);
@@ -523,7 +525,7 @@ static void test_lbr_freeze(void)
     stop(&m);
 }
 
-/* Under KVM: of both subsections neither is taken for a part of the other. */
+/* Under KVM: each of the two subsections loads with and without the other. */
 static void test_kvm_debugctl(void)
 {
     g_autofree char *args = x86_args(AMD);
@@ -541,7 +543,7 @@ static void test_kvm_debugctl(void)
 }
 
 /*
- * In the terms that architectures share
+ * Implementation of struct Face
  */
 
 static const Kept states[] = {
@@ -557,7 +559,10 @@ static const Kept states[] = {
     { MSR_AMD_CTL, GLOBAL_ALL },
 };
 
-/* Nothing as it is after a reset, counting, and with an overflow pending. */
+/*
+ * Change every state from its reset value; count, and leave an overflow
+ * pending.
+ */
 static void keep_busy(Machine *m)
 {
     set_lvt(m, VECTOR);
@@ -601,7 +606,7 @@ static const Refusal refusals[] = {
 };
 
 /*
- * What the monitor shows
+ * Monitor
  */
 
 static void test_stopped(void)
@@ -618,7 +623,7 @@ static void test_stopped(void)
     stop(&m);
 }
 
-/* Events of more than 8 bits, as perf has them. */
+/* Event codes of more than 8 bits are shown as in perf. */
 static void test_shown_code(void)
 {
     Machine m = x86_start(AMD);

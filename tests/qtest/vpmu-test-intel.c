@@ -28,7 +28,7 @@
 
 #define RDPMC_FIXED 0x40000000u
 
-/* Without registers that no version has by itself. */
+/* Start without registers that depend on other features than the version. */
 static Machine x86_start_version(unsigned version)
 {
     g_autofree char *cpu = g_strdup_printf(INTEL ",lbr=off,pmu-version=%u",
@@ -46,7 +46,7 @@ static void arm_fixed(Machine *m, unsigned i, uint64_t distance, uint64_t flags)
 }
 
 /*
- * What the guest is told
+ * CPUID and capabilities
  */
 
 static const struct Leaf {
@@ -96,7 +96,7 @@ static void test_leaf(const void *data)
 #define DS         BIT64(21)
 #define ARCH_LBR   BIT64(19)
 
-/* Of PEBS and BTS there is nothing, nor is there of LBR if it is not wanted. */
+/* There are no bits for PEBS and BTS, and none for LBR with lbr=off. */
 static void test_features(void)
 {
     Machine m = x86_start(INTEL ",lbr=off");
@@ -126,7 +126,7 @@ static void test_misc_enable(void)
     stop(&m);
 }
 
-/* Without PDCM there are neither PERF_CAPABILITIES nor what they announce. */
+/* Without PDCM, neither PERF_CAPABILITIES nor its features exist. */
 static void test_without_pdcm(void)
 {
     Machine m = x86_start(INTEL ",pdcm=off");
@@ -144,17 +144,17 @@ static void test_without_pdcm(void)
 }
 
 /*
- * Which registers there are, and which bits they have
+ * Existence of registers, and their bits
  */
 
 /**
- * struct Register - a register as some versions have it
+ * struct Register - a register of some versions
  * @msr: its number
  * @first: the first of these versions
  * @last: the last of them
  * @keeps: bits that can be written, and read back
- * @takes: bits that can be written as 1 but are not read back; if there are
- *         no bits of either kind, any write faults
+ * @takes: bits that can be written as 1 but are not read back; without bits of
+ *         either kind, any write faults
  */
 static const struct Register {
     uint32_t msr;
@@ -373,7 +373,7 @@ static void check_write(Machine *m, unsigned i, const struct Write *w)
     assert_msr(m, MSR_PERFCTR0 + i, w->legacy);
 }
 
-/* Counter 0 stands, counter 1 runs. */
+/* Counter 0 is stopped, counter 1 runs. */
 static void test_writes(void)
 {
     Machine m = x86_start(INTEL);
@@ -529,7 +529,7 @@ static void test_version_1_counts(void)
     stop(&m);
 }
 
-/* A CPU that cannot be had is no reason to end. */
+/* QEMU goes on after it has refused to add a CPU. */
 static void test_hotplug_refused(void)
 {
     Machine m = x86_start(INTEL " -smp 1,maxcpus=2,cores=2");
@@ -565,7 +565,7 @@ static void test_fixed_interrupt(void)
     stop(&m);
 }
 
-/* INT and PMI clear: the status is set all the same. */
+/* With INT and PMI clear, an overflow still sets the status. */
 static void test_status_without_interrupt(void)
 {
     Machine m = x86_start(INTEL);
@@ -662,7 +662,7 @@ static void arm_with_freeze(Machine *m)
     count_until_frozen(m);
 }
 
-/* What is to interrupt can be said when it is said already that it freezes. */
+/* INT can be set after the freeze has been enabled. */
 static void test_freeze_by_later(const void *data)
 {
     Machine m = x86_start_version(GPOINTER_TO_UINT(data));
@@ -673,7 +673,7 @@ static void test_freeze_by_later(const void *data)
     select = rdmsr(&m, MSR_EVTSEL0);
     wrmsr(&m, MSR_EVTSEL0, select & ~SEL_INT);
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
-    /* Nothing is written behind it. */
+    /* This is the last write. */
     wrmsr(&m, MSR_EVTSEL0, select);
     count_until_frozen(&m);
     stop(&m);
@@ -747,7 +747,7 @@ static void test_status_set(void)
     stop(&m);
 }
 
-/* An interrupt takes the next cycle, also if that is on another machine. */
+/* An interrupt occupies the next cycle, even if migration comes in between. */
 static void test_migration_of_inverted(void)
 {
     const uint64_t interrupts = 0x01cb;
@@ -764,7 +764,7 @@ static void test_migration_of_inverted(void)
     stop(&m);
 }
 
-/* A counter that is left behind goes where there is no global control, too. */
+/* A leftover counter also migrates if there is no global control. */
 static void test_leftovers_of_version_1(void)
 {
     g_autofree char *args = x86_args(INTEL ",pmu-version=1");
@@ -782,7 +782,7 @@ static void test_leftovers_of_version_1(void)
 
 #define LBR "Skylake-Client-v1,pmu=on,lbr=on"
 
-/* Cycles, and what becomes of a prediction and of a transaction */
+/* Cycles, and results of a prediction and of a transaction */
 #define LBR_INFO_BITS (LOW_BITS(16) | 7ull << 61)
 
 static const struct {
@@ -814,7 +814,7 @@ static void assert_records(Machine *m, bool written)
     }
 }
 
-/* RESET clears all of them, and INIT none. */
+/* RESET clears all records, INIT clears none. */
 static void test_lbr_reset(void)
 {
     Machine m = x86_start(LBR);
@@ -840,7 +840,7 @@ static void test_lbr_migration(void)
     stop(&m);
 }
 
-/* The records are there when nobody records or counts any more. */
+/* Records migrate even when recording and counting have ended. */
 static void test_lbr_migration_ended(void)
 {
     g_autofree char *args = x86_args(LBR);
@@ -855,7 +855,7 @@ static void test_lbr_migration_ended(void)
     stop(&m);
 }
 
-/* Bits of IA32_DEBUGCTL come first; without these, the records are missing. */
+/* A nonzero IA32_DEBUGCTL would be refused first; here, the records are. */
 static void test_lbr_refused(void)
 {
     g_autofree char *args = x86_args(INTEL ",lbr=off");
@@ -869,8 +869,8 @@ static void test_lbr_refused(void)
 }
 
 /*
- * Numbers of registers, and what they have besides addresses, are a model's:
- * nothing of what was recorded must be lost, or become something else.
+ * The number of record registers, and their contents besides addresses, depend
+ * on the model.  Migration must neither lose nor change records.
  */
 static const Mismatch lbr_mismatches[] = {
     { "fewer", LBR, "Haswell-v1,pmu=on,lbr=on", "the source's CPU model" },
@@ -911,7 +911,7 @@ static void assert_branches(Machine *m, uint32_t from, uint32_t to, unsigned n,
     }
 }
 
-/* Depth, format and place are the model's; some have no filters. */
+/* Depth, format and register numbers depend on the model; some lack filters. */
 static void test_lbr_models(void)
 {
     static const struct {
@@ -955,7 +955,7 @@ static void test_lbr_models(void)
     }
 }
 
-/* What a model has no use for faults. */
+/* Bits that a model does not use fault. */
 static void test_lbr_bits(void)
 {
     const uint64_t filters = LOW_BITS(9), call_stack = BIT64(9);
@@ -997,7 +997,7 @@ static void test_lbr_bits(void)
     }
 }
 
-/* Nobody finds some where there are none. */
+/* Without branch records, registers fault. */
 static void test_lbr_absent(void)
 {
     Machine m = x86_start(INTEL ",lbr=off");
@@ -1057,7 +1057,7 @@ static void assert_arch_records(Machine *m, bool written)
     }
 }
 
-/* XSAVE knows nothing of them. */
+/* XSAVE does not support architectural records. */
 static void test_arch_features(void)
 {
     static const char *const models[] = {
@@ -1089,7 +1089,9 @@ static void test_arch_features(void)
     }
 }
 
-/* A guest that is told of them can also ask what they are like. */
+/*
+ * If the CPU has architectural records, CPUID has the leaf that describes them.
+ */
 static void test_arch_level(void)
 {
     static const struct {
@@ -1118,7 +1120,7 @@ static void test_arch_level(void)
     }
 }
 
-/* Cycles are told where they follow instructions. */
+/* Records have no cycles if these follow the time. */
 static void test_arch_untimed(void)
 {
     Machine m = x86_start(ARCH ",pmu-cycles=time");
@@ -1152,13 +1154,13 @@ static void test_arch_bits(void)
     wrmsr(&m, MSR_ARCH_DEPTH, 8);
     g_assert_true(try_rdmsr(&m, MSR_ARCH_FROM + 7, &val));
     g_assert_false(try_rdmsr(&m, MSR_ARCH_FROM + 8, &val));
-    /* The bit that switches on others is not theirs. */
+    /* DEBUGCTL.LBR does not enable architectural records. */
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_LBR);
     assert_msr(&m, MSR_DEBUGCTL, 0);
     stop(&m);
 }
 
-/* A write of the depth clears all records, and leaves the last event. */
+/* A write of the depth clears all records but that of the last event. */
 static void test_arch_depth(void)
 {
     Machine m = x86_start(ARCH);
@@ -1176,7 +1178,7 @@ static void test_arch_depth(void)
     stop(&m);
 }
 
-/* RESET clears all of them, and INIT none. */
+/* RESET clears all records, INIT clears none. */
 static void test_arch_reset(void)
 {
     Machine m = x86_start(ARCH);
@@ -1208,7 +1210,7 @@ static void test_arch_migration(const void *data)
     stop(&m);
 }
 
-/* Nothing is left but the last event, or the depth. */
+/* The last event and the depth each migrate without other state. */
 static void test_arch_migration_ended(void)
 {
     g_autofree char *args = x86_args(ARCH);
@@ -1252,11 +1254,11 @@ static void test_arch_absent(void)
 #define PEBS_LOAD_LATENCY (LOW_BITS(4) << 32)
 
 /**
- * struct Pebs - the PEBS of some CPU models
+ * struct Pebs - PEBS of some CPU models
  * @cpu: for -cpu
- * @cap: what IA32_PERF_CAPABILITIES says of it
+ * @cap: its bits in IA32_PERF_CAPABILITIES
  * @enable: the bits of IA32_PEBS_ENABLE
- * @config: those of MSR_PEBS_DATA_CFG; 0 if there is none
+ * @config: the bits of MSR_PEBS_DATA_CFG; 0 without that register
  * @size: of a record, in words
  */
 static const struct Pebs {
@@ -1373,7 +1375,7 @@ static void assert_pebs(Machine *m, bool written)
     }
 }
 
-/* That is what one gets without asking. */
+/* PEBS is off by default. */
 static void test_pebs_absent(const void *cpu)
 {
     Machine m = x86_start(cpu);
@@ -1423,7 +1425,7 @@ static void test_pebs_refused(void)
     g_assert_nonnull(strstr(message, "add pebs=on"));
 }
 
-/* What means one thing here must not become another there. */
+/* Bit 63 has another meaning on the other model, so migration is refused. */
 static void test_pebs_refused_by_other(void)
 {
     g_autofree char *args = x86_args("Haswell-v1,pmu=on,pebs=on");
@@ -1436,8 +1438,8 @@ static void test_pebs_refused_by_other(void)
 }
 
 /*
- * Where tests have the DS save area and the buffer; the CPU is as after a
- * reset, and linear addresses are physical ones
+ * Addresses of the DS save area and the buffer.  The CPU is as after a reset,
+ * so linear addresses are physical ones.
  */
 #define DS_AREA   0x100ff0ull
 #define BUFFER    0x102f90ull
@@ -1459,7 +1461,7 @@ static uint64_t pebs_index(Machine *m)
     return read_word(m, DS_AREA + 0x28);
 }
 
-/* A buffer for @records, of which the guest wants to know behind @threshold. */
+/* Make a buffer for @records, with an interrupt after @threshold of them. */
 static void prepare_buffer(Machine *m, unsigned size, unsigned records,
                            unsigned threshold)
 {
@@ -1483,13 +1485,13 @@ static void assert_nothing_written(Machine *m, unsigned from)
     }
 }
 
-/* Where a record names its counters */
+/* The word in which a record names its counters */
 static unsigned word_of_names(const struct Pebs *pebs)
 {
     return pebs->config ? 2 : 18;
 }
 
-/* Each field that a CPU that executes nothing can have */
+/* Check each field that exists without executing instructions. */
 static void test_pebs_record(const void *data)
 {
     const struct Pebs *pebs = data;
@@ -1520,7 +1522,7 @@ static void test_pebs_record(const void *data)
     }
     assert_nothing_written(&m, pebs->size);
 
-    /* The second one reaches the threshold. */
+    /* The second record reaches the threshold. */
     count(&m, PMU_TALLY_INSNS, KERNEL, 11);
     g_assert_cmphex(pebs_index(&m), ==, BUFFER + 2 * pebs->size * 8);
     assert_msr(&m, MSR_STATUS, STATUS_OVF_BUF);
@@ -1528,7 +1530,7 @@ static void test_pebs_record(const void *data)
     wrmsr(&m, MSR_STATUS_RESET, STATUS_OVF_BUF);
     assert_msr(&m, MSR_STATUS, 0);
 
-    /* For a third there is no room, but counting goes on. */
+    /* A third record does not fit, but counting goes on. */
     count(&m, PMU_TALLY_INSNS, KERNEL, 11);
     g_assert_cmphex(pebs_index(&m), ==, BUFFER + 2 * pebs->size * 8);
     assert_msr(&m, MSR_PERFCTR0 + 1, -11ull & LOW_BITS(48));
@@ -1536,7 +1538,7 @@ static void test_pebs_record(const void *data)
     stop(&m);
 }
 
-/* Groups, and what they add to a record */
+/* Groups, and the words that they add to a record */
 static const struct {
     uint64_t config;
     unsigned size, rip;
@@ -1580,7 +1582,7 @@ static void test_pebs_groups(void)
         check_groups(&m, pebs_groups[i].config, pebs_groups[i].size,
                      pebs_groups[i].rip);
     }
-    /* A counter that does not ask for them gets none. */
+    /* A counter without the adaptive bit records no groups. */
     wrmsr(&m, MSR_PEBS_DATA_CFG, 0xf);
     prepare_buffer(&m, 4, 1, 1);
     arm_fixed(&m, 0, 1, 0);
@@ -1590,7 +1592,7 @@ static void test_pebs_groups(void)
     stop(&m);
 }
 
-/* Two at once make one record from format 3 on, and before that two. */
+/* Two overflows at once make one record from format 3 on, two before that. */
 static void test_pebs_together(const void *data)
 {
     const struct Pebs *pebs = data;
@@ -1616,8 +1618,8 @@ static void test_pebs_together(const void *data)
 }
 
 /*
- * Where there is no memory, nothing moves, and nothing ends.  The address has
- * 32 bits, as the CPU is not in long mode.
+ * Without memory for records, the index does not move and the status stays 0.
+ * Addresses have 32 bits, as the CPU is not in long mode.
  */
 static void test_pebs_nowhere(void)
 {
@@ -1635,7 +1637,7 @@ static void test_pebs_nowhere(void)
     assert_msr(&m, MSR_PERFCTR0, -10ull & LOW_BITS(48));
     assert_msr(&m, MSR_STATUS, 0);
 
-    /* Nor is there a value to go on with. */
+    /* Without a DS save area, there is no reset value either. */
     wrmsr(&m, MSR_DS_AREA, nowhere);
     arm_gp(&m, 0, 1, 0);
     count(&m, PMU_TALLY_INSNS, KERNEL, 1);
@@ -1645,7 +1647,7 @@ static void test_pebs_nowhere(void)
     stop(&m);
 }
 
-/* Outside long mode, a linear address ends with bit 31. */
+/* Outside long mode, linear addresses have 32 bits. */
 static void test_pebs_linear(void)
 {
     const uint64_t above = BUFFER | 1ull << 40;
@@ -1663,7 +1665,7 @@ static void test_pebs_linear(void)
     stop(&m);
 }
 
-/* An index that is nowhere in the buffer, and one that wraps */
+/* Indices outside the buffer, one that wraps, and one without room */
 static void test_pebs_bad_index(void)
 {
     static const uint64_t bad[] = { UINT64_MAX, UINT64_MAX - 100, BUFFER + 1 };
@@ -1681,7 +1683,7 @@ static void test_pebs_bad_index(void)
     stop(&m);
 }
 
-/* The interrupt of a full buffer freezes as that of a counter does. */
+/* The interrupt of a full buffer freezes as a counter's does. */
 static void test_pebs_freeze(const void *data)
 {
     const unsigned version = GPOINTER_TO_UINT(data);
@@ -1702,7 +1704,7 @@ static void test_pebs_freeze(const void *data)
     stop(&m);
 }
 
-/* So it does with branch records. */
+/* The interrupt also freezes branch records. */
 static void test_pebs_freeze_lbrs(const void *data)
 {
     const unsigned version = GPOINTER_TO_UINT(data);
@@ -1726,7 +1728,7 @@ static void test_pebs_freeze_lbrs(const void *data)
     stop(&m);
 }
 
-/* All loads take 32 cycles: more than that, none does. */
+/* All loads take 32 cycles: a greater threshold finds no loads. */
 static void test_pebs_load_latency(void)
 {
     const uint64_t load_latency = 0x01cd;
@@ -1741,7 +1743,7 @@ static void test_pebs_load_latency(void)
     count(&m, PMU_TALLY_LOADS, KERNEL, 3);
     assert_msr(&m, MSR_PERFCTR0, 3);
     stop(&m);
-    /* Without PEBS there is no such event. */
+    /* Without PEBS, this event does not exist. */
     m = x86_start(INTEL);
     start_gp(&m, 0, load_latency | SEL_ALL);
     count(&m, PMU_TALLY_LOADS, KERNEL, 3);
@@ -1770,7 +1772,7 @@ static void test_inuse(void)
  * Life
  */
 
-/* All that a PMU of version 4 keeps, with its values after a reset. */
+/* The state of a PMU of version 4, with values after a reset */
 static const Kept states[] = {
     { MSR_PERFCTR0, 0 }, { MSR_PERFCTR0 + 1, 0 },
     { MSR_PERFCTR0 + 2, 0 }, { MSR_PERFCTR0 + 3, 0 },
@@ -1784,7 +1786,10 @@ static const Kept states[] = {
     { MSR_DEBUGCTL, 0 },
 };
 
-/* Nothing as it is after a reset, counting, and with an overflow pending. */
+/*
+ * Change every state from its reset value; count, and leave an overflow
+ * pending.
+ */
 static void keep_busy(Machine *m)
 {
     set_lvt(m, VECTOR);
@@ -1807,7 +1812,7 @@ static const Mismatch mismatches[] = {
 };
 
 /*
- * Under KVM, or as if it were: see vpmu_kvm in target/i386/vpmu/qtest.c
+ * Under KVM, real or pretended: see vpmu_kvm in target/i386/vpmu/qtest.c
  */
 
 static void as_kvm_two_fixed(Machine *m)
@@ -1823,7 +1828,7 @@ static Machine start_as_kvm(const char *cpu)
     return m;
 }
 
-/* What KVM has of the registers, with their values. */
+/* Registers that KVM has, with values to write */
 static const struct {
     uint32_t reg;
     uint64_t val;
@@ -1848,7 +1853,7 @@ static void fill_kvm_state(Machine *m)
     wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_GP(3) | GLOBAL_FIXED(2));
 }
 
-/* In the subsection that QEMU without this PMU has, too. */
+/* The state migrates in the subsection that QEMU without this PMU has, too. */
 static void test_kvm_migration(void)
 {
     g_autofree char *args = x86_args(INTEL);
@@ -1863,7 +1868,7 @@ static void test_kvm_migration(void)
     stop(&m);
 }
 
-/* One register, and why another PMU cannot take it. */
+/* A register, and the reason why another PMU cannot take it */
 static const struct KvmMismatch {
     const char *name;
     const char *from, *to;
@@ -1904,7 +1909,7 @@ static void test_kvm_mismatch(const void *data)
     g_assert_nonnull(strstr(message, mismatch->message));
 }
 
-/* Of a PMU that nobody uses there may be values, as a guest has tried it. */
+/* A PMU that is not in use can hold values, as guests probe counters. */
 static void test_kvm_unused(const void *cpu)
 {
     g_autofree char *args = x86_args(cpu);
@@ -1921,7 +1926,7 @@ static void test_kvm_unused(const void *cpu)
 
 #define KVM_PEBS "Icelake-Server-v1,pmu=on,lbr=off"
 
-/* What not every KVM keeps. */
+/* Registers that only some versions of KVM save */
 static const Kept kvm_kept[] = {
     { MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI },
     { MSR_DS_AREA, 0x7ffffffff000 },
@@ -1943,7 +1948,10 @@ static void assert_kvm_kept(Machine *m, bool written)
     }
 }
 
-/* The monitor shows it, a stream has it, and a reset ends it. */
+/*
+ * These registers migrate, are shown by the monitor, and are cleared by a
+ * reset.
+ */
 static void test_kvm_kept(void)
 {
     g_autofree char *args = x86_args(KVM_PEBS ",pebs=on");
@@ -1972,7 +1980,7 @@ static const struct KvmMismatch kept_mismatches[] = {
       "of KVM's" },
 };
 
-/* One register is enough. */
+/* A single register causes the refusal. */
 static void test_kvm_kept_mismatch(const void *data)
 {
     const struct KvmMismatch *mismatch = data;
@@ -1985,7 +1993,7 @@ static void test_kvm_kept_mismatch(const void *data)
     g_assert_nonnull(strstr(message, mismatch->message));
 }
 
-/* It is the kernel's. */
+/* Under KVM, the kernel sets MISC_ENABLE. */
 static void test_kvm_misc_enable(void)
 {
     Machine m = x86_start(MODEL ",pmu=off");
@@ -2016,7 +2024,7 @@ static void add_kvm(void)
 }
 
 /*
- * What cannot be had
+ * Refused options
  */
 
 static const Refusal refusals[] = {
@@ -2052,7 +2060,7 @@ static const Refusal refusals[] = {
 };
 
 /*
- * In the terms that architectures share
+ * Implementation of struct Face
  */
 
 static void face_hotplug(Machine *m)
@@ -2089,10 +2097,10 @@ static void face_rearm(Machine *m)
 }
 
 /*
- * What the monitor shows
+ * Monitor
  */
 
-/* Each in turn keeps a counter from counting. */
+/* Each condition in turn stops the counter. */
 static void test_stopped_gp(void)
 {
     Machine m = x86_start_version(4);
@@ -2127,7 +2135,7 @@ static void test_stopped_fixed(void)
     stop(&m);
 }
 
-/* What is asked for besides the event. */
+/* Thresholds and other conditions of a counter */
 static void test_shown_conditions(void)
 {
     Machine m = x86_start_version(2);
@@ -2148,7 +2156,7 @@ static void test_shown_conditions(void)
     stop(&m);
 }
 
-/* By the vector of the local APIC's entry, until the CPU takes it. */
+/* The interrupt is shown by its vector until the CPU takes it. */
 static void test_pending_vector(void)
 {
     Machine m = x86_start_version(2);
@@ -2164,8 +2172,8 @@ static void test_pending_vector(void)
 }
 
 /*
- * The kernel counts what QEMU knows no name of, and says nothing of overflows
- * and interrupts.
+ * The kernel counts events for which QEMU has no name, and does not report
+ * overflows and interrupts.
  */
 static void test_shown_kvm(void)
 {
@@ -2205,7 +2213,7 @@ static void assert_recording(Machine *m, const char *modes, bool call_stack)
     qobject_unref(cpu);
 }
 
-/* In which modes branches are recorded, never in SMM; and where PEBS writes. */
+/* Modes in which branches are recorded, never SMM; and addresses of PEBS. */
 static void test_shown_records(void)
 {
     Machine m = x86_start(LBR ",pebs=on");
@@ -2216,7 +2224,7 @@ static void test_shown_records(void)
     assert_recording(&m, "", false);
     wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_LBR);
     assert_recording(&m, "kernel user guest-kernel guest-user", false);
-    /* Calls and returns, but not those of the kernel. */
+    /* Calls and returns in user mode only */
     wrmsr(&m, MSR_LBR_SELECT, 0x3c5);
     assert_recording(&m, "user guest-user", true);
     wrmsr(&m, MSR_DS_AREA, 0x5000);
@@ -2227,7 +2235,7 @@ static void test_shown_records(void)
     stop(&m);
 }
 
-/* Where there are none, there is nothing to show. */
+/* Without branch records, none are shown. */
 static void test_shown_no_records(void)
 {
     Machine m = x86_start(MODEL ",pmu=on,lbr=off");

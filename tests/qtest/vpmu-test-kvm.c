@@ -1,9 +1,9 @@
 /*
  * QTest of the virtual PMU: registers that KVM keeps
  *
- * No guest code runs, so nothing is counted; but what is written goes to KVM,
- * and what is read comes from there.  It needs a host whose KVM has an AMD
- * CPU's PMU for guests: tests/guest/nested makes one, and sets VPMU_TEST_KVM.
+ * No guest code runs, so nothing is counted; but reads and writes access the
+ * registers in KVM.  It needs a host whose KVM has an AMD CPU's PMU for guests:
+ * tests/guest/nested makes one, and sets VPMU_TEST_KVM.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -101,7 +101,7 @@ static void test_migration(void)
     stop(&m);
 }
 
-/* Nobody has asked for a PMU; CPUID tells of six counters, and no more. */
+/* Without pmu=on, CPUID announces six counters and no other features. */
 static void test_not_asked_for(void)
 {
     const char *args = KVM_MACHINE "-cpu EPYC-Genoa";
@@ -117,7 +117,9 @@ static void test_not_asked_for(void)
     stop(&m);
 }
 
-/* Linux does this when it starts, and then counts nothing. */
+/*
+ * As Linux does at boot: probe a counter, and then clear everything.
+ */
 static void test_leftovers(void)
 {
     Machine m = start(KVM_ARGS);
@@ -134,7 +136,7 @@ static void test_leftovers(void)
     stop(&m);
 }
 
-/* Each vCPU has registers of its own. */
+/* Each vCPU has its own registers. */
 static void test_two_cpus(void)
 {
     Machine m = start(KVM_ARGS " -smp 2");
@@ -150,7 +152,7 @@ static void test_two_cpus(void)
     stop(&m);
 }
 
-/* What CPUID does not tell of is not there. */
+/* Counters that CPUID does not announce do not exist. */
 static void test_host_counters(void)
 {
     const char *args = KVM_ARGS ",pmu-host-counters=4";

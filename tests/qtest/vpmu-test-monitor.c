@@ -1,5 +1,5 @@
 /*
- * QTest of the virtual PMU: what the monitor shows
+ * QTest of the virtual PMU: monitor commands and events
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -100,7 +100,7 @@ void assert_stopped_by(Machine *m, unsigned counter, const char *expected)
     qobject_unref(c);
 }
 
-/* A counter of instructions that overflows after so many. */
+/* Let a counter of instructions overflow after so many. */
 static void arm(Machine *m, unsigned counter, uint64_t left, unsigned flags)
 {
     face->select(m, counter, face->insns, COUNT_ALL | flags);
@@ -151,7 +151,7 @@ static void test_counter(void)
     stop(&m);
 }
 
-/* Where nothing is counted in any mode, a counter does not run. */
+/* A counter that counts in no mode does not run. */
 static void test_modes(void)
 {
     Machine m = begin(face->cpu);
@@ -196,7 +196,7 @@ static uint64_t folds(Machine *m)
     return n;
 }
 
-/* What has overflowed unnoticed is shown, and stays unnoticed. */
+/* Overflows not yet noticed are shown, and showing them does not fold. */
 static void test_undisturbed(void)
 {
     Machine m = begin(face->cpu);
@@ -226,7 +226,10 @@ static uint64_t overflows(Machine *m, unsigned counter)
     return n;
 }
 
-/* All are counted, also if nobody looks between them, and kept. */
+/*
+ * All overflows are counted, even without a read in between, and kept by a
+ * reset.
+ */
 static void test_overflows(void)
 {
     Machine m = begin(face->cpu);
@@ -243,7 +246,7 @@ static void test_overflows(void)
     stop(&m);
 }
 
-/* They are this QEMU's own. */
+/* Numbers of overflows do not migrate. */
 static void test_overflows_and_migration(void)
 {
     g_autofree char *args = face->args(face->cpu);
@@ -398,7 +401,7 @@ static void test_table_without_pmu(void)
  * query-stats
  */
 
-/* What is said of a machine, or of its CPUs, under this name. */
+/* Query a statistic of a machine, or of its CPUs. */
 static QList *query_stats(Machine *m, const char *target, const char *name)
 {
     QDict *reply = qtest_qmp(
@@ -412,7 +415,7 @@ static QList *query_stats(Machine *m, const char *target, const char *name)
     return list;
 }
 
-/* The number of the first of them. */
+/* The value of a statistic, of the machine or of the first CPU */
 static uint64_t stat_of(Machine *m, const char *target, const char *name)
 {
     QList *list = query_stats(m, target, name);
@@ -596,7 +599,7 @@ static unsigned nr_numbers(const QList *schemas, const char *target)
     return 0;
 }
 
-/* Each number that is shown is in the schema, and in the same order. */
+/* Each statistic is in the schema, and in the same order. */
 static void test_stats_schema(void)
 {
     Machine m = begin(face->cpu);
@@ -642,8 +645,8 @@ static void assert_lost(Machine *m, unsigned cpu, const char *lost,
 }
 
 /*
- * What becomes of a CPU within a second is one event; those of other CPUs do
- * not wait for it.
+ * All losses of a CPU within a second make one event.  This does not delay
+ * events of other CPUs.
  */
 static void test_lost_rate(void)
 {

@@ -3,10 +3,10 @@
  *
  * Power ISA 3.1B, book III, "Monitor Mode Control Register 0" and "2".
  *
- * Tables say what each bit freezes; each is walked through every state that a
- * CPU can be in (privilege, MSR[PMM], CTRL[RUN]), and all counters are looked
- * at.  In the state numbered N, 2^N instructions and cycles happen: what a
- * counter holds in the end is the set of states in which it moved.
+ * Tables say which counters each bit freezes.  For each bit, the CPU goes
+ * through all its states (privilege, MSR[PMM], CTRL[RUN]), and all counters are
+ * checked.  In the state numbered N, 2^N instructions and cycles happen, so
+ * that the final value of a counter is the set of states in which it moved.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -42,14 +42,14 @@ typedef enum When {
 #define PMC16 0x7e
 
 /**
- * struct Freeze - what a bit freezes
+ * struct Freeze - the effect of a bit
  * @name: its name
  * @bits: for MMCR0, the bits to invert; for MMCR2, the field of a counter
- * @states: in which privilege states
- * @when: and only if
- * @pmcs: which counters
- * @pmcs_outside: which, if PMC5 and PMC6 are outside the facility, which is
- *                what MMCR0[PMCC] = 0b11 means
+ * @states: the privilege states in which it freezes
+ * @when: a further condition
+ * @pmcs: the counters that it freezes
+ * @pmcs_outside: the same with PMC5 and PMC6 outside the facility, as
+ *                MMCR0[PMCC] = 0b11 says
  */
 typedef struct Freeze {
     const char *name;
@@ -59,7 +59,7 @@ typedef struct Freeze {
     unsigned pmcs, pmcs_outside;
 } Freeze;
 
-/* The bits of MMCR0, inverted one by one where only CC5-6RUN is 1. */
+/* The bits of MMCR0, inverted one by one; otherwise, only CC5-6RUN is 1. */
 static const Freeze mmcr0_bits[] = {
     /*                                 in states  when    PMCC<3  PMCC=3 */
     { "nothing",    0,                 ANY,       ALWAYS, NONE,   NONE },
@@ -79,7 +79,7 @@ static const Freeze mmcr0_bits[] = {
     { "no CC5-6RUN", MMCR0_CC56RUN,    ANY,       RUN_0,  PMC56,  NONE },
     { "TRIGGER",    MMCR0_TRIGGER,     ANY,       ALWAYS, PMC26,  PMC24 },
 
-    /* All others control something else. */
+    /* All other bits control something else. */
     { "PMAE",       MMCR0_PMAE,        ANY,       ALWAYS, NONE,   NONE },
     { "FCECE",      MMCR0_FCECE,       ANY,       ALWAYS, NONE,   NONE },
     { "TBSEL",      MMCR0_TBSEL(3),    ANY,       ALWAYS, NONE,   NONE },
@@ -95,8 +95,8 @@ static const Freeze mmcr0_bits[] = {
 
 /*
  * The bits of MMCR2 that each counter has.  FCnP0 freezes in either problem
- * state: hypervisors, whose programs have MSR[HV] = 1, know no other bit to
- * leave these out.
+ * state: it is the only bit by which hypervisors, whose programs have MSR[HV] =
+ * 1, can exclude these.
  */
 static const Freeze mmcr2_bits[] = {
     /*           in states             when    PMCC<3  PMCC=3 */
@@ -112,7 +112,7 @@ static const Freeze mmcr2_bits[] = {
     { "FCnTA",   8,       ANY,         ALWAYS, NONE,   NONE }, /* reserved */
 };
 
-/* What PMC1 can count though FC1-4WAIT freezes the others. */
+/* An event that PMC1 counts even if FC1-4WAIT freezes other counters */
 #define CYCLES_ALWAYS 0xf0
 
 static const Freeze wait_and_pmc1_f0 = {
@@ -196,7 +196,7 @@ static bool is_when(State s, When when)
            : true;
 }
 
-/* The states in which a counter stands still for a bit's sake. */
+/* The states in which a bit freezes a counter */
 static States frozen(const Freeze *f, bool outside, unsigned pmc)
 {
     States set = states_of(f->states);
@@ -219,11 +219,11 @@ static States frozen(const Freeze *f, bool outside, unsigned pmc)
 
 /**
  * struct Walk - a setting of the PMU
- * @name: what is special about it
+ * @name: its distinguishing feature
  * @mmcr0: MMCR0
  * @mmcr1: MMCR1
  * @mmcr2: MMCR2
- * @moves: by counter, the states in which it is to move
+ * @moves: by counter, the states in which it must move
  */
 typedef struct Walk {
     const char *name;
@@ -240,7 +240,7 @@ static void add_to_walk(Walk *w, const Freeze *f, bool outside)
     }
 }
 
-/* No bit has PMC5 and PMC6 count there without the run latch. */
+/* Outside the facility, PMC5 and PMC6 never count without the run latch. */
 static const Freeze latch_outside = {
     "no run latch", 0, ANY, RUN_0, NONE, PMC56
 };
@@ -365,7 +365,7 @@ static void test_mmcr0(const void *data)
     stop(&m);
 }
 
-/* A bit of one counter, which leaves the others alone. */
+/* A bit of one counter does not affect other counters. */
 static void walk_one_counter(Machine *m, const struct Model *model,
                              const Freeze *f, unsigned pmc, bool outside)
 {

@@ -27,7 +27,7 @@ static Machine ppc_start(const char *cpu)
     return m;
 }
 
-/* What becomes of an access: "ok", or the interrupt that it causes. */
+/* Try to read; returns "ok", or the interrupt that the access causes. */
 static const char *try_mfspr(Machine *m, unsigned spr, uint64_t *val)
 {
     g_auto(GStrv) words = qtest_command(m->qts, 2, "vpmu_mfspr %u %u", m->cpu,
@@ -119,7 +119,7 @@ static void select_event(Machine *m, unsigned pmc, uint64_t code)
                            | (code >> 12 & 0xf) << unit_shift);
 }
 
-/* Stop everything, and have no counter negative. */
+/* Freeze all counters, with no counter negative. */
 static void freeze_and_clear(Machine *m)
 {
     unsigned pmc;
@@ -130,7 +130,10 @@ static void freeze_and_clear(Machine *m)
     }
 }
 
-/* PMC1 to PMC4 count instructions, PMC1 and PMC2 are negative after so many. */
+/*
+ * Let PMC1 to PMC4 count instructions, PMC1 and PMC2 turn negative after so
+ * many.
+ */
 static void arm_two(Machine *m, uint64_t left1, uint64_t left2)
 {
     unsigned pmc;
@@ -151,7 +154,7 @@ static void arm_two(Machine *m, uint64_t left1, uint64_t left2)
 #define MMCR0_POWER8  0xfffcf9b3ull
 #define MMCR0_POWER10 (MMCR0_POWER8 | MMCR0_PMCCEXT)
 
-/* The bits that registers have; what is written to others is lost. */
+/* The bits that registers have; writes to other bits are lost. */
 static const struct Register {
     const char *cpu;
     unsigned spr;
@@ -214,7 +217,7 @@ static void test_aliases(void)
     stop(&m);
 }
 
-/* A write in privileged state of those for reading alone does nothing. */
+/* A privileged write to a read-only number does nothing. */
 static void test_read_only_aliases(void)
 {
     static const unsigned sprs[] = {
@@ -238,11 +241,11 @@ static void test_read_only_aliases(void)
  * Access in problem state
  */
 
-/* Registers that are treated alike. */
+/* Groups of registers with the same access rules */
 enum {
-    CONTROLS, /* what a program can be allowed to write */
+    CONTROLS, /* programs can be allowed to write */
     PMC5_AND_6,
-    SAMPLES,  /* what it can only read */
+    SAMPLES,  /* programs can only read */
     NR_GROUPS,
 };
 
@@ -273,7 +276,7 @@ static const struct Access {
     { "POWER9", MMCR0_PMCC(3),
                               { { "ok", "ok" },  { "fu", "fu" },
                                                  { "ok", "hea" } } },
-    /* PMCCEXT takes the samples away from those who may write nothing... */
+    /* PMCCEXT denies the samples to programs that cannot write... */
     { "POWER10", MMCR0_PMCC(0) | MMCR0_PMCCEXT,
                               { { "ok", "hea" }, { "ok", "hea" },
                                                  { "fu", "hea" } } },
@@ -286,7 +289,7 @@ static const struct Access {
     { "POWER10", MMCR0_PMCC(3) | MMCR0_PMCCEXT,
                               { { "ok", "ok" },  { "fu", "fu" },
                                                  { "ok", "hea" } } },
-    /* ... and POWER9 does not have it. */
+    /* ...... and POWER9 does not have this bit. */
     { "POWER9", MMCR0_PMCC(0) | MMCR0_PMCCEXT,
                               { { "ok", "hea" }, { "ok", "hea" },
                                                  { "ok", "hea" } } },
@@ -333,7 +336,7 @@ static void test_access(void)
     }
 }
 
-/* What a register has for problem state; the rest cannot even be changed. */
+/* Bits visible in problem state, which cannot change other bits */
 static const struct Visible {
     unsigned spr;
     uint64_t bits;
@@ -398,7 +401,7 @@ static const struct Facility {
     { MODE_HYPERVISOR,    false, "ok" },
 };
 
-/* A hypervisor can keep the facility from what runs below it. */
+/* A hypervisor can deny the facility to partitions. */
 static void test_hfscr(const void *data)
 {
     g_autofree char *args = g_strdup_printf("-machine %s", (const char *)data);
@@ -433,7 +436,7 @@ static void test_no_pmu(void)
     stop(&m);
 }
 
-/* POWER7 knows no such interrupt: programs read 0 there. */
+/* POWER7 does not have that interrupt: programs read 0. */
 static void test_no_pmu_power7(void)
 {
     Machine m = ppc_start("POWER7,pmu=off");
@@ -537,7 +540,7 @@ static void test_run_latch(void)
     stop(&m);
 }
 
-/* Which instructions are marked; those are what these events count. */
+/* Marked instructions, which these events count */
 static const struct Marked {
     uint64_t mmcra;
     PmuTallies tallies;
@@ -581,7 +584,7 @@ static void test_marked(void)
 }
 
 /*
- * Code in the place of a partition's firmware, where it begins at 0x100: counts
+ * Code in place of a partition's firmware, which begins at 0x100.  It counts
  * 2004 instructions, and switches the machine off.
  */
 static const uint32_t program[] = {
@@ -589,13 +592,13 @@ static const uint32_t program[] = {
     0x60841e1e, /*    ori r4,r4,0x1e1e: cycles in PMC3 and PMC4 */
     0x7c9ec3a6, /*    mtspr MMCR1,r4 */
     0x38800000, /*    li r4,0 */
-    0x7c9bc3a6, /*    mtspr MMCR0,r4: what follows is counted */
+    0x7c9bc3a6, /* mtspr MMCR0,r4: counting begins */
     0x38a003e8, /*    li r5,1000 */
     0x7ca903a6, /*    mtctr r5 */
     0x60000000, /* 1: nop */
     0x4200fffc, /*    bdnz 1b */
     0x3c808000, /*    lis r4,0x8000 */
-    0x7c9bc3a6, /*    mtspr MMCR0,r4: the last that is */
+    0x7c9bc3a6, /* mtspr MMCR0,r4: the last counted one */
     0x38600000, /*    li r3,0 */
     0x6063f000, /*    ori r3,r3,0xf000: H_RTAS */
     0x38800200, /*    li r4,0x200 */
@@ -603,7 +606,7 @@ static const uint32_t program[] = {
     0x48000000, /*    b . */
 };
 
-/* At 0x200, what the call is to do: power-off, two arguments, one result. */
+/* The call's arguments at 0x200: power-off, two arguments, one result */
 static const uint32_t power_off[] = { 0x2003, 2, 1, 0, 0, 0 };
 
 static void put_words(uint8_t *to, const uint32_t *words, unsigned nr)
@@ -615,7 +618,7 @@ static void put_words(uint8_t *to, const uint32_t *words, unsigned nr)
     }
 }
 
-/* Executed by TCG, which is what a processor's counters are for. */
+/* Count instructions that TCG executes. */
 static void test_executed(const void *data)
 {
     uint8_t image[4096] = { 0 };
@@ -640,7 +643,7 @@ static void test_executed(const void *data)
     stop(&m);
 }
 
-/* Threads of a core have PMUs, and run latches, of their own. */
+/* Each thread of a core has its own PMU and run latch. */
 static void test_threads(const void *data)
 {
     g_autofree char *args = g_strdup_printf("-machine %s -smp 2,threads=2",
@@ -664,7 +667,7 @@ static void test_threads(const void *data)
     stop(&m);
 }
 
-/* With or without latches, 10 each: of this thread, of the other, or both. */
+/* 10 events each with the latch of this thread, of the other, or of both */
 static const struct CoreLatch {
     unsigned pmc;
     uint64_t code;
@@ -677,7 +680,7 @@ static const struct CoreLatch {
     { 4, 0x400fa, 10, 0, 10 },
 };
 
-/* Cores with one partition: those of POWER8 and pseries always do. */
+/* Cores with one partition, as POWER8 and pseries always have */
 static const struct Core {
     const char *name, *args;
     unsigned threads;
@@ -685,7 +688,7 @@ static const struct Core {
 } cores[] = {
     { "powernv8", "-machine powernv8 -smp 2,threads=2", 2 },
     { "powernv10", "-machine powernv10,lpar-per-core=on -smp 2,threads=2", 2 },
-    /* Whose small cores have half of them. */
+    /* Each of its small cores has half of the threads. */
     { "big-core", "-machine powernv10,lpar-per-core=on,big-core=on"
       " -smp 4,threads=4", 4 },
     { "pseries", "-machine pseries -cpu POWER10 -smp 2,threads=2", 2, true },
@@ -810,7 +813,7 @@ static void test_conditions(void)
     stop(&m);
 }
 
-/* A counter that is negative is a condition for as long as it is. */
+/* A negative counter is a condition as long as it is negative. */
 static void test_level(void)
 {
     Machine m = ppc_start(CPU);
@@ -824,7 +827,7 @@ static void test_level(void)
     g_assert_true(pending(&m).perfm);
     assert_spr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FC56 | MMCR0_PMAO);
 
-    /* Handled, but the counter was left as it is. */
+    /* The alert was handled, but the counter not changed. */
     mtspr(&m, SPR_MMCR0, MMCR0_PMC1CE | MMCR0_FC56);
     g_assert_false(pending(&m).perfm);
     set_bits(&m, SPR_MMCR0, MMCR0_PMAE);
@@ -837,7 +840,7 @@ static void test_level(void)
     stop(&m);
 }
 
-/* PMAO is the interrupt, whoever sets it; what else was there stays. */
+/* PMAO causes the interrupt, even if software sets it; other bits stay. */
 static void test_pmao(void)
 {
     Machine m = ppc_start(CPU);
@@ -892,7 +895,7 @@ static void test_no_freeze_without_condition(void)
     stop(&m);
 }
 
-/* PMC2 to PMC6 stand until PMC1 is negative, condition or not. */
+/* PMC2 to PMC6 wait until PMC1 is negative, even if that is no condition. */
 static void test_trigger(void)
 {
     Machine m = ppc_start(CPU);
@@ -911,7 +914,7 @@ static void test_trigger(void)
     stop(&m);
 }
 
-/* What starts the others does not freeze them, though it is a condition. */
+/* The condition that ends the trigger does not also freeze counters. */
 static void test_trigger_without_freeze(void)
 {
     Machine m = ppc_start(CPU);
@@ -924,7 +927,7 @@ static void test_trigger_without_freeze(void)
     stop(&m);
 }
 
-/* What ends the trigger does not freeze; the next condition does. */
+/* The event that ends the trigger does not freeze; the next condition does. */
 static void test_trigger_then_freeze(void)
 {
     const uint64_t mmcr0 = MMCR0_PMCJCE | MMCR0_FCECE | MMCR0_PMAE;
@@ -943,7 +946,7 @@ static void test_trigger_then_freeze(void)
     stop(&m);
 }
 
-/* PMC1 is negative, has ended the trigger, and would freeze; PMC2 counts on. */
+/* PMC1 is negative and enabled, but has ended the trigger; PMC2 counts on. */
 static const uint64_t after_trigger = MMCR0_PMC1CE | MMCR0_FCECE;
 
 static Machine end_trigger(void)
@@ -957,7 +960,7 @@ static Machine end_trigger(void)
     return m;
 }
 
-/* What ended the trigger does not freeze on another machine either. */
+/* After migration, PMC1 does not freeze the counters either. */
 static void test_ended_trigger_migrates(void)
 {
     g_autofree char *args = ppc_args(CPU);
@@ -975,7 +978,7 @@ static void test_ended_trigger_and_state(void)
     set_mode(&m, MODE_PROBLEM, true);
     set_run(&m, false);
     set_run(&m, true);
-    /* In problem state MMCR0 would not be read. */
+    /* MMCR0 cannot be read in problem state. */
     set_mode(&m, MODE_PRIVILEGED, false);
     assert_spr(&m, SPR_MMCR0, after_trigger);
     stop(&m);
@@ -1023,7 +1026,7 @@ static void test_ended_trigger_and_others(void)
     stop(&m);
 }
 
-/* Where and in which state an alert occurred. */
+/* Mode and event of an alert, and bits of SIER */
 static const struct Sample {
     unsigned mode;
     uint64_t code;
@@ -1064,7 +1067,7 @@ static void test_samples(void)
     stop(&m);
 }
 
-/* POWER7 tells it in MMCRA, beside what the guest has written there. */
+/* POWER7 stores the sample in MMCRA, next to the guest's own bits. */
 static void test_sample_power7(void)
 {
     const uint64_t siar_valid = PPC_BIT(35), problem = PPC_BIT(22);
@@ -1109,7 +1112,7 @@ static void test_time_base(const void *data)
     int64_t ns = ticks * 1000000000 / TB_HZ;
     Machine m = ppc_start(CPU);
 
-    /* It is not known where the time base stands: step to a transition. */
+    /* The time base has an unknown value: step to a transition. */
     mtspr(&m, SPR_MMCR0, mmcr0 | MMCR0_PMAE);
     qtest_clock_step_next(m.qts);
     g_assert_true(pending(&m).perfm);
@@ -1137,7 +1140,7 @@ static void test_time_base_off(void)
     stop(&m);
 }
 
-/* What is frozen already is not frozen every two nanoseconds again. */
+/* Frozen counters are not frozen again every two nanoseconds. */
 static void test_time_base_frozen(void)
 {
     Machine m = start("-machine pseries -cpu " CPU " -smp 2");
@@ -1157,7 +1160,7 @@ static void test_time_base_frozen(void)
     stop(&m);
 }
 
-/* What was queued for a CPU has been done when it answers. */
+/* Work queued for a CPU is done before it answers. */
 static void let_cpu_do_its_work(const Machine *m)
 {
     qobject_unref(qtest_qmp(m->qts, "{'execute': 'query-pmu'}"));
@@ -1370,7 +1373,7 @@ static char *device_tree(const char *args, gsize *size)
     return dtb;
 }
 
-/* Whether a partition's device tree says something. */
+/* Whether a partition's device tree has a property */
 static bool device_tree_has(const char *cpu, const char *name)
 {
     g_autofree char *args = ppc_args(cpu);
@@ -1436,7 +1439,7 @@ static const struct Promise {
     { "-machine powernv10 -cpu POWER10,pmu=off", 0, 0 },
 };
 
-/* ibm,pa-features has bytes 34 and 42, behind two of a header. */
+/* ibm,pa-features has bytes 34 and 42, after two bytes of a header. */
 static void test_pa_features(void)
 {
     unsigned i;
@@ -1466,7 +1469,7 @@ static const Kept states[] = {
     { SPR_SIER, 0 }, { SPR_SIER2, 0 }, { SPR_SIER3, 0 },
 };
 
-/* Nothing as it is after a reset, counting, and PMC1 negative. */
+/* Change every state from its reset value; count, and leave PMC1 negative. */
 static void keep_busy(Machine *m)
 {
     unsigned i;
@@ -1486,7 +1489,7 @@ static void keep_busy(Machine *m)
     count(m, PMU_TALLY_CYCLES, MODE_PROBLEM, 77);
 }
 
-/* What an alert caused is still pending afterwards. */
+/* An alert's interrupt or branch is still pending after migration. */
 static void check_pending_migrates(uint64_t mmcr0)
 {
     g_autofree char *args = ppc_args(CPU);
@@ -1512,7 +1515,7 @@ static void test_pending_migrates(void)
     check_pending_migrates(MMCR0_EBE);
 }
 
-/* What the target's counters were alerts nobody. */
+/* The target's earlier counters cause no alert. */
 static void test_migration_onto_counters(void)
 {
     g_autofree char *args = ppc_args(CPU);
@@ -1530,7 +1533,7 @@ static void test_migration_onto_counters(void)
     stop(&m);
 }
 
-/* It has neither MMCR2 nor records, by which the other test counts. */
+/* POWER7 has neither MMCR2 nor a BHRB, on which the other test relies. */
 static void test_refused_from_power7(void)
 {
     g_autofree char *without = ppc_args("POWER7,pmu=off");
@@ -1542,7 +1545,7 @@ static void test_refused_from_power7(void)
     g_assert_nonnull(strstr(message, "pmu=on"));
 }
 
-/* A reset ends what was pending, too. */
+/* A reset also ends a pending alert. */
 static void test_reset_of_pending(void)
 {
     Machine m = ppc_start(CPU);
@@ -1574,7 +1577,7 @@ static const Refusal refusals[] = {
 };
 
 /*
- * In the terms that architectures share
+ * Implementation of struct Face
  */
 
 static uint64_t face_read_register(Machine *m, uint32_t reg)
@@ -1664,10 +1667,10 @@ static void face_rearm(Machine *m)
 }
 
 /*
- * What the monitor shows
+ * Monitor
  */
 
-/* What is set, and what is said against a counter for that. */
+/* Bits that are set, and the reasons shown for a stopped counter */
 static const struct Stopped {
     uint64_t mmcr0;
     unsigned mmcr2; /* bits of the counter's field, from the left */
@@ -1731,7 +1734,7 @@ static void test_stopped(void)
     stop(&m);
 }
 
-/* Nothing is recorded before a program uses the BHRB; POWER7 has none. */
+/* Recording begins when a program uses the BHRB; POWER7 has no BHRB. */
 static void test_shown_records(void)
 {
     Machine m = ppc_start(CPU);
@@ -1752,7 +1755,7 @@ static void test_shown_records(void)
     stop(&m);
 }
 
-/* An event that is counted only while the run latch is set. */
+/* An event that counts only while the run latch is set */
 static void test_stopped_by_latch(void)
 {
     Machine m = ppc_start(CPU);

@@ -12,7 +12,7 @@
 #define NR_PMCS 6
 
 enum {
-    SPR_PROBLEM = 0x10, /* what numbers are less by in problem state */
+    SPR_PROBLEM = 0x10, /* numbers for problem state are less by this */
     SPR_HFSCR = 190,
     SPR_EBBHR = 804,
     SPR_EBBRR = 805,

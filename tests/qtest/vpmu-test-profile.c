@@ -1,9 +1,9 @@
 /*
  * QTest of the virtual PMU: profiles, taken from outside the guest
  *
- * What is in a profile is tested by reading it with perf (tests/unit,
- * tests/guest/linux); here it is when samples are taken, how many there are,
- * and how a profile ends.
+ * Tests that read profiles with perf check their contents (tests/unit,
+ * tests/guest/linux).  These cases check when samples are taken, how many there
+ * are, and how a profile ends.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,15 +26,15 @@
 
 #define PERIOD 1000
 
-/* So long QEMU does not write when it has nothing to write. */
+/* A time after which QEMU is assumed to write nothing */
 #define NEVER_S 120
 
 /**
- * struct Word - what a stream has: in the byte order of QEMU's host
- * @little: in that order
- * @big: in the other
+ * struct Word - a word of a stream, in the byte order of QEMU's host
+ * @little: in little-endian order
+ * @big: in big-endian order
  *
- * Which it is this program cannot tell: QEMU's host may be emulated.
+ * This program cannot tell which order it is: QEMU's host may be emulated.
  */
 typedef struct Word {
     char little[9], big[9];
@@ -42,7 +42,7 @@ typedef struct Word {
 
 #define WORD_SIZE 8
 
-/* What a stream begins with */
+/* The magic number at a stream's beginning */
 static const Word magic = { "PERFILE2", "2ELIFREP" };
 
 /* PERF_RECORD_FINISHED_INIT: its type, and the size of its header in bytes */
@@ -66,7 +66,7 @@ typedef struct Profiled {
  * Machines and profiles
  */
 
-/* With the options @more */
+/* Start a machine with the options @more. */
 static Profiled start_profiled_with(const char *cpu, const char *more)
 {
     g_autofree char *args = face->args(cpu);
@@ -88,7 +88,7 @@ static char *file_of(const Profiled *p, const char *name)
     return g_strdup_printf("%s/%s", p->dir, name);
 }
 
-/* An object, with the properties that JSON gives, and a file. */
+/* Make an object with the properties in JSON, and a file. */
 static QDict *object_with(const Profiled *p, const char *id, const char *json)
 {
     QDict *object = qobject_to(QDict, qobject_from_json(json, &error_abort));
@@ -134,7 +134,7 @@ static void enable(Profiled *p, const char *id, bool enabled)
                              " 'value': %i}}", path, enabled);
 }
 
-/* How many there are now: a profile that is switched off has written all. */
+/* Get the number of samples: a disabled profile has written them all. */
 static uint64_t samples(Profiled *p, const char *id)
 {
     enable(p, id, false);
@@ -151,7 +151,7 @@ static void end(Profiled *p)
 }
 
 /*
- * When samples are taken
+ * Times of samples
  */
 
 static void check_period(const char *cpu)
@@ -163,7 +163,7 @@ static void check_period(const char *cpu)
     enable(&p, "p", false);
     g_assert_cmpuint(property(&p, "p", "samples"), ==, 0);
     enable(&p, "p", true);
-    /* What has been counted without a sample is forgotten by that. */
+    /* Disabling drops the events counted since the last sample. */
     count_insns(&p.m, 10 * PERIOD + PERIOD - 1);
     g_assert_cmpuint(samples(&p, "p"), ==, 10);
     g_assert_cmpuint(property(&p, "p", "lost"), ==, 0);
@@ -180,7 +180,7 @@ static void test_without_pmu(void)
     check_period(face->cpu_without);
 }
 
-/* While no time goes by, each period is eight times the one before. */
+/* While no time passes, each period is eight times the one before. */
 static void test_frequency(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -192,13 +192,13 @@ static void test_frequency(void)
     enable(&p, "p", true);
     count_insns(&p.m, 1 + 1 + 8);
     g_assert_cmpuint(samples(&p, "p"), ==, 8);
-    /* Ten times as long as it should take: an eighth, for a start. */
+    /* Samples take ten times too long: the period shrinks to an eighth. */
     enable(&p, "p", true);
     count_insns(&p.m, 1 + 1 + 8);
     qtest_clock_step(p.m.qts, 10000000);
     count_insns(&p.m, 64 + 8);
     g_assert_cmpuint(samples(&p, "p"), ==, 13);
-    /* Twice as long, and half as long: one half of 8, and twice that. */
+    /* Twice too long, then half as long: the period is halved, then doubled. */
     enable(&p, "p", true);
     count_insns(&p.m, 1 + 1);
     qtest_clock_step(p.m.qts, 2000000);
@@ -209,7 +209,7 @@ static void test_frequency(void)
     end(&p);
 }
 
-/* By the code of an event; without a PMU there are no codes. */
+/* Sample by an event's code; without a PMU there are no codes. */
 static void test_raw(void)
 {
     g_autofree char *json = g_strdup_printf(
@@ -244,7 +244,7 @@ static void test_modes(void)
     end(&p);
 }
 
-/* Only where the modes say it can those of a guest's guests be left out. */
+/* Nested guests can be excluded only if modes distinguish them. */
 static void test_nested_modes(void)
 {
     static const char *const letters[] = { "G", "H", "kG", "uH" };
@@ -269,7 +269,7 @@ static void test_nested_modes(void)
     end(&p);
 }
 
-/* As many as there is room for, of different events, and none disturbs. */
+/* Several profiles of different events do not disturb each other. */
 static void test_several(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -289,7 +289,7 @@ static void test_several(void)
     end(&p);
 }
 
-/* The guest cannot end it, nor see it. */
+/* A reset by the guest neither ends a profile nor exposes it. */
 static void test_reset(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -316,7 +316,7 @@ static void test_hotplug(void)
     end(&p);
 }
 
-/* What the monitor shows of the profile; NULL if it observes nothing */
+/* The profile in the monitor's observers; NULL if it observes nothing */
 static QDict *observer_of(Profiled *p, const char *id)
 {
     QDict *cpu = query_cpu(&p->m), *found = NULL;
@@ -346,7 +346,7 @@ static void assert_time_shown(Profiled *p, const char *id, uint64_t period,
     qobject_unref(o);
 }
 
-/* What is not executed takes no time; here nothing is. */
+/* A vCPU that executes nothing takes no time, so there are no samples. */
 static void test_time(void)
 {
     Profiled p = start_profiled_with(face->cpu, "-smp 1,maxcpus=2");
@@ -387,7 +387,7 @@ static char *path_of_cpu(Profiled *p, int64_t index)
     return path;
 }
 
-/* What query-stats says that profiles have lost, of the one that is asked. */
+/* The number of lost samples in query-stats, of a vCPU or of the machine */
 static uint64_t lost_samples(Profiled *p, QDict *whose)
 {
     QDict *reply;
@@ -421,7 +421,7 @@ static uint64_t lost_by_all(Profiled *p)
     return lost_samples(p, qdict_from_jsonf_nofail("{'target': 'vm'}"));
 }
 
-/* No sample is neither written nor counted as lost, where it belongs. */
+/* Each sample is either written or counted as lost, on its vCPU. */
 static void test_lost(void)
 {
     const uint64_t many = 300000;
@@ -444,7 +444,7 @@ static void test_lost(void)
 }
 
 /*
- * How it ends
+ * The end of a profile
  */
 
 static void await_stop(Profiled *p, const char *reason)
@@ -473,17 +473,17 @@ static void test_max_size(void)
     add_profile(&p, "p", "{'period': 1, 'max-size': 20000}");
     count_insns(&p.m, 10000);
     await_stop(&p, "max-size");
-    /* Nothing is written after that, whatever happens. */
+    /* After that, nothing is written. */
     count_insns(&p.m, 10000);
     g_usleep(300000);
     delete_profile(&p, "p");
-    /* One more record, at most, and the end of the round. */
+    /* At most one more record is written, and the end of the round. */
     g_assert_cmpint(size_of(file), >=, 20000);
     g_assert_cmpint(size_of(file), <, 20200);
     end(&p);
 }
 
-/* The same when it is the machine's stop that makes it write. */
+/* The same when stopping the machine makes QEMU write. */
 static void test_max_size_at_stop(void)
 {
     Profiled p = start_profiled(face->cpu_without);
@@ -516,7 +516,7 @@ static void test_disk_full(void)
     end(&p);
 }
 
-/* The same with a chardev, which does not say why it takes no more. */
+/* The same with a chardev, which does not report the cause. */
 static void test_chardev_full(void)
 {
     Profiled p = start_profiled_with(face->cpu,
@@ -527,7 +527,7 @@ static void test_chardev_full(void)
     await_stop(&p, "write-error");
     delete_profile(&p, "p");
 
-    /* One that has ended before it can be told. */
+    /* A profile that ends before the error has been reported */
     add_profile(&p, "p", "{'period': 10, 'chardev': 'c'}");
     delete_profile(&p, "p");
     await_stop(&p, "write-error");
@@ -639,13 +639,13 @@ static void test_pipe(void)
 }
 
 /*
- * What is lost when the profile has its size already is not missing in it.
- * Here nobody reads, until no more is written (64 MiB), and then samples are
- * lost.  The machine's stop makes it write what it may.
+ * Samples lost after a profile has reached its size do not count as lost.
+ * Nothing reads this pipe, so QEMU stops writing (after 64 MiB) and loses
+ * samples.  Stopping the machine makes it write up to the maximum.
  */
 static void test_max_size_before_loss(void)
 {
-    /* Samples, so many that they are written at once */
+    /* So many samples that they are written at once */
     const uint64_t many = 22000, turns = 70;
     Profiled p = start_profiled(face->cpu);
     g_autofree char *pipe = file_of(&p, "p");
@@ -669,7 +669,7 @@ static void test_max_size_before_loss(void)
     end(&p);
 }
 
-/* Whoever ends a profile hears that its end was not written. */
+/* When a profile is deleted, an event reports that its end was not written. */
 static void test_pipe_at_end(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -791,7 +791,7 @@ static char *name_socket(void)
     return g_strdup_printf("/tmp/vpmu-profile-%d.sock", getpid());
 }
 
-/* A machine with the profile "p" in that socket, and properties of it */
+/* Start a machine with the profile "p" in a socket, with these properties. */
 static Profiled start_in_socket(const char *socket, const char *properties)
 {
     g_autofree char *more = g_strdup_printf(
@@ -801,7 +801,7 @@ static Profiled start_in_socket(const char *socket, const char *properties)
     return start_profiled_with(face->cpu, more);
 }
 
-/* Whoever reads a chardev gets a stream from its beginning. */
+/* Each reader of a chardev gets a stream from its beginning. */
 static void test_chardev(void)
 {
     g_autofree char *socket = name_socket();
@@ -821,7 +821,7 @@ static void test_chardev(void)
     end(&p);
 }
 
-/* Nothing that did not fit before there was a reader is missing for it. */
+/* Samples that did not fit before a reader came do not count as lost. */
 static void test_lost_before_reader(void)
 {
     g_autofree char *socket = name_socket();
@@ -840,7 +840,7 @@ static void test_lost_before_reader(void)
     end(&p);
 }
 
-/* Returns: its path; NULL if there are none here, as under qemu-user. */
+/* Returns: its path; NULL if there are no ptys, as under qemu-user. */
 static char *add_pty(Profiled *p, const char *id)
 {
     QDict *answer = qtest_qmp(p->m.qts, "{'execute': 'chardev-add',"
@@ -862,7 +862,7 @@ static char *add_pty(Profiled *p, const char *id)
     return path;
 }
 
-/* What the last reader of a pty has left comes first. */
+/* Skip data that the last reader of the pty has left. */
 static void read_until_magic(int fd)
 {
     char last[WORD_SIZE] = "";
@@ -893,7 +893,9 @@ static void test_pty(void)
         read_until_magic(fd);
         g_assert_cmpint(write(fd, "giraffe", 7), ==, 7);
         close(fd);
-        /* It is still there, and QEMU has seen that its reader is not. */
+        /*
+         * The pty still exists, and QEMU has noticed that its reader has gone.
+         */
         count_insns(&p.m, 1000);
         enable(&p, "p", false);
         enable(&p, "p", true);
@@ -901,10 +903,7 @@ static void test_pty(void)
     end(&p);
 }
 
-/*
- * Where others write or read, too, no stream has a beginning; and datagrams are
- * none.
- */
+/* Shared chardevs, and datagrams, cannot carry a stream. */
 static void test_chardev_refused(void)
 {
     static const char *const refused[][2] = {
@@ -944,7 +943,7 @@ typedef enum End {
     END_OF_STOPPED_MACHINE,
 } End;
 
-/* QEMU is waiting for a reader when this returns, or about to. */
+/* When this returns, QEMU waits for a reader, or is about to. */
 static void begin_end(Profiled *p, End what)
 {
     if (what == END_OF_PROFILE) {
@@ -959,7 +958,7 @@ static void begin_end(Profiled *p, End what)
     qtest_qmp_eventwait(p->m.qts, "SHUTDOWN");
 }
 
-/* With samples of every 10th instruction, more than a socket has room for */
+/* Take more samples than fit into a socket, one per 10 instructions. */
 static void overfill(Profiled *p)
 {
     for (int i = 0; i < 10; i++) {
@@ -968,7 +967,7 @@ static void overfill(Profiled *p)
     g_assert_cmpuint(samples(p, "p"), ==, 10000);
 }
 
-/* Somebody begins to read when a profile ends. */
+/* Start to read when a profile ends. */
 static bool late_reader_has_all(End what)
 {
     g_autofree char *socket = name_socket();
@@ -993,7 +992,7 @@ static bool late_reader_has_all(End what)
     return all;
 }
 
-/* On a busy host the reader may be later than QEMU waits for it. */
+/* On a busy host QEMU may time out before the reader starts. */
 static void check_late_reader(End what)
 {
     int tries = 3;
@@ -1018,7 +1017,7 @@ static void test_late_reader_of_stopped_machine(void)
     check_late_reader(END_OF_STOPPED_MACHINE);
 }
 
-/* Whoever ends a profile hears that somebody has not read its end. */
+/* When a profile is deleted, an event reports that its end was not read. */
 static void test_reader_sleeps_at_end(void)
 {
     g_autofree char *socket = name_socket();
@@ -1033,7 +1032,7 @@ static void test_reader_sleeps_at_end(void)
     end(&p);
 }
 
-/* What the machine, whose stderr is in @log, has said when it has ended. */
+/* End the machine; returns its messages, which are in @log. */
 static char *hear_end(Profiled *p, char *log)
 {
     char *said;
@@ -1045,7 +1044,7 @@ static char *hear_end(Profiled *p, char *log)
     return said;
 }
 
-/* When QEMU itself ends, there is but what it says. */
+/* When QEMU itself ends, it can only print a message. */
 static void test_reader_sleeps_at_end_of_machine(void)
 {
     g_autofree char *socket = name_socket();
@@ -1252,7 +1251,7 @@ static void await_disconnection(Profiled *p)
     }
 }
 
-/* Whoever has left by then misses nothing. */
+/* A reader that has left by then causes no message. */
 static void test_sleeper_leaves_at_end(void)
 {
     g_autofree char *socket = name_socket();
@@ -1266,7 +1265,7 @@ static void test_sleeper_leaves_at_end(void)
     overfill(&p);
     qtest_qmp_assert_success(p.m.qts, "{'execute': 'system_reset'}");
     qtest_qmp_eventwait(p.m.qts, "STOP");
-    /* QEMU answers when it no longer waits for him. */
+    /* QEMU answers when it no longer waits for the reader. */
     qtest_qmp_assert_success(p.m.qts, "{'execute': 'query-status'}");
     close(fd);
     await_disconnection(&p);
@@ -1276,8 +1275,8 @@ static void test_sleeper_leaves_at_end(void)
 }
 
 /*
- * A reader leaves while the rest is written for him: the next one, whose socket
- * has another number in QEMU, is not kept waiting for the first.
+ * A reader leaves while QEMU writes the rest to it.  The next reader, whose
+ * socket has another number in QEMU, must not wait for the first.
  */
 static void test_reader_leaves_at_end(void)
 {
@@ -1315,10 +1314,10 @@ static void test_reader_leaves_at_end(void)
 }
 
 /*
- * What the guest reads itself
+ * Profiles that the guest reads itself
  */
 
-/* A serial port of x86, and what was read from it so far */
+/* A serial port of x86, and the data read from it so far */
 typedef struct Port {
     Profiled p;
     GByteArray *read;
@@ -1369,7 +1368,7 @@ static bool has_read_text(const Port *port, const void *text)
     return memmem(port->read->data, port->read->len, text, strlen(text));
 }
 
-/* Read until it is there: QEMU writes when it comes to that. */
+/* Read until the data is there: QEMU writes at any time. */
 static void read_until_there(Port *port, const void *what,
                              bool (*is_there)(const Port *, const void *))
 {
@@ -1422,7 +1421,7 @@ static void test_guest_speaks(void)
     close_port(&port);
 }
 
-/* Where the guest says that tasks are, there are none. */
+/* The guest's pointer to its tasks points to no tasks. */
 static void test_guest_lies(void)
 {
     Port port = open_port(",period=100");
@@ -1437,19 +1436,19 @@ static void test_guest_lies(void)
     close_port(&port);
 }
 
-/* Where the guest has its page tables; CR3 is 0 after a reset. */
+/* Addresses of the guest's page tables; CR3 is 0 after a reset. */
 #define TOP_TABLE    0x0
 #define TABLE        0x1000
 #define PRESENT      1
 #define PRESENT_HUGE 0x81
 #define EFER_LMA     (1 << 10)
 
-/* And its only task, to which all vCPUs have this pointer. */
+/* The guest's only task, and the pointer to it that all vCPUs use */
 #define CURRENT      0x10000
 #define TASK         0x11000
 #define TASK_NUMBER  77
 
-/* Of the task's structure: where its numbers and its name are */
+/* Offsets of numbers and of the name in the task's structure */
 #define TASK_PID     0
 #define TASK_TGID    4
 #define TASK_COMM    8
@@ -1462,7 +1461,7 @@ static void name_task(Port *port, const char *name)
     qtest_memwrite(port->p.m.qts, TASK + TASK_COMM, comm, sizeof(comm));
 }
 
-/* Long mode, where addresses are those of the memory, and a task */
+/* Enter long mode with linear equal to physical addresses, and make a task. */
 static void make_task(Port *port)
 {
     QTestState *qts = port->p.m.qts;
@@ -1477,7 +1476,7 @@ static void make_task(Port *port)
     }
 }
 
-/* When that is */
+/* Run a task; returns the time. */
 static uint64_t run_task(Port *port, unsigned cpu, const char *name)
 {
     uint64_t now = qtest_clock_step(port->p.m.qts, 1000);
@@ -1488,7 +1487,7 @@ static uint64_t run_task(Port *port, unsigned cpu, const char *name)
     return now;
 }
 
-/* Of all records but samples */
+/* The time of any record but a sample */
 static uint64_t time_of(const GByteArray *stream, const Record *r)
 {
     const uint8_t *time = stream->data + r->end - 16;
@@ -1496,7 +1495,7 @@ static uint64_t time_of(const GByteArray *stream, const Record *r)
     return is_big(stream) ? ldq_be_p(time) : ldq_le_p(time);
 }
 
-/* Of the only record of that type */
+/* The time of the only record of a type */
 static uint64_t time_of_type(const GByteArray *stream, uint32_t type)
 {
     uint64_t time = 0;
@@ -1511,7 +1510,7 @@ static uint64_t time_of_type(const GByteArray *stream, uint32_t type)
     return time;
 }
 
-/* What the last record before that says, by its time. */
+/* The task's name at a time, from the last record before it */
 static const char *name_at(const GByteArray *stream, uint64_t when)
 {
     const char *name = "";
@@ -1529,7 +1528,7 @@ static const char *name_at(const GByteArray *stream, uint64_t when)
     return name;
 }
 
-/* It begins a program on the vCPU whose samples are written before. */
+/* The task starts a program on the vCPU whose samples are written first. */
 static void test_guest_task_moves(void)
 {
     Port port = open_port(",period=1000 -smp 2");
@@ -1562,7 +1561,7 @@ static void test_guest_is_reset(void)
     close_port(&port);
 }
 
-/* A machine that stops and goes on is the same. */
+/* A stopped machine continues its stream. */
 static void test_guest_is_stopped(void)
 {
     Port port = open_port(",period=100");
@@ -1570,7 +1569,7 @@ static void test_guest_is_stopped(void)
     read_until(&port, &magic);
     for (int turn = 1; turn <= 3; turn++) {
         qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'stop'}");
-        /* The guest's time goes on before anybody is told. */
+        /* The guest's time goes on before handlers of the change are called. */
         qtest_clock_step(port.p.m.qts, 1000);
         qtest_qmp_assert_success(port.p.m.qts, "{'execute': 'cont'}");
         count_insns(&port.p.m, 1000);
@@ -1583,7 +1582,7 @@ static void test_guest_is_stopped(void)
     close_port(&port);
 }
 
-/* What it was reading is lost, and a stream begins. */
+/* The rest of the old stream is dropped, and a new stream begins. */
 static void test_guest_is_reset_stopped(void)
 {
     Port port = open_port("");
@@ -1597,7 +1596,7 @@ static void test_guest_is_reset_stopped(void)
     close_port(&port);
 }
 
-/* A serial port is open all the time: there, a stream begins by itself. */
+/* A serial port is always open: after migration, a new stream begins. */
 static void test_guest_migrates(void)
 {
     Port port = open_port("");
@@ -1611,7 +1610,7 @@ static void test_guest_migrates(void)
     close_port(&port);
 }
 
-/* If it is reset at once, that is the beginning. */
+/* If the guest is reset at once, only the reset begins a stream. */
 static void test_guest_migrates_and_is_reset(void)
 {
     Port port = open_port("");
@@ -1656,14 +1655,14 @@ static void test_is_unused(void)
 }
 
 /*
- * Which kernel it is of
+ * Kernel of a profile
  */
 
 #define NOTE     0x10000
 #define OLD_TEXT 0xffffffff81000000
 #define NEW_TEXT 0xffffffff99000000
 
-/* The note that Linux tells of when its driver is loaded; q35's */
+/* Pass a kernel's note to QEMU on q35, as Linux does by its fw_cfg driver. */
 static void tell_kernel(Profiled *p, uint64_t text)
 {
     QOSState qos = { .qts = p->m.qts };
@@ -1704,7 +1703,7 @@ static bool file_has(const char *path, uint64_t number)
     return has_number(contents, size, number);
 }
 
-/* Until the guest has told, it is asked, and for the last time at the end. */
+/* QEMU looks for the kernel until it is known, the last time at the end. */
 static void test_kernel_untold(void)
 {
     Profiled p = start_profiled_with(face->cpu, "-device vmcoreinfo");
@@ -1717,7 +1716,7 @@ static void test_kernel_untold(void)
     end(&p);
 }
 
-/* Also when QEMU ends, and other objects are gone already. */
+/* The same when QEMU ends, and other objects have been freed. */
 static void test_kernel_untold_at_exit(void)
 {
     g_autofree char *args = face->args(face->cpu);
@@ -1730,7 +1729,7 @@ static void test_kernel_untold_at_exit(void)
     stop(&m);
 }
 
-/* What a machine would run that is reset before it runs is not in a profile. */
+/* The kernel of a machine that is reset before it runs is not in a profile. */
 static void test_kernel_before_reset(void)
 {
     Profiled p = start_profiled_with(face->cpu, "-device vmcoreinfo");
@@ -1803,7 +1802,7 @@ static void test_kernel_before_cont(void)
     end(&p);
 }
 
-/* ICH9's bridge to the ISA bus: where ACPI's registers are */
+/* ICH9's bridge to the ISA bus, which has the address of ACPI's registers */
 #define LPC_DEVICE   QPCI_DEVFN(0x1f, 0)
 #define LPC_PMBASE   0x40
 #define LPC_ACPI_CTL 0x44
@@ -1827,7 +1826,7 @@ static void sleep_and_wake(Profiled *p)
     qpci_free_pc(bus);
 }
 
-/* Whoever sleeps has the kernel in memory: the reset behind that is another. */
+/* A wake-up from S3 keeps the kernel; only a later reset ends the profile. */
 static void test_sleep(void)
 {
     Profiled p = start_profiled(face->cpu);
@@ -1850,7 +1849,7 @@ static void check_given_kernel_ends(Profiled *p)
     await_stop(p, "guest-reset");
 }
 
-/* Whoever reads it later would be told of a kernel that is no more. */
+/* A reader that comes later would get a kernel that no longer runs. */
 static void test_given_kernel_unread(void)
 {
     g_autofree char *socket = name_socket();
@@ -1871,7 +1870,7 @@ static void test_given_kernel_of_reader(void)
 }
 
 /*
- * What cannot be had
+ * Refused options
  */
 
 typedef struct Refused {
@@ -1922,7 +1921,7 @@ static void test_refused(const void *data)
 
     g_assert_nonnull(strstr(qdict_get_str(error, "desc"), r->message));
     qobject_unref(error);
-    /* It has left nothing behind. */
+    /* The refused object leaves no traces. */
     add_profile(&p, "p", "{}");
     end(&p);
 }

@@ -1,5 +1,5 @@
 /*
- * QTest of the virtual PMU: what x86's vendors share
+ * QTest of the virtual PMU: cases that x86's vendors share
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,7 +28,7 @@ Machine x86_start(const char *cpu)
     return start(args);
 }
 
-/* For more fixed counters QEMU has no room there. */
+/* Use three fixed counters: QEMU's state of KVM has no more. */
 void as_kvm(Machine *m)
 {
     g_strfreev(qtest_command(m->qts, 1, "vpmu_kvm %u 3", m->cpu));
@@ -251,7 +251,7 @@ static void test_rdpmc_value(void)
     stop(&m);
 }
 
-/* As stock QEMU: registers are ignored.  But RDPMC is no invalid opcode. */
+/* As in stock QEMU, registers are ignored.  But RDPMC is no invalid opcode. */
 static void test_no_pmu(const void *args)
 {
     Machine m = start(args);
@@ -277,7 +277,7 @@ static void add_no_pmu(void)
              test_no_pmu);
 }
 
-/* A management layer may give back the defaults that it is told. */
+/* A management layer can pass the reported defaults back to QEMU. */
 static void test_expansion(void)
 {
     static const char *const numbers[] = {
@@ -300,8 +300,8 @@ static void test_expansion(void)
 }
 
 /*
- * What a guest leaves behind in a PMU that it does not use is kept, and does
- * not keep it from going where there is none.
+ * Leftover values in a PMU that is not in use migrate, and do not prevent
+ * migration to a machine without a PMU.
  */
 static void check_leftovers(Machine *m)
 {
@@ -347,7 +347,7 @@ static void test_leftover_control(void)
 
 static void eject(Machine *m, unsigned cpu)
 {
-    /* The first write leaves the interface that was there before. */
+    /* The first write leaves the older interface. */
     qtest_outl(m->qts, CPU_SELECTOR, 0);
     qtest_outl(m->qts, CPU_SELECTOR, cpu);
     qtest_outb(m->qts, CPU_CONTROL, CPU_EJECT);
@@ -417,7 +417,9 @@ static uint64_t nr_samples(Machine *m)
     return nr;
 }
 
-/* What was sampled on a CPU outlives it, and others are sampled on. */
+/*
+ * Samples of a CPU remain after its removal, and other CPUs are still sampled.
+ */
 static void test_unplug_profiled(void)
 {
     g_autofree char *cpu = g_strdup_printf("%s -smp 1,maxcpus=2", face->cpu);
@@ -441,7 +443,7 @@ static void test_unplug_profiled(void)
     stop(&m);
 }
 
-/* An overflow is to be seen, also when its counter has no event any more. */
+/* An overflow stays in the status when its counter no longer has an event. */
 static void test_status_alone(void)
 {
     g_autofree char *args = x86_args(face->full_cpu);
@@ -455,7 +457,7 @@ static void test_status_alone(void)
     stop(&m);
 }
 
-/* 1000 cycles, 700 instructions, the CPU woken 4 times. */
+/* Results after 1000 cycles, 700 instructions and 4 wake-ups */
 static const struct Condition {
     bool of_cycles;
     uint64_t evtsel, expected;
@@ -491,7 +493,7 @@ static void test_conditions(void)
     stop(&m);
 }
 
-/* What an interrupt leaves of the local APIC's entry. */
+/* The local APIC's entry after an interrupt */
 static uint32_t delivered(uint32_t lvt)
 {
     return lvt | (x86()->masks_lvt ? LVT_MASKED : 0);
@@ -528,7 +530,7 @@ static void test_nmi(void)
     stop(&m);
 }
 
-/* An entry that was masked by delivery stays so until it is written. */
+/* An entry that delivery has masked stays masked until it is written. */
 static void test_second_interrupt(void)
 {
     Machine m = x86_start(face->cpu);
@@ -574,7 +576,7 @@ static void test_apic_disabled(void)
     stop(&m);
 }
 
-/* Setting INT late does not make up for what has happened. */
+/* Setting INT after an overflow causes no interrupt. */
 static void test_no_late_interrupt(void)
 {
     Machine m = x86_start(face->cpu);
@@ -588,7 +590,7 @@ static void test_no_late_interrupt(void)
     stop(&m);
 }
 
-/* INIT, which restarts a CPU, leaves its PMU alone, but not its local APIC. */
+/* INIT restarts a CPU.  It resets the local APIC, but not the PMU. */
 static void test_init(void)
 {
     Machine m = x86_start(face->full_cpu);
@@ -606,7 +608,7 @@ static void test_init(void)
     stop(&m);
 }
 
-/* A CPU that runs keeps the PMU that it has. */
+/* The PMU of a realized CPU cannot be changed. */
 static void test_property_when_realized(void)
 {
     Machine m = x86_start(face->cpu);

@@ -1,5 +1,5 @@
 /*
- * QTest of the virtual PMU: what x86's vendors share
+ * QTest of the virtual PMU: code that x86's vendors share
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -31,12 +31,12 @@ enum {
 
 /**
  * struct X86Face - the PMU of a vendor
- * @face: in the terms that architectures share
+ * @face: the PMU in terms that architectures share
  * @evtsel: the register that selects the event of general-purpose counter 0
  * @counter: the register that is the counter, in its full width
- * @step: from one such register to that of the next counter
+ * @step: from one such register to the next counter's
  * @nr_counters: how many there are
- * @status: the register that tells which have overflowed, from bit 0
+ * @status: the register that shows which have overflowed, from bit 0
  * @masks_lvt: whether an interrupt masks the local APIC's entry
  */
 typedef struct X86Face {
@@ -66,7 +66,7 @@ char *x86_args(const char *cpu);
 Machine x86_start(const char *cpu);
 
 /**
- * as_kvm - have a machine's state handled as under KVM
+ * as_kvm - make QEMU handle a machine's state as under KVM
  *
  * See vpmu_kvm in target/i386/vpmu/qtest.c.
  */
@@ -102,7 +102,7 @@ void write_efer(Machine *m, uint64_t val);
 #define EFER_SVME BIT64(12)
 
 /**
- * init - what INIT does to a CPU
+ * init - send INIT to a CPU
  */
 void init(Machine *m);
 
@@ -125,7 +125,7 @@ void set_lvt(Machine *m, uint32_t lvt);
 bool requested(Machine *m, unsigned vector);
 
 /**
- * take_nmi - whether an NMI was pending, which it no longer is
+ * take_nmi - whether an NMI was pending; clears it
  */
 bool take_nmi(Machine *m);
 
@@ -137,7 +137,7 @@ uint32_t counter_msr(unsigned i);
 
 /**
  * start_gp - enable a general-purpose counter
- * @evtsel: the register, SEL_EN is added
+ * @evtsel: the register's value; SEL_EN is added
  */
 void start_gp(Machine *m, unsigned i, uint64_t evtsel);
 
@@ -149,7 +149,7 @@ void arm_gp(Machine *m, unsigned i, uint64_t distance, uint64_t flags);
 
 /**
  * x86_read_register, x86_write_register, x86_prepare, x86_select, x86_read,
- * x86_write - of struct Face, where vendors do not differ
+ * x86_write - implementation of struct Face that vendors share
  */
 uint64_t x86_read_register(Machine *m, uint32_t reg);
 void x86_write_register(Machine *m, uint32_t reg, uint64_t val);

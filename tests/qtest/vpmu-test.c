@@ -1,7 +1,7 @@
 /*
  * QTest of the virtual PMU: the cases that architectures share
  *
- * Written in the terms of struct Face, and run on each.
+ * They are written in terms of struct Face, and run for each.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,7 +33,7 @@ void delete_file(char *path)
     g_free(path);
 }
 
-/* A file that stands in for the firmware, which nobody runs. */
+/* Create a file in place of the firmware, which is never executed. */
 static char *new_firmware(void)
 {
     char *path = new_file();
@@ -101,7 +101,7 @@ Machine start_incoming(const char *args)
     return start(incoming);
 }
 
-/* Replace a machine by one that gets its state, and may not take it. */
+/* Replace a machine by one that gets its state, which can be refused. */
 static void move(Machine *m, Machine to, const char *status)
 {
     char *path = new_file();
@@ -159,7 +159,7 @@ char *refuse_prepared(Machine *m, const char *args,
     return message;
 }
 
-/* If QEMU does start, it is ended after a while. */
+/* If QEMU does start, kill it after a while. */
 char *complaint(const char *args)
 {
     char *firmware = new_firmware();
@@ -207,7 +207,7 @@ static void preset(Machine *m, unsigned counter, uint64_t left)
     face->write(m, counter, (face->overflow_at - left) & LOW_BITS(face->width));
 }
 
-/* A counter of instructions that overflows after so many. */
+/* Let a counter of instructions overflow after so many. */
 static void arm(Machine *m, unsigned counter, uint64_t left, unsigned flags)
 {
     face->select(m, counter, face->insns, COUNT_ALL | flags);
@@ -248,7 +248,7 @@ static void test_start_and_stop(void)
     stop(&m);
 }
 
-/* Accesses to a counter that runs neither lose events nor invent some. */
+/* Accesses to a running counter neither lose nor add events. */
 static void test_running(void)
 {
     Machine m = begin(face->cpu);
@@ -395,7 +395,7 @@ static void test_overflow_is_traced(void)
     delete_file(log);
 }
 
-/* CPUs have PMUs, and interrupts, of their own. */
+/* Each CPU has its own PMU and interrupt. */
 static void test_two_cpus(void)
 {
     g_autofree char *cpu = g_strdup_printf("%s -smp 2", face->cpu);
@@ -462,7 +462,7 @@ static void test_overflow(void)
     stop(&m);
 }
 
-/* Having overflowed, the counter goes on, and no other interrupt comes. */
+/* After an overflow the counter goes on without another interrupt. */
 static void test_once(void)
 {
     Machine m = begin(face->cpu);
@@ -647,7 +647,7 @@ static void test_migration(void)
     stop(&m);
 }
 
-/* Not a single event is lost or counted twice, and the next overflow comes. */
+/* Migration neither loses an event nor counts one twice, nor an overflow. */
 static void test_migration_goes_on(void)
 {
     g_autofree char *args = face->args(face->cpu);
@@ -667,7 +667,7 @@ static void test_migration_goes_on(void)
     stop(&m);
 }
 
-/* An overflow that nobody had noticed yet is noticed by migrating. */
+/* Migration notices overflows that had not been noticed. */
 static void test_migration_of_overflow(void)
 {
     g_autofree char *args = face->args(face->cpu);
@@ -697,7 +697,7 @@ static void test_migration_frozen(void)
     stop(&m);
 }
 
-/* Make a value that is kept in a stream as 64 bits, wherever, a wide one. */
+/* Set the upper half of a 64-bit value, wherever it is in a stream. */
 static void widen_in_stream(const char *path, uint32_t value)
 {
     const uint64_t narrow = cpu_to_be64(value);
@@ -718,8 +718,8 @@ static void widen_in_stream(const char *path, uint32_t value)
 }
 
 /*
- * What is wider than the counter is cut, as if it had been written: that of a
- * PMU in use and that of one that is not can be in places of their own.
+ * A loaded value wider than the counter is truncated, as by a write.  A PMU in
+ * use and one that is not may store it in different subsections.
  */
 static void migrate_width(bool used)
 {
@@ -804,8 +804,8 @@ static void test_refusals(void)
 
 /**
  * struct Case - a test, of a face
- * @run: runs it, if it is given nothing
- * @run_with: runs it, if it is given @data
+ * @run: runs it without data
+ * @run_with: runs it with @data
  */
 typedef struct Case {
     const Face *face;

@@ -1,18 +1,18 @@
 /*
- * QTest of the virtual PMU: between its parts
+ * QTest of the virtual PMU: interfaces between its parts
  *
  *   vpmu-test.c             cases that all architectures share, written once
- *   vpmu-test-monitor.c     likewise, of what the monitor shows
- *   vpmu-test-x86.c         those that x86's vendors share
- *   vpmu-test-intel.c       Intel's face, and the cases of its own
- *   vpmu-test-amd.c         AMD's, likewise
- *   vpmu-test-ppc.c         Power's, likewise
- *   vpmu-test-profile.c     profiles that are taken from outside the guest
+ *   vpmu-test-monitor.c     likewise, of monitor commands and events
+ *   vpmu-test-x86.c         cases that x86's vendors share
+ *   vpmu-test-intel.c       Intel's face and its own cases
+ *   vpmu-test-amd.c         AMD's face and its own cases
+ *   vpmu-test-ppc.c         Power's face and its own cases
+ *   vpmu-test-profile.c     profiles, taken from outside the guest
  *   vpmu-test-ppc-freeze.c  Power's freeze bits, in every state of the CPU
  *
  * Guest code does not run under qtest.  Commands of the target access the
- * registers of a CPU for it, and say what has happened: so many events of a
- * kind in a mode.
+ * registers of a CPU for it, and report events: how many, of which kind, and in
+ * which mode.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -37,7 +37,7 @@ typedef struct Machine {
 } Machine;
 
 /**
- * enum - what a counter is to do, a sum of these
+ * enum - options of a counter, a sum of these
  * @COUNT_USER: count programs
  * @COUNT_KERNEL: count the kernel
  * @COUNT_ALL: both
@@ -51,7 +51,7 @@ enum {
 };
 
 /**
- * struct Event - an event and what it counts
+ * struct Event - an event and its tallies
  * @code: its code
  * @tallies: a set of PmuTally; 0 if it is not counted
  */
@@ -87,18 +87,18 @@ typedef struct Kept {
 /**
  * struct Mismatch - a CPU that cannot take over the state of another
  * @name: of the case
- * @from: that CPU, for -cpu
- * @to: this one
- * @message: part of what QEMU says
+ * @from: the source's CPU, for -cpu
+ * @to: the target's CPU, for -cpu
+ * @message: part of QEMU's message
  */
 typedef struct Mismatch {
     const char *name, *from, *to, *message;
 } Mismatch;
 
 /**
- * struct Refusal - a CPU that cannot be had
+ * struct Refusal - a CPU that QEMU refuses
  * @cpu: for -cpu
- * @message: part of what QEMU says
+ * @message: part of QEMU's message
  * @allowed: part of its hint
  */
 typedef struct Refusal {
@@ -111,30 +111,30 @@ typedef struct Refusal {
  * Counters are numbered from 0 on; the shared cases use NR_COUNTERS of them,
  * on which any event can be selected.
  *
- * @name: the name under which its cases are found
+ * @name: its name in the paths of cases
  * @cpu: a CPU with a PMU, for -cpu
- * @full_cpu: one that has every register of @states
- * @cpu_without: one without a PMU
- * @tells_nested: its modes tell a guest's guests apart
+ * @full_cpu: a CPU with every register of @states
+ * @cpu_without: a CPU without a PMU
+ * @tells_nested: its modes distinguish nested guests
  * @user: the mode of PmuTally that programs run in
  * @kernel: the mode that a kernel runs in
- * @user_modes: all modes that COUNT_USER is about; the others are kernels'
+ * @user_modes: all modes of COUNT_USER; COUNT_KERNEL has the other modes
  * @nr_modes: how many there are
  * @width: bits of a counter
  * @overflow_at: its value just after it has overflowed
- * @interrupts_again: another overflow interrupts, even before Face.rearm
+ * @interrupts_again: another overflow interrupts even before Face.rearm
  * @insns: an event: instructions
  * @cycles: an event: cycles
  * @unknown: an event that is not counted
- * @unknown_message: part of what QEMU logs about it
- * @kind: what query-pmu calls the PMU of @cpu
- * @vendor: and whose it says that it is
- * @nr_shown: how many counters it shows
- * @counter_name: what it calls the first
- * @shown_insns: what it says is the code of @insns on that
- * @shown_modes: what it says of the modes of a counter of programs, of the
- *               kernel, of both, and of neither
- * @shown_pending: what it calls the interrupt
+ * @unknown_message: part of QEMU's log message about it
+ * @kind: the kind of @cpu's PMU in query-pmu
+ * @vendor: the vendor in query-pmu
+ * @nr_shown: the number of counters in query-pmu
+ * @counter_name: the first counter's name in query-pmu
+ * @shown_insns: the code of @insns on that counter in query-pmu
+ * @shown_modes: query-pmu's modes of a counter of programs, of the kernel, of
+ *               both, and of neither
+ * @shown_pending: the interrupt's name in query-pmu
  * @nr_selectors: how many counters count a selected event
  * @event_tables: events of all models
  * @nr_event_tables: how many
@@ -145,15 +145,15 @@ typedef struct Refusal {
  * @refusals: CPUs that cannot be had
  * @nr_refusals: how many
  *
- * @add_cases: add the cases of its own
- * @counter_of: the counter that counts a code; NULL if any does
+ * @add_cases: add its own cases
+ * @counter_of: the counter that counts a code; NULL if any counter does
  * @args: the arguments for a machine with such a CPU; the caller frees them
  * @hotplug: add a second CPU to a machine with -smp 1,maxcpus=2
  * @read_register: read a register of @states
  * @write_register: write one, unless it is read-only
  * @prepare: make the machine ready for interrupts
- * @select: make a counter count an event, as COUNT_* and INTERRUPT say, once
- *          counters are started
+ * @select: make a counter count an event, with COUNT_* and INTERRUPT as flags,
+ *          once counters are started
  * @start: start all counters that have been selected, by one write
  * @stop: stop all counters, by one write
  * @freeze_on_overflow: with an overflow that interrupts, all counters stop;
@@ -161,10 +161,10 @@ typedef struct Refusal {
  * @read: read a counter
  * @write: write a counter
  * @overflowed: the counters that have overflowed, bit n for counter n
- * @interrupted: whether there has been an interrupt since this was asked last
- * @rearm: what a handler does at its end, after it has written counters that
- *         had overflowed: counters run, and the next overflow interrupts
- * @keep_busy: bring all of @states to other values than after a reset
+ * @interrupted: whether there has been an interrupt since the last call
+ * @rearm: do what a handler does at its end, after it has written to counters
+ *         that had overflowed: counters run, and the next overflow interrupts
+ * @keep_busy: change all of @states from their reset values
  */
 typedef struct Face {
     const char *name;
@@ -218,7 +218,7 @@ typedef struct Face {
 
 extern const Face ppc_face;
 
-/* The PMU under test, or whose cases are being added. */
+/* The PMU under test, or the one whose cases are being added */
 extern const Face *face;
 
 /**
@@ -259,19 +259,19 @@ Machine begin(const char *cpu);
 void count_insns(Machine *m, uint64_t n);
 
 /**
- * wanted - what a CPU's engine has to count now, a set of PmuTally
+ * wanted - the tallies that a CPU's engine has to count, a set of PmuTally
  */
 PmuTallies wanted(Machine *m);
 
 /**
- * start_incoming - start a machine that waits for another to be migrated to it
+ * start_incoming - start a machine that waits for incoming migration
  * @args: its arguments
  */
 Machine start_incoming(const char *args);
 
 /**
  * migrate_to - replace a machine by one to which it has been migrated
- * @to: the other, of start_incoming()
+ * @to: the other machine, from start_incoming()
  */
 void migrate_to(Machine *m, Machine to);
 
@@ -282,27 +282,27 @@ void migrate_to(Machine *m, Machine to);
 void migrate_machine(Machine *m, const char *args);
 
 /**
- * migrate_prepared - the same, with a machine that is prepared first
- * @prepare: does that to the other, before it gets the state; or NULL
+ * migrate_prepared - migrate to a machine that is prepared first
+ * @prepare: prepares the other machine before it gets the state; or NULL
  */
 void migrate_prepared(Machine *m, const char *args,
                       void (*prepare)(Machine *m));
 
 /**
- * refuse_prepared - migrate to a machine that does not take it
+ * refuse_prepared - migrate to a machine that refuses the state
  *
- * Returns: what it says; the caller frees it.
+ * Returns: its error message; the caller frees it.
  */
 char *refuse_prepared(Machine *m, const char *args,
                       void (*prepare)(Machine *m));
 
 /**
- * complaint - what QEMU says when it refuses to start; the caller frees it
+ * complaint - QEMU's message when it refuses to start; the caller frees it
  */
 char *complaint(const char *args);
 
 /**
- * read_states - what the registers of Face.states hold; the caller frees it
+ * read_states - values of the registers of Face.states; the caller frees them
  */
 uint64_t *read_states(Machine *m);
 
@@ -314,9 +314,9 @@ void add(const char *path, void (*test)(void));
 
 /**
  * add_data - add a case that is one of several
- * @path: what they have in common
+ * @path: their common path
  * @name: its own name
- * @data: what it is given
+ * @data: its data
  */
 void add_data(const char *path, const char *name, const void *data,
               void (*test)(const void *data));
@@ -327,43 +327,43 @@ void add_data(const char *path, const char *name, const void *data,
 void add_number(const char *path, unsigned n, void (*test)(const void *data));
 
 /**
- * query_cpu - what the monitor says of a CPU; to be unreferenced
+ * query_cpu - query-pmu's result for a CPU; to be unreferenced
  */
 QDict *query_cpu(Machine *m);
 
 /**
- * query_counter - what it says of a counter, likewise
+ * query_counter - query-pmu's result for a counter; to be unreferenced
  */
 QDict *query_counter(Machine *m, unsigned counter);
 
 /**
- * get_uint - a number of 64 bits
+ * get_uint - get a number of 64 bits
  */
 uint64_t get_uint(const QDict *dict, const char *key);
 
 /**
- * assert_words - what a list of words holds
+ * assert_words - check a list of words
  * @expected: the words, with a space between them
  */
 void assert_words(const QDict *dict, const char *key, const char *expected);
 
 /**
- * assert_stopped_by - what query-pmu says against a counter
+ * assert_stopped_by - check the reasons why a counter is stopped
  */
 void assert_stopped_by(Machine *m, unsigned counter, const char *expected);
 
 /**
- * add_monitor_cases - add those of what the monitor shows
+ * add_monitor_cases - add the cases of the monitor
  */
 void add_monitor_cases(void);
 
 /**
- * add_profile_cases - add those about profiles, taken from outside
+ * add_profile_cases - add the cases of profiles, taken from outside
  */
 void add_profile_cases(void);
 
 /**
- * add_ppc_freeze_cases - add those that walk Power's freeze bits
+ * add_ppc_freeze_cases - add the cases of Power's freeze bits
  */
 void add_ppc_freeze_cases(void);
 

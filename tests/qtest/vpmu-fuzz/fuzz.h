@@ -1,16 +1,17 @@
 /*
- * Fuzzer of the virtual PMU: between its parts
+ * Fuzzer of the virtual PMU: interfaces between its parts
  *
- *   main.c          command line, loop, what is kept of a failure
+ *   main.c          command line, loop, output of failures
  *   program.c       programs: made from a seed, written, read, made smaller
- *   machine.c       the CPUs, what happens in them, saving and loading
+ *   machine.c       the CPUs, their events, saving and loading
  *   x86.c, ppc.c    verbs and faces of an architecture
  *   x86-reference.c, ppc-reference.c
- *                   what the registers of a face must hold, event by event
- *   x86-memory.c    what the guest's memory must hold, where PEBS writes to it
+ *                   references of the registers of a face, event by event
+ *   x86-memory.c    reference of the guest's memory, where PEBS writes to it
  *
- * The fuzzer is QEMU with another main program: it calls what instructions
- * and migration would call, in one thread, with the machine stopped.
+ * The fuzzer is QEMU with another main program: it calls the
+ * functions that instructions and migration would call, in one thread, with
+ * the machine stopped.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,7 +51,7 @@ uint64_t fuzz_below(FuzzRandom *r, uint64_t n);
 bool fuzz_chance(FuzzRandom *r, unsigned n);
 
 /**
- * fuzz_number - a number at which programs like to fail
+ * fuzz_number - a number of a kind on which programs often fail
  */
 uint64_t fuzz_number(FuzzRandom *r);
 
@@ -70,10 +71,10 @@ uint64_t fuzz_bits(FuzzRandom *r, uint64_t bits);
 /**
  * struct FuzzVerb - something that happens to a machine
  * @name: in a program's text; NULL ends a list
- * @nr_args: numbers that it takes
- * @weight: how often it is chosen, compared with the others; 0 is never
+ * @nr_args: how many numbers it takes
+ * @weight: how often to choose it, relative to the others; 0 is never
  * @make: choose its numbers; NULL if it takes none
- * @run: do it to the machine and to the reference, and compare what is seen
+ * @run: do it to the machine and to the reference, and compare results
  */
 typedef struct FuzzVerb {
     const char *name;
@@ -89,55 +90,57 @@ typedef struct FuzzOp {
 } FuzzOp;
 
 /**
- * fuzz_make_program - an array of FuzzOp that a seed stands for
+ * fuzz_make_program - make an array of FuzzOp from a seed
  * @length: how many operations
  */
 GArray *fuzz_make_program(uint64_t seed, unsigned length);
 
 /**
- * fuzz_make_stream - the same, whose machine is saved in the midst of it, what
- *                    was saved is changed, and loaded
+ * fuzz_make_stream - make such a program that also saves the machine, changes
+ *                    the saved state, and loads it
  */
 GArray *fuzz_make_stream(uint64_t seed, unsigned length);
 
 /**
- * fuzz_run_program - run it on a machine that has been reset
- * @done: counts the operations; NULL if nobody asks
+ * fuzz_run_program - run a program on a machine that has been reset
+ * @done: counts the operations; may be NULL
  *
  * Ends the process if anything is wrong.
  */
 void fuzz_run_program(const GArray *program, uint64_t *done);
 
 /**
- * fuzz_shrink - leave out and make smaller what a failure does not need
- * @program: is changed
+ * fuzz_shrink - leave out operations that a failure does not need, and make
+ *               numbers smaller
+ * @program: the program, which is changed
  * @fails: whether a program fails
  */
 void fuzz_shrink(GArray *program, bool (*fails)(const GArray *program));
 
 /**
- * fuzz_read_program, fuzz_write_program - a program's text: a line each
+ * fuzz_read_program, fuzz_write_program - a program's text, with one operation
+ *                                         per line
  */
 GArray *fuzz_read_program(const char *path);
 void fuzz_write_program(const GArray *program, FILE *to);
 
 /**
  * fuzz_expect - end the process unless two numbers are the same
- * @what: they are
- * @got: the PMU's
- * @wanted: the reference's
+ * @what: the meaning of the numbers
+ * @got: the PMU's number
+ * @wanted: the reference's number
  *
- * Nothing is expected any more once a stream that was changed is loaded.
+ * Once a changed stream has been loaded, no expectations are checked.
  */
 void fuzz_expect(const char *what, uint64_t got, uint64_t wanted);
 
 /**
- * fuzz_digest - of all that has been expected since the program began
+ * fuzz_digest - a digest of all expectations since the program began
  */
 uint64_t fuzz_digest(void);
 
 /**
- * fuzz_expecting - whether what is seen is compared with the reference
+ * fuzz_expecting - whether results are compared with the reference
  */
 extern bool fuzz_expecting;
 
@@ -149,7 +152,7 @@ extern bool fuzz_expecting;
  * struct FuzzFace - a PMU
  * @name: its name
  * @args: QEMU's arguments
- * @data: what the reference has to know of it
+ * @data: the reference's description of it
  */
 typedef struct FuzzFace {
     const char *name;
@@ -159,34 +162,34 @@ typedef struct FuzzFace {
 
 /**
  * struct FuzzTarget - an architecture
- * @faces: those that can be had
+ * @faces: its faces
  * @nr_faces: how many
- * @verbs: what can happen, besides what fuzz_verbs has
+ * @verbs: its verbs, in addition to fuzz_verbs
  * @vmsd: the state of a CPU
- * @sections: names of those parts of it that are about the PMU; ended by NULL
- * @fixed_section: where in a state registers of the PMU lie besides, and
- * @fixed_size: how long that is; 0 if there are none
- * @start: QEMU has been started with such a PMU
- * @nr_modes: how many privilege states its PMUs tell apart
- * @retired: events that an instruction can be, besides being one, and
+ * @sections: names of its parts that hold the PMU's state; ended by NULL
+ * @fixed_section: the offset of other registers of the PMU in a state, and
+ * @fixed_size: their size; 0 if there are no others
+ * @start: called when QEMU has been started with such a PMU
+ * @nr_modes: how many privilege states its PMUs distinguish
+ * @retired: events that an instruction can cause in addition to itself, and
  * @nr_retired: how many; each is once in the list
- * @other: events that are no instruction's, and
+ * @other: events that no instruction causes, and
  * @nr_other: how many
  * @happen: let events happen in the reference, one of each, at the same time
- * @note_insn: an instruction is executed in a mode that is these events; note
- *             its place as translated code does; or NULL
- * @begin_cycle: no part of a cycle has gone by in the reference
- * @check_interrupts: compare what interrupts are pending
- * @begin: the CPU is to be as after a reset, and so is the reference
+ * @note_insn: an instruction that causes these events is executed in a mode;
+ *             store its address as translated code does; or NULL
+ * @begin_cycle: begin a whole cycle in the reference
+ * @check_interrupts: compare pending interrupts
+ * @begin: bring the CPU and the reference to the state after a reset
  * @check: compare all registers
- * @check_legal: see that all registers hold what they can hold
- * @remember: what the reference holds now
- * @recall: the reference is to hold that again
- * @before_save: do what must have been done before the state is saved, which
- *               QEMU does when it stops the machine; or NULL
- * @before_load: do what must have been done before a load, which QEMU does by a
- *               reset; or NULL
- * @moved: the CPU, or the other one, has been loaded
+ * @check_legal: check that all registers hold values that they can hold
+ * @remember: save the reference's state
+ * @recall: restore that state
+ * @before_save: make the preparations for saving the state that QEMU makes when
+ *               it stops the machine; or NULL
+ * @before_load: make the preparations for a load that QEMU makes by a reset; or
+ *               NULL
+ * @moved: called when the CPU, or the other one, has been loaded
  */
 typedef struct FuzzTarget {
     const FuzzFace *faces;
@@ -226,7 +229,7 @@ extern const FuzzVerb fuzz_verbs[], fuzz_stream_verbs[];
 extern CPUState *fuzz_cpu;
 
 /**
- * fuzz_machine_start - QEMU has been started; take its CPUs
+ * fuzz_machine_start - take the CPUs of the QEMU that has been started
  */
 void fuzz_machine_start(void);
 
@@ -236,16 +239,16 @@ void fuzz_machine_start(void);
 void fuzz_machine_begin(void);
 
 /**
- * fuzz_align_cycles - let no part of a cycle have gone by
+ * fuzz_align_cycles - let a whole cycle begin
  *
- * Whole cycles have, by whatever programs before.
+ * Earlier programs may have left a part of a cycle.
  */
 void fuzz_align_cycles(void);
 
 /*
  * Verbs of events, with a mode and a number: instructions; instructions that
- * are something else, too; and what is no instruction.  Translated code and
- * helpers tell of them; cycles follow instructions.
+ * cause another event; and events without an instruction.  Translated code and
+ * helpers report them; cycles follow from instructions.
  */
 void fuzz_make_insns(FuzzRandom *r, uint64_t *arg);
 void fuzz_run_insns(const uint64_t *arg);
@@ -255,9 +258,9 @@ void fuzz_make_other(FuzzRandom *r, uint64_t *arg);
 void fuzz_run_other(const uint64_t *arg);
 
 /**
- * fuzz_take_branch - a branch is taken, as translated code or a helper tells
+ * fuzz_take_branch - take a branch, as translated code or a helper reports it
  * @branch: the branch
- * @mode: in which it ends
+ * @mode: the mode in which it ends
  */
 void fuzz_take_branch(const PmuBranch *branch, unsigned mode);
 
@@ -267,19 +270,22 @@ void fuzz_take_branch(const PmuBranch *branch, unsigned mode);
 uint64_t fuzz_target_of(FuzzRandom *r, uint64_t from);
 
 /**
- * fuzz_begin_read, fuzz_end_read - around the access of an instruction that
- *                                  reads a register, and does not count
+ * fuzz_begin_read, fuzz_end_read - call these before and after the access of an
+ *                                  instruction that reads a register; the
+ *                                  access does not count the instruction
  */
 void fuzz_begin_read(void);
 void fuzz_end_read(void);
 
 /**
- * fuzz_streams_loaded, fuzz_streams_refused - what became of changed streams
+ * fuzz_streams_loaded, fuzz_streams_refused - how many changed streams were
+ *     loaded, and how many refused
  */
 extern uint64_t fuzz_streams_loaded, fuzz_streams_refused;
 
 /**
- * fuzz_pokes_missed - changes for which a state had no part that is the PMU's
+ * fuzz_pokes_missed - changes that were not made, as the state had no part of
+ *                     the PMU's
  */
 extern uint64_t fuzz_pokes_missed;
 

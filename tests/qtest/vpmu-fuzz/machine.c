@@ -1,5 +1,5 @@
 /*
- * Fuzzer of the virtual PMU: CPUs, what happens in them, and their state
+ * Fuzzer of the virtual PMU: CPUs, their events, and their state
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,10 +12,10 @@
 #include "hw/pmu/compat.h"
 #include "fuzz.h"
 
-/* So often does something happen at the most. */
+/* The most events of one operation */
 #define MAX_EVENTS 0xfff
 
-/* Of a state, what is changed. */
+/* Parts of a state that can be changed */
 #define MAX_SECTIONS 16
 
 #define CF_PMU (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES \
@@ -25,18 +25,18 @@ CPUState *fuzz_cpu;
 
 static CPUState *cpus[2];
 
-/* The state that was saved, empty if none has been, and perhaps changed. */
+/* The saved state, which may have been changed; empty if nothing was saved */
 static GByteArray *saved;
 static bool changed;
 
-/* What the CPU's own thread would do is done in this one. */
+/* This thread does the work of the CPU's own thread. */
 static void become(CPUState *cpu)
 {
     fuzz_cpu = cpu;
     current_cpu = cpu;
 }
 
-/* A name that no state ever has would never be changed. */
+/* Check names: one that no state contains would never be changed. */
 static bool has_subsection(const VMStateDescription *vmsd, const char *name)
 {
     for (const VMStateDescription *const *sub = vmsd->subsections;
@@ -66,7 +66,7 @@ void fuzz_machine_start(void)
         g_assert(cpus[i]);
         qemu_thread_get_self(cpus[i]->thread);
         cpus[i]->thread_kicked = true;
-        /* As if it were in its loop */
+        /* As if it were in its execution loop */
         cpus[i]->running = true;
         /* The memory map has changed since the CPU was made. */
         process_queued_cpu_work(cpus[i]);
@@ -76,8 +76,8 @@ void fuzz_machine_start(void)
 }
 
 /*
- * Blocks that count are kept in use for a while when nobody reads them, and so
- * parts of cycles go by: programs before are not to decide about that.
+ * Translated blocks count for a while after the last reader has gone, and so
+ * parts of cycles go by.  Earlier programs must not influence that.
  */
 static void forget_blocks(void)
 {
@@ -98,7 +98,7 @@ void fuzz_machine_begin(void)
  * Events
  */
 
-/* Translated code counts as its flags say, also what nobody reads any more. */
+/* Translated code counts as its flags say, even if there is no reader left. */
 static bool is_counted(PmuTally tally)
 {
     switch (tally) {
@@ -127,7 +127,7 @@ static PmuTallies counted_of(PmuTallies events)
     return counted;
 }
 
-/* A cell that is used up has the execution loop fold behind the instruction. */
+/* If a cell is used up, the execution loop folds after the instruction. */
 static void happen(PmuTallies counted, unsigned mode)
 {
     bool used_up = false;
@@ -146,7 +146,7 @@ static void happen(PmuTallies counted, unsigned mode)
  * Branches
  */
 
-/* Whatever changes the mode has the log seen. */
+/* Read the log when the mode changes, as QEMU does. */
 static void enter_mode(unsigned mode)
 {
     const PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
@@ -159,7 +159,7 @@ static void enter_mode(unsigned mode)
     }
 }
 
-/* As translated code does it. */
+/* Log a branch as translated code does. */
 static void log_branch(const PmuBranch *branch, unsigned mode)
 {
     PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
@@ -179,7 +179,7 @@ static void log_branch(const PmuBranch *branch, unsigned mode)
     }
 }
 
-/* As pmu_tcg_far_branch() does it. */
+/* Record a branch as pmu_tcg_far_branch() does. */
 static void note_far_branch(const PmuBranch *branch, unsigned mode)
 {
     pmu_tcg_see_branches(fuzz_cpu);
@@ -205,10 +205,10 @@ uint64_t fuzz_target_of(FuzzRandom *r, uint64_t from)
 }
 
 /*
- * What else happens
+ * Other events
  */
 
-/* What is no instruction has no place. */
+/* Events without an instruction have no address. */
 static void note_place(PmuTallies events, unsigned mode)
 {
     fuzz_cpu->neg.pmu.site_known = false;
@@ -217,7 +217,7 @@ static void note_place(PmuTallies events, unsigned mode)
     }
 }
 
-/* Instructions that nobody counts do not even begin a cycle. */
+/* Instructions that are not counted do not begin a cycle either. */
 static void let_happen(PmuTallies events, const uint64_t *arg)
 {
     const PmuTallies insns = BIT(PMU_TALLY_INSNS);
@@ -281,7 +281,7 @@ void fuzz_align_cycles(void)
     }
 }
 
-/* An instruction that reads takes itself back meanwhile. */
+/* While an instruction reads a register, it is not yet counted. */
 
 void fuzz_begin_read(void)
 {
@@ -297,7 +297,7 @@ void fuzz_end_read(void)
  * State
  */
 
-/* In a stream, something follows: it is looked for subsections. */
+/* Padding: in a stream, data follows, in which QEMU looks for subsections. */
 static const uint8_t what_follows[512];
 
 static void save(void)
@@ -318,7 +318,7 @@ static void save(void)
     object_unref(OBJECT(buffer));
 }
 
-/* A CPU has what has happened in it until now, and in programs before. */
+/* Load over the CPU's state that it has from earlier events and programs. */
 static bool load(CPUState *cpu)
 {
     QIOChannelBuffer *buffer = qio_channel_buffer_new(saved->len);
@@ -404,7 +404,7 @@ typedef struct Section {
     size_t size;
 } Section;
 
-/* One that is found by its name, begins with it. */
+/* Find a section by its name, with which it begins. */
 static Section find_section(const char *name)
 {
     uint8_t *at = memmem(saved->data, saved->len, name, strlen(name));
@@ -412,7 +412,7 @@ static Section find_section(const char *name)
     return (Section) { at, at ? saved->data + saved->len - at : 0 };
 }
 
-/* Those that this state has, and how many. */
+/* Find the sections that this state has; returns how many. */
 static unsigned find_sections(Section *found)
 {
     unsigned n = 0;
@@ -431,7 +431,7 @@ static unsigned find_sections(Section *found)
     return n;
 }
 
-/* Most of what is near the beginning of a section are its registers. */
+/* Mostly change bytes near a section's beginning, where registers are. */
 static void make_poke(FuzzRandom *r, uint64_t *arg)
 {
     arg[0] = fuzz_below(r, 8);

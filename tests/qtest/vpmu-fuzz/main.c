@@ -15,13 +15,13 @@
 #include "system/system.h"
 #include "fuzz.h"
 
-/* No program takes that long, on the slowest machine. */
+/* No program takes this long, even on a slow machine. */
 #define HANGS_AFTER_SECONDS 120
 
-/* Every so many programs are run twice. */
+/* One in so many programs is run twice. */
 #define TWICE_EVERY 16
 
-/* Of so many streams, changed as they are, there is always one that loads. */
+/* At least one of so many changed streams can be loaded. */
 #define MANY_STREAMS 100
 
 static gint64 seed = 1, programs = G_MAXINT64, seconds;
@@ -43,7 +43,7 @@ static const GOptionEntry options[] = {
     { }
 };
 
-/* What children tell. */
+/* Progress that children report */
 static struct Progress {
     uint64_t seed, programs, ops, loaded, refused;
 } *progress;
@@ -52,7 +52,7 @@ static struct Progress {
  * QEMU
  */
 
-/* A file that stands in for the firmware, which nobody runs. */
+/* Create a file in place of the firmware, which is never executed. */
 static char *new_firmware(void)
 {
     char *path;
@@ -122,7 +122,7 @@ static void run_seeds(gint64 until)
     }
 }
 
-/* Streams that are refused are complained about; a replay shows it. */
+/* Suppress QEMU's messages about refused streams; a replay shows them. */
 static void be_quiet(void)
 {
     int null = open("/dev/null", O_WRONLY);
@@ -131,7 +131,7 @@ static void be_quiet(void)
     dup2(null, STDERR_FILENO);
 }
 
-/* Returns whether a child that does this dies of it. */
+/* Returns: whether a child that runs this fails */
 static bool child_fails(bool quiet, void (*run)(const void *), const void *data)
 {
     pid_t child;
@@ -164,7 +164,7 @@ static void child_of_program(const void *program)
     fuzz_run_program(program, NULL);
 }
 
-/* A program that is kept and changes nothing shows nothing. */
+/* A replayed program whose changes are not made proves nothing. */
 static void child_of_replay(const void *program)
 {
     child_of_program(program);
@@ -180,7 +180,7 @@ static bool program_fails(const GArray *program)
 }
 
 /*
- * What is told
+ * Output
  */
 
 static int show_failure(const FuzzFace *face)
@@ -211,7 +211,7 @@ static int show_failure(const FuzzFace *face)
     return 1;
 }
 
-/* Otherwise no state was ever looked at. */
+/* If all streams are refused, no loaded state was ever checked. */
 static bool all_are_refused(void)
 {
     return !progress->loaded && progress->refused >= MANY_STREAMS;

@@ -1,5 +1,5 @@
 /*
- * Fuzzer of the virtual PMU: what Power's registers must hold
+ * Fuzzer of the virtual PMU: a reference of Power's registers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,16 +16,16 @@ static const RefPpc *pmu;
 RefPpcState ref_state;
 static RefPpcState remembered_state;
 
-/* So many entries, and as many branches at most. */
+/* The number of entries, and the most branches */
 #define NR_ENTRIES 32
 
 /*
- * Nobody reads it any more: so many alerts without, which this PMU, and not the
- * architecture, takes for that.
+ * The number of alerts without a read of the BHRB after which this PMU stops
+ * recording.  The architecture has no such rule.
  */
 #define UNREAD 64
 
-/* @branches: of the BHRB, the newest first, with addresses of 0 behind them */
+/* @branches: the BHRB's, the newest first, followed by entries of 0 */
 static struct Registers {
     uint64_t spr[REF_NR_SPRS];
     uint64_t insns[4];
@@ -50,7 +50,7 @@ static unsigned pmcc(void)
 }
 
 /*
- * What is counted
+ * Events that counters count
  */
 
 static uint32_t code_of(unsigned pmc)
@@ -89,7 +89,7 @@ static bool is_denied(const RefEvent *e)
     return false;
 }
 
-/* Those that random sampling makes eligible. */
+/* Events that random sampling makes eligible */
 static PmuTallies marked(void)
 {
     uint64_t mmcra = regs.spr[SPR_MMCRA];
@@ -112,7 +112,7 @@ static PmuTallies tallies_of(unsigned pmc)
 }
 
 /*
- * When it is counted
+ * Conditions under which events are counted
  */
 
 static bool frozen_by_privilege(unsigned pmc, unsigned mode)
@@ -218,7 +218,7 @@ static void take_sample_206(void)
                            | (ref_state.mode & REF_HV ? sihv : 0);
 }
 
-/* Nothing is known of data in a CPU that executes nothing. */
+/* A CPU that executes nothing has no data address. */
 static void take_sample(void)
 {
     PmuTallies type = tallies_of(first_negative(ALL_PMCS));
@@ -277,7 +277,7 @@ void ref_write_bescr(uint64_t val)
  * Events
  */
 
-/* Returns whether it has become negative, and that matters. */
+/* Returns: whether it has become negative, and its condition is in use */
 static bool advance(unsigned pmc, PmuTallies events, unsigned mode,
                     unsigned cycles)
 {
@@ -383,7 +383,9 @@ uint64_t ref_bhrb_entry(unsigned n)
     g_assert_not_reached();
 }
 
-/* Alerts are counted anew, and of the last branch there may be half. */
+/*
+ * Migration resets the count of alerts, and can lose half of the last branch.
+ */
 void ref_moved(void)
 {
     unsigned entry = 0;

@@ -1,9 +1,9 @@
 /*
- * Fuzzer of the virtual PMU: what Power's registers must hold
+ * Fuzzer of the virtual PMU: a reference of Power's registers
  *
- * The registers by the architecture's words, bits numbered as there, and
- * counters that take one event at a time.  Nothing is shared with the PMU but
- * the numbers of tallies.
+ * Registers as the architecture describes them, with its numbers of bits, and
+ * counters that take one event at a time.  The reference shares only the
+ * numbers of tallies with the PMU.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,11 +20,11 @@
 #define REF_PRIVILEGED 1
 #define REF_HV         2
 
-/* Registers have numbers below that; those for problem state are less by 16. */
+/* Registers have smaller numbers; numbers for problem state are less by 16. */
 #define REF_NR_SPRS (SPR_MMCR1 + 1)
 
 /**
- * enum RefWhen - when an event is counted, beside what freezes all
+ * enum RefWhen - condition of an event, in addition to freeze bits
  * @REF_RUN: only with CTRL[RUN]
  * @REF_WAIT: whatever MMCR0[FC1-4WAIT] says
  * @REF_MARKED: if MMCRA marks it, which says what is counted, too
@@ -39,10 +39,10 @@ typedef enum RefWhen {
 } RefWhen;
 
 /**
- * struct RefEvent - what a code counts
+ * struct RefEvent - an event code
  * @code: 0xPUxSS, the counter, unit and selector
  * @tallies: a set of PmuTally
- * @when: when it does
+ * @when: the condition under which it counts
  */
 typedef struct RefEvent {
     uint32_t code;
@@ -55,9 +55,9 @@ typedef struct RefEvent {
  * @isa: 206, 207, 300 or 310: the architecture
  * @hv: it has hypervisor mode
  * @cpi: cycles of 1000 instructions
- * @events: what codes count, ended by a code that is 0
- * @denied: codes, with or without the counter, that are not counted, likewise;
- *          or NULL
+ * @events: events by code, ended by a code that is 0
+ * @denied: codes, with or without the counter, that are not counted, ended by
+ *          0; or NULL
  */
 typedef struct RefPpc {
     unsigned isa;
@@ -68,7 +68,7 @@ typedef struct RefPpc {
 } RefPpc;
 
 /**
- * enum RefAccess - what becomes of an access; the numbers are PpcAccess's
+ * enum RefAccess - result of an access; the numbers are PpcAccess's
  */
 typedef enum RefAccess {
     REF_ALLOWED,
@@ -77,11 +77,11 @@ typedef enum RefAccess {
 } RefAccess;
 
 /**
- * struct RefPpcState - what the guest sees of it besides
- * @mode: in which the CPU is, a sum of REF_*
+ * struct RefPpcState - state of the CPU that the guest sees besides registers
+ * @mode: the CPU's mode, a sum of REF_*
  * @pmm: MSR[PMM]
  * @run: CTRL[RUN]
- * @nip: where the CPU is
+ * @nip: the CPU's address
  * @bescr: BESCR
  * @perfm: the interrupt is pending
  * @ebb: an event-based branch is pending
@@ -99,8 +99,8 @@ extern RefPpcState ref_state;
  * struct RefBranch - a branch that is taken
  * @from: its address
  * @to: where it goes
- * @indirect: that is in a register
- * @call, @conditional, @interrupt: what else it is
+ * @indirect: the target is in a register
+ * @call, @conditional, @interrupt: further kinds
  */
 typedef struct RefBranch {
     uint64_t from, to;
@@ -108,27 +108,27 @@ typedef struct RefBranch {
 } RefBranch;
 
 /**
- * ref_init - the reference is to be this PMU; NULL if there is none
+ * ref_init - become the reference of a PMU; NULL if the CPU has no PMU
  */
 void ref_init(const RefPpc *pmu);
 
 /**
- * ref_reset - what a reset does to the registers
+ * ref_reset - reset the registers
  */
 void ref_reset(void);
 
 /**
- * ref_access - what an instruction is answered
+ * ref_access - the result of an instruction's access
  */
 RefAccess ref_access(unsigned spr, bool write);
 
 /**
- * ref_read - what it reads, if it may
+ * ref_read - the value that an allowed instruction reads
  */
 uint64_t ref_read(unsigned spr);
 
 /**
- * ref_write - what it writes, if it may
+ * ref_write - write a value, as an allowed instruction does
  */
 void ref_write(unsigned spr, uint64_t val);
 
@@ -138,44 +138,44 @@ void ref_write(unsigned spr, uint64_t val);
 uint64_t ref_peek(unsigned spr);
 
 /**
- * ref_write_bescr - BESCR has been written
+ * ref_write_bescr - write to BESCR
  */
 void ref_write_bescr(uint64_t val);
 
 /**
  * ref_happen - let events happen, one of each, at the same time
  *
- * Instructions take their cycles along.
+ * Instructions also count their cycles.
  */
 void ref_happen(PmuTallies events, unsigned mode);
 
 /**
- * ref_branch - a branch ends in a mode
+ * ref_branch - take a branch that ends in a mode
  */
 void ref_branch(const RefBranch *branch, unsigned mode);
 
 /**
- * ref_use_bhrb - the guest reads the BHRB, or has cleared it
+ * ref_use_bhrb - let the guest read or clear the BHRB
  */
 void ref_use_bhrb(bool clear);
 
 /**
- * ref_bhrb_entry - what mfbhrbe reads of an entry, up to 31
+ * ref_bhrb_entry - the value that mfbhrbe reads from an entry, up to 31
  */
 uint64_t ref_bhrb_entry(unsigned n);
 
 /**
- * ref_moved - what a stream does not tell is as at the beginning
+ * ref_moved - reset all state that a stream does not contain
  */
 void ref_moved(void);
 
 /**
- * ref_begin_cycle - no part of a cycle has gone by
+ * ref_begin_cycle - begin a whole cycle
  */
 void ref_begin_cycle(void);
 
 /**
- * ref_remember, ref_recall - take a copy of all that, and use it
+ * ref_remember, ref_recall - save and restore a copy of the state
  */
 void ref_remember(void);
 void ref_recall(void);

@@ -16,7 +16,7 @@
 
 #define NR_MODES 4
 
-/* Where a CPU is that executes nothing. */
+/* The address of the CPU, which executes nothing. */
 #define NIP 0x1000
 
 /*
@@ -110,14 +110,14 @@ static const char *name_of(const char *what, unsigned spr)
     return name;
 }
 
-/* Other numbers are not for problem state, whatever the PMU says. */
+/* In problem state, use the numbers for that; others are always refused. */
 static unsigned number_for(uint64_t spr)
 {
     spr %= REF_NR_SPRS;
     return ref_state.mode & REF_PRIVILEGED ? spr : spr & ~16u;
 }
 
-/* Without a hypervisor to say otherwise. */
+/* Check an access that no hypervisor restricts. */
 static RefAccess access_to(unsigned spr, bool write)
 {
     switch (ppc_vpmu_check_access(env(), spr, write)) {
@@ -199,7 +199,7 @@ static bool is_counted_by(const RefEvent *e, unsigned pmc)
     return e->code >> 16 == pmc && (e->tallies || e->when == REF_MARKED);
 }
 
-/* An event that the reference knows, for each counter. */
+/* For each counter, choose an event that the reference knows. */
 static uint64_t any_mmcr1(FuzzRandom *r)
 {
     uint64_t val = fuzz_chance(r, 20) ? fuzz_random(r) & 0x0000ffff00000000
@@ -221,7 +221,7 @@ static uint64_t any_mmcr1(FuzzRandom *r)
     return val;
 }
 
-/* Mostly something counts. */
+/* Choose a value with which counters mostly run. */
 static uint64_t any_mmcr0(FuzzRandom *r)
 {
     uint64_t freeze = REF_BIT(32) | REF_BIT(33) | REF_BIT(34) | REF_BIT(35)
@@ -276,7 +276,7 @@ static void run_mtspr(const uint64_t *arg)
 }
 
 /*
- * What happens
+ * Events
  */
 
 static const PmuTally retired[] = {
@@ -313,7 +313,7 @@ static void run_msr(const uint64_t *arg)
     check_pending();
 }
 
-/* Of a core with one thread. */
+/* Set the run latch of a core with one thread. */
 static void set_run(bool run)
 {
     env()->spr[SPR_CTRL] = run ? CTRL_ALONE : 0;
@@ -361,7 +361,7 @@ static const struct {
     { PMU_BRANCH_FAR, { .interrupt = true } },
 };
 
-/* Addresses are of instructions, and there is none at 0. */
+/* An instruction's address, which is never 0 */
 static uint64_t address(uint64_t number)
 {
     return (number & ~3ull) ?: 4;
@@ -394,7 +394,7 @@ static bool has_bhrb(void)
     return pmu && pmu->isa > 206;
 }
 
-/* As helper_mfbhrbe() and helper_clrbhrb() do it. */
+/* Use the BHRB as helper_mfbhrbe() and helper_clrbhrb() do. */
 static void make_bhrb(FuzzRandom *r, uint64_t *arg)
 {
     arg[0] = fuzz_chance(r, 4);
@@ -421,7 +421,7 @@ static void check_bhrb(void)
     }
 }
 
-/* All that a reset leaves as it is not the PMU's is set again. */
+/* Set all state explicitly that a reset of the CPU leaves alone. */
 static void run_reset(const uint64_t *arg)
 {
     cpu_reset(fuzz_cpu);
@@ -469,7 +469,7 @@ static void begin(void)
     fuzz_align_cycles();
 }
 
-/* As a debugger sees it, nothing is noticed by that; then as the guest does. */
+/* Read as a debugger does, which changes nothing, then as the guest does. */
 static void check(void)
 {
     for (unsigned i = 0; i < nr_registers() && pmu; i++) {
@@ -484,7 +484,7 @@ static void check(void)
     check_pending();
 }
 
-/* What a stream can hold all the same. */
+/* Check for later features, which a changed stream can contain. */
 static void check_nothing_of_later(void)
 {
     if (env()->spr[SPR_POWER_MMCR2]) {
@@ -513,7 +513,7 @@ static void check_legal(void)
     }
 }
 
-/* A stream without a BHRB leaves the one that is there. */
+/* Empty the BHRB: a stream without one does not change it. */
 static void empty_bhrb(void)
 {
     if (cpu()->vpmu) {

@@ -13,7 +13,7 @@
  * Numbers
  */
 
-/* Marsaglia's xorshift, multiplied: seeds that are close differ at once. */
+/* Marsaglia's xorshift, multiplied, so that close seeds differ at once. */
 uint64_t fuzz_random(FuzzRandom *r)
 {
     r->state ^= r->state >> 12;
@@ -291,7 +291,7 @@ static GArray *without(const GArray *program, unsigned from, unsigned n)
     return rest;
 }
 
-/* Leave out so many at a time, wherever they are not needed. */
+/* Leave out so many at a time, wherever the program still fails. */
 static void leave_out(GArray *program, unsigned n,
                       bool (*fails)(const GArray *program))
 {

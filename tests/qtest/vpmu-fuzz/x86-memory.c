@@ -1,5 +1,5 @@
 /*
- * Fuzzer of the virtual PMU: what x86's guest memory must hold
+ * Fuzzer of the virtual PMU: a reference of x86's guest memory
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +12,7 @@
 /* From the end of the buffer on, records would go to ROM. */
 #define NO_BUFFER_END 0xe0000u
 
-/* What is in a buffer without records. */
+/* The bytes of a buffer without records */
 #define NO_RECORD 0x55
 
 #define WINDOW(start, length, ...)                                       \
@@ -28,7 +28,7 @@ RefWindow ref_windows[] = {
     { }
 };
 
-/* It shows the same at both addresses. */
+/* The firmware has two addresses: translate the low one. */
 static uint32_t without_low_rom(uint32_t addr)
 {
     return addr - REF_LOW_ROM < REF_ROM_SIZE ? addr - REF_LOW_ROM + REF_ROM
@@ -99,7 +99,7 @@ void ref_write_word(uint64_t addr, uint64_t word, uint64_t unknown)
     put_word(addr, word, unknown);
 }
 
-/* Without what would be behind the end of memory. */
+/* Write a DS save area, as far as there is memory. */
 static void put_area(uint32_t area, uint64_t index, unsigned room,
                      unsigned threshold)
 {
@@ -111,7 +111,7 @@ static void put_area(uint32_t area, uint64_t index, unsigned room,
     }
 }
 
-/* Where one area's field is another's, it suits both. */
+/* Fields of areas that overlap have values that suit both areas. */
 void ref_memory_reset(void)
 {
     for (const RefWindow *w = ref_windows; w->size; w++) {

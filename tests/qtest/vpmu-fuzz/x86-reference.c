@@ -1,5 +1,5 @@
 /*
- * Fuzzer of the virtual PMU: what x86's registers must hold
+ * Fuzzer of the virtual PMU: a reference of x86's registers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,7 @@
 static const RefX86 *pmu;
 RefX86State ref_state;
 
-/* What the registers of a record show. */
+/* The registers of a branch record */
 typedef struct Record {
     uint64_t from, to, info;
     bool timed;
@@ -43,7 +43,7 @@ static struct Registers {
  * Selectors
  */
 
-/* What PEBS samples loads by, each of which takes so long. */
+/* The event by which PEBS samples loads, and the latency of each load */
 #define CODE_LOAD_LATENCY 0x01cd
 #define LATENCY           32
 
@@ -73,13 +73,13 @@ static bool has_baseline(void)
     return pmu->pebs >= 4;
 }
 
-/* Before the baseline, bits from 32 on are not of fixed counters. */
+/* Without the baseline, bits from 32 on are not for fixed counters. */
 static bool is_sampled(unsigned i)
 {
     return regs.pebs_enable & status_bit(i) && (is_gp(i) || has_baseline());
 }
 
-/* In SMM it has overflowed, and waits for the first event behind that. */
+/* The counter has overflowed in SMM and waits for the first event after it. */
 static bool is_armed(unsigned i)
 {
     return regs.armed & status_bit(i);
@@ -137,8 +137,8 @@ static PmuTallies tallies_of(unsigned i)
 }
 
 /*
- * Modes: bit 0 is user, bit 1 an SVM guest, bit 2 SMM.  That of KVM's guests is
- * none to the processor.
+ * Modes: bit 0 is user, bit 1 an SVM guest, bit 2 SMM.  The host's processor
+ * does not see the SMM of KVM's guests.
  */
 static bool counts_in(unsigned i, unsigned mode)
 {
@@ -160,9 +160,9 @@ static bool counts_in(unsigned i, unsigned mode)
 }
 
 /*
- * How many a counter counts of one event, by threshold, inversion and edge.
- * Cycles in which fewer events happen than the threshold says: those of the
- * event itself are taken from the cycles that follow.
+ * Thresholds, inversion and edges.  An inverted counter counts cycles with
+ * fewer events than the threshold; each event is subtracted from the cycles
+ * that follow.
  */
 
 static bool is_cycles(PmuTallies tallies)
@@ -171,14 +171,14 @@ static bool is_cycles(PmuTallies tallies)
            || tallies == BIT(PMU_TALLY_REF_CYCLES);
 }
 
-/* No cycle has two events. */
+/* With a threshold above 1: no cycle has two events. */
 static bool counts_above_one(uint64_t sel, PmuTally tally)
 {
     return sel & SEL_INV && tally == (sel & SEL_EDGE ? PMU_TALLY_WAKEUPS
                                                      : PMU_TALLY_CYCLES);
 }
 
-/* The events that are taken from cycles, for those in which there are none. */
+/* The events that are subtracted, if the counter counts cycles without them. */
 static PmuTallies quiet_events(unsigned i)
 {
     uint64_t sel = is_gp(i) ? regs.evtsel[i] : 0;
@@ -226,11 +226,11 @@ static bool counts(unsigned i, PmuTally tally)
 }
 
 /*
- * Which branch records there are.  Those of Intel's CPU models are a ring; the
- * newest of AMD's, and of architectural ones, is always the first.
+ * Branch records.  Intel's model-specific records form a ring; with AMD's and
+ * with architectural ones, the newest record is always the first.
  */
 
-/* The cycles that a record of Intel's took. */
+/* The number of cycles in Intel's records */
 #define INFO_CYCLES  MAKE_64BIT_MASK(0, 16)
 #define TO_CYCLES    MAKE_64BIT_MASK(48, 16)
 
@@ -260,7 +260,7 @@ static bool has_infos(void)
 }
 
 /*
- * Records of PEBS, as in the SDM, volume 3B, "Processor Event Based Sampling"
+ * PEBS records, as in the SDM, volume 3B, "Processor Event Based Sampling"
  */
 
 #define FIXED_ADAPTIVE(n) BIT_ULL(32 + 4 * (n))
@@ -292,10 +292,10 @@ typedef struct PebsRecord {
 } PebsRecord;
 
 /**
- * struct Sample - what is recorded
- * @counters: those that have overflowed
- * @events: what has happened then, at the same time, and
- * @mode: in which mode
+ * struct Sample - an event to record
+ * @counters: the counters that have overflowed
+ * @events: the events that happened at the same time, and
+ * @mode: their mode
  */
 typedef struct Sample {
     uint64_t counters;
@@ -303,7 +303,7 @@ typedef struct Sample {
     unsigned mode;
 } Sample;
 
-/* What an instruction does tells its address, and no two do the same there. */
+/* An instruction's address follows from its events, and differs with these. */
 uint64_t ref_pc(PmuTallies events)
 {
     return 0x401000 + 16 * (uint64_t)(events & ~BIT(PMU_TALLY_INSNS));
@@ -319,7 +319,7 @@ static bool is_sample_of(const Sample *s, unsigned i)
     return s->counters >> i & 1;
 }
 
-/* Events that no instruction is are noticed in front of the next one. */
+/* Events without an instruction are noticed before the next instruction. */
 static uint64_t eventing_ip(const Sample *s)
 {
     return s->events & OF_INSNS ? ref_pc(s->events) : REF_IP;
@@ -335,7 +335,7 @@ static uint64_t applicable_counters(const Sample *s)
     return bits;
 }
 
-/* Only a counter of accesses tells of the access. */
+/* Only a counter of accesses records the access. */
 static bool tells_access(const Sample *s)
 {
     PmuTallies counted = 0;
@@ -364,7 +364,7 @@ static void put(PebsRecord *r, uint64_t word)
     r->words[r->nr++] = word;
 }
 
-/* The general registers, in an order other than that of their numbers */
+/* The general registers, which are not in the order of their numbers */
 static const uint8_t old_order[] = {
     0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15,
 };
@@ -434,7 +434,7 @@ static void put_branch(PebsRecord *r, Record branch)
     r->unknown[r->nr - 1] = has_infos() && branch.timed ? INFO_CYCLES : 0;
 }
 
-/* The entries of branches are the only group that has a number. */
+/* Branches are the only group with a number of entries. */
 static void make_chosen(PebsRecord *r, const Sample *s)
 {
     uint64_t groups = is_adaptive(s) ? regs.data_cfg : 0;
@@ -489,7 +489,7 @@ static void append(const Sample *s)
     ref_write_word(regs.ds_area + REF_DS_INDEX, index + size, 0);
 }
 
-/* Before format 3, a record is of one counter. */
+/* Before format 3, each counter has its own record. */
 static void append_all(const Sample *s)
 {
     if (pmu->pebs >= 3) {
@@ -523,7 +523,7 @@ static bool is_full(void)
            && index >= threshold;
 }
 
-/* That of SMM is not recorded, nor is that which ends it. */
+/* Overflows in SMM, and that of the RSM, are not recorded: counters wait. */
 static void arm(const Sample *s)
 {
     for (unsigned i = 0; i < nr_counters(); i++) {
@@ -535,7 +535,7 @@ static void arm(const Sample *s)
     }
 }
 
-/* Returns: whether the buffer's being full interrupts */
+/* Returns: whether the buffer is full, which interrupts */
 static bool take_sample(const Sample *s)
 {
     if (ref_state.smm || (s->events & OF_INSNS && s->mode & 4)) {
@@ -643,7 +643,7 @@ static bool advance_by_all(unsigned i, PmuTallies events, unsigned mode)
     return over;
 }
 
-/* Events, and so many cycles, at the same time. */
+/* Let events and cycles happen at the same time. */
 static void happen(PmuTallies events, unsigned mode, unsigned cycles)
 {
     uint64_t overflowed = 0;
@@ -662,7 +662,7 @@ static void happen(PmuTallies events, unsigned mode, unsigned cycles)
     }
 }
 
-/* Cycles are instructions times a factor, and whole. */
+/* The number of whole cycles is that of instructions times a factor. */
 static unsigned cycles_of_next(unsigned mode)
 {
     uint64_t before = regs.insns[mode]++ * pmu->cpi / 1000;
@@ -685,7 +685,7 @@ void ref_happen(PmuTallies events, unsigned mode)
 /* IA32_LBR_CTL: the kinds of branches */
 #define CTL_KINDS MAKE_64BIT_MASK(16, 7)
 
-/* IA32_LBR_x_INFO; of other types the number is 8 at least. */
+/* IA32_LBR_x_INFO; type 8 and above are other branches. */
 #define INFO_TYPE         56
 #define INFO_CYCLES_VALID BIT_ULL(60)
 
@@ -724,7 +724,7 @@ static uint64_t exclusion_of(PmuBranchKind kind)
     }
 }
 
-/* Architectural records: what has a kind recorded, and its type there. */
+/* Architectural records: the bit that enables a kind, and the kind's type */
 typedef struct ArchKind {
     unsigned bit, type;
 } ArchKind;
@@ -751,7 +751,7 @@ static ArchKind arch_kind(PmuBranchKind kind)
     }
 }
 
-/* A call of what is behind it is none. */
+/* A call of the next instruction does not count as a call. */
 static bool ctl_wants(PmuBranchKind kind, unsigned mode)
 {
     return regs.lbr_ctl & (mode & 1 ? CTL_USR : CTL_OS)
@@ -792,7 +792,7 @@ static uint64_t shown_info(const PmuBranch *branch)
                              | INFO_CYCLES_VALID : 0;
 }
 
-/* Flags are above the addresses; nothing sets them but AMD's valid. */
+/* Flags are above the addresses; the PMU sets only AMD's valid bit. */
 static Record shown(const PmuBranch *branch)
 {
     if (pmu->amd) {
@@ -851,7 +851,7 @@ void ref_branch(const PmuBranch *branch, unsigned mode)
     }
 }
 
-/* The last record before an event is kept, while any branch is recorded. */
+/* If any branch is recorded, an event copies the last record. */
 void ref_event(void)
 {
     if (pmu && has_arch_lbrs() && records_branches() && !ref_state.smm
@@ -867,8 +867,8 @@ void ref_debug_exception(void)
 }
 
 /*
- * IA32_LBR_CTL.LBREn is saved always, IA32_DEBUGCTL if the guest has asked for
- * that; AMD's is not.
+ * An SMI always saves IA32_LBR_CTL.LBREn, and saves IA32_DEBUGCTL if the guest
+ * has asked for it.  It does not save AMD's enable.
  */
 void ref_smi(void)
 {
@@ -981,7 +981,7 @@ static const Range amd_ranges[] = {
     { }
 };
 
-/* How many of its registers this PMU has, if its version has them. */
+/* How many of these registers this PMU has, if its version has them. */
 static unsigned count_of(const Range *r)
 {
     switch (r->kind) {
@@ -1029,7 +1029,7 @@ static unsigned count_of(const Range *r)
     }
 }
 
-/* Returns: NONE if it is no register of a PMU. */
+/* Returns: NONE if no PMU has this register */
 static Kind kind_of(uint32_t msr, unsigned *i, bool *exists)
 {
     const Range *r = pmu->amd ? amd_ranges : intel_ranges;
@@ -1045,7 +1045,7 @@ static Kind kind_of(uint32_t msr, unsigned *i, bool *exists)
     return NONE;
 }
 
-/* Of architectural records, software can have fewer than there are. */
+/* Software can reduce the number of architectural records. */
 static bool is_beyond_depth(Kind kind, unsigned i)
 {
     switch (kind) {
@@ -1103,7 +1103,7 @@ static uint64_t evtsel_bits(void)
            | (has_baseline() ? SEL_ADAPTIVE : 0);
 }
 
-/* The bits beside those of counters; those that can only be cleared, too. */
+/* Bits that belong to no counter; with @clear, also bits to clear only */
 static uint64_t status_bits(bool clear)
 {
     uint64_t v4 = STATUS_LBR_FRZ | STATUS_CTR_FRZ | BIT_ULL(61)
@@ -1122,7 +1122,9 @@ static bool freezes_in_smm(void)
     return pmu->version >= 2 && !pmu->no_capabilities;
 }
 
-/* Those of the CPU model's records can be written without any, and are lost. */
+/*
+ * Without records, bits for model-specific ones can be written, and are lost.
+ */
 static uint64_t debugctl_bits(void)
 {
     uint64_t lbrs = pmu->lbrs ? DEBUGCTL_FREEZE_LBRS : 0;
@@ -1207,13 +1209,13 @@ static bool is_of_last_event(Kind kind)
     return kind == LER_FROM || kind == LER_TO || kind == LER_INFO;
 }
 
-/* The record that a register is a part of */
+/* The record to which a register belongs */
 static Record *record_of(Kind kind, unsigned i)
 {
     return is_of_last_event(kind) ? &regs.ler : &regs.records[i];
 }
 
-/* Instructions have no cycles here that translated code would tell records. */
+/* Records have no cycles here, as no translated code runs to count them. */
 uint64_t ref_unknown(uint32_t msr)
 {
     unsigned i;
@@ -1328,7 +1330,7 @@ static void write_counter(unsigned i, uint64_t val)
     regs.armed &= ~status_bit(i);
 }
 
-/* An event that a cycle is still to be taken for belongs to its selection. */
+/* A new selection drops events that were still to be subtracted. */
 static void write_evtsel(unsigned i, uint64_t val)
 {
     PmuTallies before = quiet_events(i);
@@ -1339,7 +1341,7 @@ static void write_evtsel(unsigned i, uint64_t val)
     }
 }
 
-/* What is not sampled any more does not wait for a record. */
+/* A counter that is no longer sampled no longer waits for a record. */
 static void write_pebs_enable(uint64_t val)
 {
     regs.pebs_enable = val;
@@ -1348,7 +1350,7 @@ static void write_pebs_enable(uint64_t val)
     }
 }
 
-/* It takes all records along, and not that of the last event. */
+/* Writing the depth clears all records but that of the last event. */
 static void write_depth(uint64_t val)
 {
     regs.lbr_depth = val;
@@ -1436,7 +1438,7 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
     }
 }
 
-/* Addresses have 48 bits or 57, and are extended by their sign. */
+/* Addresses have 48 or 57 bits, and are sign-extended. */
 static bool is_canonical(uint64_t val)
 {
     unsigned sign = pmu->la57 ? 56 : 47;
@@ -1444,7 +1446,7 @@ static bool is_canonical(uint64_t val)
     return val >> sign == 0 || val >> sign == UINT64_MAX >> sign;
 }
 
-/* Intel's registers fault where AMD's ignore, but for what is undefined. */
+/* AMD's registers ignore bits; Intel's fault, if the bits are not undefined. */
 static bool ignores_bits(Kind kind)
 {
     return pmu->amd || kind == ARCH_LBR_INFO || kind == LER_INFO
@@ -1464,8 +1466,8 @@ static bool can_hold(Kind kind, uint64_t val)
 }
 
 /*
- * Without architectural records, those of where the last event's branch was are
- * the CPU model's, which QEMU does not have: they are there, and hold nothing.
+ * Without architectural records, the registers for the last event's branch are
+ * model-specific ones.  QEMU does not implement these: they exist, and hold 0.
  */
 static bool is_lost(Kind kind)
 {

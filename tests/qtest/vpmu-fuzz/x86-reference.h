@@ -1,9 +1,9 @@
 /*
- * Fuzzer of the virtual PMU: what x86's registers must hold
+ * Fuzzer of the virtual PMU: a reference of x86's registers
  *
- * The registers by the manuals' words, and counters that take one event at a
- * time.  Nothing is shared with the PMU but the numbers of tallies and of kinds
- * of branches.
+ * Registers as the manuals describe them, and counters that take one event at a
+ * time.  The reference shares only the numbers of tallies and of kinds of
+ * branches with the PMU.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +16,7 @@
 #include "tests/qtest/vpmu-codes.h"
 
 /**
- * struct RefEvent - what a code counts
+ * struct RefEvent - an event code
  * @code: unit mask and event select, as in bits 35 to 32 and 15 to 0 of a
  *        selector
  * @tallies: a set of PmuTally; 0 if it is not counted
@@ -29,23 +29,23 @@ typedef struct RefEvent {
 /**
  * struct RefX86 - a PMU
  * @amd: AMD's registers, otherwise Intel's
- * @version: of the architecture; AMD's is 2 with the global registers
+ * @version: the architecture's version; AMD's is 2 with global registers
  * @nr_gp: general-purpose counters
  * @nr_fixed: fixed-function counters
  * @select_ext: AMD's selectors have more than 32 bits
  * @cpi: cycles of 1000 instructions
- * @events: what codes count, ended by a code that is 0
- * @denied: what is not counted, likewise; NULL if everything is
+ * @events: events by code, ended by a code that is 0
+ * @denied: codes that are not counted, ended by 0; NULL if all are counted
  * @fixed_denied: fixed counters that do not count
- * @lbrs: branch records, the most of them; 0 if there are none
- * @lbr_format: of IA32_PERF_CAPABILITIES; those of 0x3f are architectural
- * @unfiltered: they are in Core's registers, and nothing selects them
- * @pebs: the format of its PEBS; 0 if it has none
+ * @lbrs: the greatest number of branch records; 0 without records
+ * @lbr_format: from IA32_PERF_CAPABILITIES; 0x3f means architectural records
+ * @unfiltered: records are in Core's registers, and have no filter
+ * @pebs: the format of its PEBS; 0 without PEBS
  * @precise_store: bit 63 of IA32_PEBS_ENABLE can be set
- * @both_latencies: its records of accesses have two, in one word
+ * @both_latencies: its records of accesses have two latencies, in one word
  * @la57: addresses have 57 bits
- * @no_capabilities: nor what IA32_PERF_CAPABILITIES would tell of
- * @kvm: its state goes where KVM's does
+ * @no_capabilities: no IA32_PERF_CAPABILITIES, nor features that it announces
+ * @kvm: its state is stored as under KVM
  */
 typedef struct RefX86 {
     bool amd;
@@ -66,8 +66,9 @@ typedef struct RefX86 {
 } RefX86;
 
 /*
- * What records have of a CPU that executes nothing: it is as after a reset, but
- * for registers by their numbers, flags, and the time, which stands still.
+ * Values in records of a CPU that executes nothing.  It is as after a reset,
+ * except for registers, which hold values made from their numbers, for flags,
+ * and for the time, which stands still.
  */
 #define REF_IP    0xfffffff0u
 #define REF_FLAGS 0x47u
@@ -77,7 +78,7 @@ typedef struct RefX86 {
 #define REF_XMM(n) (0xf00000000000000full + ((uint64_t)(n) << 32))
 
 /**
- * enum RefAccess - what becomes of an access
+ * enum RefAccess - result of an access
  */
 typedef enum RefAccess {
     REF_NOT_MINE,
@@ -86,11 +87,11 @@ typedef enum RefAccess {
 } RefAccess;
 
 /**
- * struct RefX86State - what the guest sees of it besides
+ * struct RefX86State - state of the CPU that the guest sees besides registers
  * @lvtpc: the local APIC's entry
  * @nmi: an NMI is pending
  * @svme: EFER.SVME
- * @smm: it is in SMM
+ * @smm: the CPU is in SMM
  */
 typedef struct RefX86State {
     uint32_t lvtpc;
@@ -105,44 +106,44 @@ typedef struct RefX86State {
 extern RefX86State ref_state;
 
 /**
- * ref_init - the reference is to be this PMU; NULL if there is none
+ * ref_init - become the reference of a PMU; NULL if the CPU has no PMU
  */
 void ref_init(const RefX86 *pmu);
 
 /**
- * ref_reset - what RESET does to it
+ * ref_reset - do what RESET does
  */
 void ref_reset(void);
 
 /**
- * ref_init_signal - what INIT does to it: PEBS ends, and so does SMM
+ * ref_init_signal - do what INIT does: end PEBS and SMM
  */
 void ref_init_signal(void);
 
 /**
- * ref_has - whether there is such a register, whatever other registers hold
+ * ref_has - whether a register exists, regardless of other registers' values
  */
 bool ref_has(uint32_t msr);
 
 /**
- * ref_read - what RDMSR does
+ * ref_read - do what RDMSR does
  */
 RefAccess ref_read(uint32_t msr, uint64_t *val);
 
 /**
- * ref_write - what WRMSR does
+ * ref_write - do what WRMSR does
  */
 RefAccess ref_write(uint32_t msr, uint64_t val);
 
 /**
- * ref_rdpmc - what RDPMC does; false if it faults
+ * ref_rdpmc - do what RDPMC does; false if it faults
  */
 bool ref_rdpmc(uint32_t index, uint64_t *val);
 
 /**
  * ref_happen - let events happen, one of each, at the same time
  *
- * Instructions take their cycles along.
+ * Instructions also count their cycles.
  */
 void ref_happen(PmuTallies events, unsigned mode);
 
@@ -152,22 +153,22 @@ void ref_happen(PmuTallies events, unsigned mode);
 void ref_branch(const PmuBranch *branch, unsigned mode);
 
 /**
- * ref_event - let an interrupt or an exception be delivered, which has not been
- *             recorded yet
+ * ref_event - let an interrupt or an exception be delivered, before it is
+ *             recorded
  */
 void ref_event(void);
 
 /**
- * ref_pc, ref_data - where the instruction is that these events are of, and the
- *                    data that it accesses in a mode
+ * ref_pc, ref_data - the address of the instruction with these events, and of
+ *                    the data that it accesses in a mode
  */
 uint64_t ref_pc(PmuTallies events);
 uint64_t ref_data(PmuTallies events, unsigned mode);
 
 /**
- * ref_ds_field - the address of a field of the DS save area; false if the guest
- *                cannot write it
- * @offset: the field's
+ * ref_ds_field - get the address of a field of the DS save area; false if the
+ *                guest cannot write to it
+ * @offset: the field's offset
  */
 bool ref_ds_field(unsigned offset, uint64_t *addr);
 
@@ -183,23 +184,23 @@ void ref_smi(void);
 void ref_rsm(void);
 
 /**
- * ref_is_used - whether there is more in it than values that were left behind
+ * ref_is_used - whether it holds more than leftover values
  */
 bool ref_is_used(void);
 
 /**
- * ref_begin_cycle - no part of a cycle has gone by
+ * ref_begin_cycle - begin a whole cycle
  */
 void ref_begin_cycle(void);
 
 /**
- * ref_moved - it has been loaded: nothing is known any more of counters that
- *             wait for the end of SMM, nor of what KVM does not keep
+ * ref_moved - a load has lost the counters that wait for the end of SMM, and
+ *             registers that KVM does not save
  */
 void ref_moved(void);
 
 /**
- * ref_remember, ref_recall - take a copy of all that, and use it
+ * ref_remember, ref_recall - save and restore a copy of the state
  */
 void ref_remember(void);
 void ref_recall(void);
@@ -210,7 +211,7 @@ void ref_recall(void);
 uint64_t ref_writable(uint32_t msr);
 
 /**
- * ref_unknown - the bits of a register that the reference knows nothing of
+ * ref_unknown - the bits of a register that the reference cannot predict
  */
 uint64_t ref_unknown(uint32_t msr);
 

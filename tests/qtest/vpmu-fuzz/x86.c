@@ -35,8 +35,9 @@
 static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
 
 /*
- * What it takes to allow the others of Skylake's, and nothing else.  What is
- * excluded can come before what includes it, and after that.
+ * Filters that have the same effect: ALLOW allows exactly the events that DENY
+ * does not deny.  An exclusion can stand before or after the entry that
+ * includes its codes.
  */
 #define RAW(code) "{\"format\":\"raw\",\"code\":" #code "}"
 #define DENY                                                              \
@@ -149,7 +150,7 @@ static X86CPU *cpu(void)
 }
 
 /*
- * The local APIC and what it delivers; it is not part of the CPU's state.
+ * The local APIC and its interrupts, which are not part of the CPU's state
  */
 
 static void set_lvtpc(uint32_t val)
@@ -205,11 +206,13 @@ static const struct {
     { MSR_LBR_FROM, 32 }, { MSR_LBR_TO, 32 }, { MSR_LBR_INFO, 32 },
     { MSR_AMD_LBR_SELECT, 2 }, { MSR_AMD_LBR_FROM, 32 }, { MSR_LER_FROM, 4 },
     { MSR_ARCH_INFO, 33 }, { MSR_ARCH_FROM, 33 }, { MSR_ARCH_TO, 33 },
-    /* Who writes their number has cleared all records. */
+    /* The number of records; writing it clears all records */
     { MSR_ARCH_CTL, 2 },
 };
 
-/* One that there is, mostly; what programs before have left does not matter. */
+/*
+ * Mostly one that exists; the state that earlier programs left has no effect.
+ */
 static uint32_t any_register(FuzzRandom *r)
 {
     uint32_t msr;
@@ -271,7 +274,7 @@ static void run_rdmsr(const uint64_t *arg)
     read_register(arg[0]);
 }
 
-/* Flags of a selector, with an event that the reference knows. */
+/* A selector with random flags and an event that the reference knows */
 static uint64_t any_selector(FuzzRandom *r)
 {
     const RefEvent *e = pmu->events;
@@ -300,7 +303,7 @@ static uint64_t any_count(FuzzRandom *r)
              & MAKE_64BIT_MASK(0, 48);
 }
 
-/* Mostly there is memory. */
+/* Mostly an address in memory */
 static uint64_t any_ds_area(FuzzRandom *r)
 {
     static const uint64_t good[] = { REF_DS_IN_PAGE, REF_DS_ACROSS_PAGES };
@@ -313,7 +316,7 @@ static uint64_t any_ds_area(FuzzRandom *r)
     return fuzz_chance(r, 2) ? fuzz_pick(r, good) : fuzz_pick(r, areas);
 }
 
-/* Mostly with so few branches that there is room for them. */
+/* Mostly with so few branches that a record fits into the buffer */
 static uint64_t any_data_cfg(FuzzRandom *r)
 {
     uint64_t entries = fuzz_chance(r, 4) ? fuzz_below(r, 40) : fuzz_below(r, 6);
@@ -322,14 +325,14 @@ static uint64_t any_data_cfg(FuzzRandom *r)
                              : fuzz_below(r, 16) | entries << 24;
 }
 
-/* A load takes 32 cycles. */
+/* Mostly a latency near that of loads, which is 32 cycles */
 static uint64_t any_ld_lat(FuzzRandom *r)
 {
     return fuzz_chance(r, 4) ? fuzz_bits(r, ref_writable(MSR_PEBS_LD_LAT))
                              : 30 + fuzz_below(r, 4);
 }
 
-/* Mostly something is recorded. */
+/* Mostly with branches recorded */
 static uint64_t any_lbr_ctl(FuzzRandom *r)
 {
     uint64_t on = fuzz_chance(r, 4) ? 0 : 7 /* LBREn, OS, USR */;
@@ -337,7 +340,7 @@ static uint64_t any_lbr_ctl(FuzzRandom *r)
     return fuzz_bits(r, ref_writable(MSR_ARCH_CTL)) | on;
 }
 
-/* Counters of 32 bits are extended by their sign: these overflow, too. */
+/* 32-bit values of counters are sign-extended, and can overflow, too. */
 static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
 {
     uint64_t bits;
@@ -375,7 +378,7 @@ static void run_wrmsr(const uint64_t *arg)
  * PEBS: the guest writes a field of its DS save area, or has a counter sampled.
  */
 
-/* Mostly so far from the buffer's beginning as records of one size would be. */
+/* Mostly a multiple of a record's size from the beginning of a buffer */
 static uint64_t any_place(FuzzRandom *r)
 {
     static const unsigned basic_sizes[] = { 4, 22, 24, 25, 4 };
@@ -436,7 +439,7 @@ static void set_bits(uint32_t msr, uint64_t bits)
     }
 }
 
-/* Before format 4, bits of their own ask for the latency of loads. */
+/* Before format 4, separate bits enable the latency of loads. */
 static void sample_gp(unsigned i, uint64_t selector, uint64_t count)
 {
     uint64_t latency = has_adaptive_pebs() ? 0 : (count & 1) << (32 + i);
@@ -484,7 +487,7 @@ static void run_rdpmc(const uint64_t *arg)
 }
 
 /*
- * What happens
+ * Events
  */
 
 static const PmuTally retired[] = {
@@ -505,7 +508,7 @@ static const PmuBranchKind kinds[] = {
     PMU_BRANCH_RETURN, PMU_BRANCH_FAR, PMU_BRANCH_CALL_NEXT,
 };
 
-/* Bits of addresses where records have flags are set, too. */
+/* Addresses also have bits set where records have flags. */
 static void make_branch(FuzzRandom *r, uint64_t *arg)
 {
     arg[0] = fuzz_below(r, ARRAY_SIZE(kinds) * NR_MODES);
@@ -527,7 +530,7 @@ static void run_branch(const uint64_t *arg)
     take_branch(kinds[arg[0] / NR_MODES % ARRAY_SIZE(kinds)], arg);
 }
 
-/* An interrupt or an exception; it is recorded as well. */
+/* An interrupt or an exception, which is also recorded as a branch */
 static void make_event(FuzzRandom *r, uint64_t *arg)
 {
     make_branch(r, arg);
@@ -559,8 +562,8 @@ static void run_svme(const uint64_t *arg)
 }
 
 /*
- * What the CPU saves in memory does not come with its state: EFER is the one of
- * the last SMI, on whichever CPU.
+ * Saved state in memory is not part of the CPU's state: RSM restores the EFER
+ * of the last SMI, on either CPU.
  */
 static bool svme_in_memory;
 
@@ -569,7 +572,7 @@ static bool is_in_smm(void)
     return cpu()->env.hflags & HF_SMM_MASK;
 }
 
-/* None is delivered in SMM. */
+/* In SMM, SMIs are blocked. */
 static void run_smi(const uint64_t *arg)
 {
     if (!is_in_smm()) {
@@ -605,7 +608,7 @@ static void run_nmi(const uint64_t *arg)
     set_nmi(false);
 }
 
-/* What records are to have, and nothing changes. */
+/* Set the registers that records show, and that no operation changes. */
 static void prepare_registers(void)
 {
     CPUX86State *env = &cpu()->env;
@@ -630,7 +633,7 @@ static void run_reset(const uint64_t *arg)
     set_nmi(false);
 }
 
-/* It leaves the PMU as it is, but for PEBS and for what SVM and SMM say. */
+/* INIT leaves the PMU alone, except for PEBS and the effects of SVM and SMM. */
 static void run_init(const uint64_t *arg)
 {
     do_cpu_init(cpu());
@@ -666,7 +669,9 @@ static const FuzzVerb verbs[] = {
  * The machine
  */
 
-/* QEMU keeps guests' memory from its children, and programs run in these. */
+/*
+ * QEMU hides guest memory from its children, in which programs run: undo that.
+ */
 static int share_block(RAMBlock *block, void *opaque)
 {
     return madvise(qemu_ram_get_host_addr(block),
@@ -679,7 +684,7 @@ static void clear_page(hwaddr page)
                       MEMTXATTRS_UNSPECIFIED);
 }
 
-/* Changed streams may have had records written elsewhere, as to page 0. */
+/* Also clear pages to which changed streams may have written records. */
 static void write_memory(void)
 {
     clear_page(0);
@@ -702,8 +707,8 @@ static void write_rom(void)
 }
 
 /*
- * Hosts whose KVM has Intel's PMU are rare where this runs.  A PMU whose engine
- * is said to be that one has the same state, as target/i386/vpmu/qtest.c says.
+ * Make the PMU claim to be KVM's, as target/i386/vpmu/qtest.c explains: the
+ * state is the same, and few test hosts have KVM with Intel's PMU.
  */
 static void be_under_kvm(void)
 {
@@ -741,7 +746,7 @@ static void begin(void)
     fuzz_align_cycles();
 }
 
-/* An instruction is where translated code would have said that it is. */
+/* Store an instruction's address as translated code does. */
 static void note_insn(PmuTallies events, unsigned mode)
 {
     PmuTcgCells *cells = &fuzz_cpu->neg.pmu;
@@ -802,7 +807,9 @@ static void check(void)
     check_memory();
 }
 
-/* What a register holds can be written, and is read again, but for signs. */
+/*
+ * A register's value can be written and read back, except sign-extended ones.
+ */
 static void check_legal_register(uint32_t msr)
 {
     uint64_t val, again;
@@ -833,7 +840,7 @@ static void check_legal_status(void)
     }
 }
 
-/* Under KVM, it is the kernel that does not take all. */
+/* Under KVM, the kernel refuses values, not QEMU. */
 static void check_legal(void)
 {
     if (pmu && !pmu->kvm) {
@@ -842,7 +849,7 @@ static void check_legal(void)
     }
 }
 
-/* Overflow that nobody has noticed is the kernel's to notice. */
+/* Fold: under KVM, the kernel has noticed every overflow. */
 static void before_save(void)
 {
     if (pmu && pmu->kvm) {
@@ -850,7 +857,7 @@ static void before_save(void)
     }
 }
 
-/* Fractions of cycles come along only with a PMU that is used. */
+/* Only the state of a PMU that is used contains fractions of cycles. */
 static void moved(void)
 {
     if (!ref_is_used()) {

@@ -1,9 +1,9 @@
 /*
- * A program of which is known how often it does what
+ * A program that executes each line a known number of times
  *
  * It goes ROUNDS times through its loop.  Comments say how often a line is
- * executed in 16 rounds, whatever the compiler makes of it, and where it is
- * told what is likely it is told the contrary.
+ * executed in 16 rounds, however it is compiled.  Hints about likely branches
+ * are wrong on purpose.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@ typedef unsigned long Word;
 
 Word table[64];
 
-/* Too large to be inlined unless it is known to be worth it. */
+/* Too large to be inlined, unless a profile says that it is hot. */
 Word leaf(Word i, Word x)
 {
     x = x * 3 + table[x & 63];                  /* 32 */

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what its unit tests have in common
+ * Performance monitoring unit: common code of its unit tests
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -48,7 +48,7 @@ static PmuTallies rig_timed(void *engine)
     return pmu_manual_ops.timed(engine);
 }
 
-/* The manual engine, but strict about what the model may ask and tell it. */
+/* The manual engine, with assertions on each call that the model makes. */
 static const PmuEngineOps rig_ops = {
     .sync = rig_sync,
     .tally = rig_tally,

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what its unit tests have in common
+ * Performance monitoring unit: common code of its unit tests
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,8 +21,8 @@ typedef struct Rig Rig;
 
 /**
  * struct Overflow - one call of the overflow handler
- * @counters: the counters that it was told of
- * @at: how many events, of whatever kind, had happened by then
+ * @counters: the counters that were reported to it
+ * @at: the number of events, of any kind, that had happened by then
  */
 typedef struct Overflow {
     uint64_t counters;
@@ -33,11 +33,11 @@ typedef struct Overflow {
  * struct Rig - a Pmu, the engine that drives it, and a log of its overflows
  * @engine: the engine, first; its contract is asserted at each call
  * @pmu: the Pmu
- * @overflow_at: where each counter overflows, as rig_shape() was told
- * @sync: what the engine does when it is to take the time, or NULL
- * @plan: what it does before it takes a plan, or NULL
- * @log: of Overflow, all that happened
- * @handler: what the test wants to be done on overflow, or NULL
+ * @overflow_at: where each counter overflows, as set by rig_shape()
+ * @sync: called when the engine takes the time, or NULL
+ * @plan: called before the engine takes a plan, or NULL
+ * @log: all overflows so far, of type Overflow
+ * @handler: called on overflow, or NULL
  */
 struct Rig {
     PmuManual engine;
@@ -70,7 +70,7 @@ void rig_add(const char *path, void (*test)(Rig *rig));
 void rig_start(Rig *rig, unsigned counter, PmuEvent event, PmuModes modes);
 
 /**
- * rig_arm - let a counter alert when it has counted up by @distance
+ * rig_arm - make a counter alert after @distance more counts
  */
 void rig_arm(Rig *rig, unsigned counter, uint64_t distance);
 
@@ -96,7 +96,7 @@ void rig_shape(Rig *rig, unsigned counter, unsigned width,
 void rig_count(Rig *rig, PmuTally tally, unsigned mode, uint64_t count);
 
 /**
- * rig_events - how many events have happened, of whatever kind
+ * rig_events - the number of events that have happened, of any kind
  */
 uint64_t rig_events(const Rig *rig);
 

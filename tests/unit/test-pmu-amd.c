@@ -2,7 +2,8 @@
  * Performance monitoring unit: the model as AMD's core counters use it
  *
  * Six counters of 48 bits that overflow at 2^48 and count on.  Nothing freezes.
- * HostOnly and GuestOnly depend on the CPU's state: tests/qtest has them.
+ * HostOnly and GuestOnly depend on the CPU's state and are tested in
+ * tests/qtest.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,7 +51,7 @@ static void test_interrupts_and_counts_on(Rig *rig)
     g_assert_true(pmu_is_running(rig->pmu, 5));
 }
 
-/* With Int clear: PerfCntrGlobalStatus has the bit once somebody looks. */
+/* With Int clear, PerfCntrGlobalStatus has the bit when it is read. */
 static void test_masked(Rig *rig)
 {
     rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
@@ -65,7 +66,7 @@ static void test_masked(Rig *rig)
 
 #define PERIOD 0x10007ull
 
-/* As Linux before PerfMonV2: look at the top bit, then load -period. */
+/* As Linux does before PerfMonV2: test the top bit, then load -period. */
 static void reload_non_negative(Rig *rig, uint64_t counters)
 {
     unsigned i;

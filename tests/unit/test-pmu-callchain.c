@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: who called what, by frame pointers
+ * Performance monitoring unit: callchains, by frame pointers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "hw/pmu/profile/callchain.h"
 
-/* A stack is all of the memory. */
+/* The stack is the only memory. */
 #define BASE 0x7fff0000ull
 #define SIZE 0x100
 
@@ -29,7 +29,7 @@ static bool read_memory(void *opaque, uint64_t addr, void *buf, unsigned size)
     return true;
 }
 
-/* In the guest's byte order, whatever that of the host is */
+/* In the guest's byte order, whichever the host's is */
 static void put(Memory *m, unsigned at, uint64_t val)
 {
     unsigned i, word = m->stack.word;
@@ -39,7 +39,7 @@ static void put(Memory *m, unsigned at, uint64_t val)
     }
 }
 
-/* A frame at an offset, and what it points to */
+/* A frame at an offset, the next frame and the return address */
 static void put_frame(Memory *m, unsigned at, uint64_t next, uint64_t caller)
 {
     put(m, at, next);
@@ -100,7 +100,7 @@ static void test_unmapped(Memory *m)
     assert_callers(m, -(uint64_t)m->stack.word, 16, 0);
 }
 
-/* The frame is the last thing in the memory; its caller is not there. */
+/* The frame ends the memory; its return address lies beyond. */
 static void test_half_mapped(Memory *m)
 {
     put_three(m);
@@ -175,7 +175,7 @@ static void run(gconstpointer data)
     c->test(&m);
 }
 
-/* On a host of that kind, i386 alone is a macro of the compiler's. */
+/* On i386 hosts, the compiler defines a macro i386. */
 static const PmuStack of_x86_64 = {
     .word = 8, .return_offset = 8, .highest = UINT64_MAX, .reach = UINT64_MAX,
 };

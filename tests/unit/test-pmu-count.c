@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what counters read
+ * Performance monitoring unit: values of counters
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -215,7 +215,7 @@ static void test_peek(Rig *rig)
     g_assert_cmpuint(rig->log->len, ==, 1);
 }
 
-/* What has just been started has not counted what happened before. */
+/* A counter that has just been started does not count earlier events. */
 static void test_peek_in_transaction(Rig *rig)
 {
     PmuSelect loads = { .event = PMU_EVENT_LOADS, .modes = ALL_MODES };
@@ -297,7 +297,7 @@ static void test_rebase(Rig *rig)
 }
 
 /*
- * What a face must not do.
+ * Calls that a face must not make
  */
 
 static const PmuSelect instructions = {

@@ -69,7 +69,7 @@ static void test_quiet(Rig *rig)
     rig_run(rig, BIT64(0), false);
     g_assert_true(pmu_is_quiet(rig->pmu, 1000));
 
-    /* Nobody is told of this one, but it stops others. */
+    /* This overflow is not reported, but it stops other counters. */
     rig_start(rig, 1, PMU_EVENT_BRANCHES, BIT64(USER));
     rig_write(rig, 1, LOW_BITS(48));
     g_assert_true(pmu_is_quiet(rig->pmu, 1));
@@ -96,8 +96,8 @@ static void test_deadline_of_one_mode(Rig *rig)
 }
 
 /*
- * Whichever budget is used up first, the sum of what may have happened by
- * then must not have gone past the overflow; nor need it fall short.
+ * The most events that can happen before a budget is used up.  This must not
+ * exceed the distance to the overflow, and need not be less.
  */
 static uint64_t most_before_a_fold(const Rig *rig, PmuModes modes)
 {
@@ -128,7 +128,7 @@ static void test_shares(Rig *rig)
     }
 }
 
-/* The guess at what grows next is not about what does not count any more. */
+/* After a change, the guess at growth ignores tallies no longer counted. */
 static void test_shares_after_a_change(Rig *rig)
 {
     rig_start(rig, 0, PMU_EVENT_INSNS, BIT64(USER) | BIT64(KERNEL));
@@ -138,7 +138,7 @@ static void test_shares_after_a_change(Rig *rig)
     g_assert_cmpuint(most_before_a_fold(rig, 0xf0), ==, 1234567);
 }
 
-/* What grows side by side is folded a few times a period, not at each event. */
+/* Tallies that grow together cause a few folds a period, not one per event. */
 static void reload_branches(Rig *rig, uint64_t counters G_GNUC_UNUSED)
 {
     rig_arm(rig, 0, 20011);
@@ -165,7 +165,9 @@ static void test_few_folds(Rig *rig)
     g_assert_cmpuint(rig->engine.plans, <, 24 * periods);
 }
 
-/* What goes by in one mode at a time is shared by none. */
+/*
+ * A timed tally grows in one mode at a time, so modes do not share its budget.
+ */
 static void test_timed(Rig *rig)
 {
     uint64_t plans;
@@ -187,7 +189,7 @@ static void test_timed(Rig *rig)
     g_assert_cmpuint(rig->engine.plans, ==, plans + 1);
 }
 
-/* A fold that nobody needs costs nothing but time. */
+/* An early fold changes no counter. */
 static void test_folding_early(Rig *rig)
 {
     unsigned i;
@@ -203,7 +205,7 @@ static void test_folding_early(Rig *rig)
     rig_assert_overflow(rig, 0, BIT64(0), 100);
 }
 
-/* An instruction that was counted when it was read can still fault. */
+/* An instruction that was counted when the counter was read can still fault. */
 static void test_taken_back(Rig *rig)
 {
     uint64_t *tally = &rig->engine.tallies[PMU_TALLY_INSNS][USER];
@@ -222,7 +224,9 @@ static void test_taken_back(Rig *rig)
 
 static uint64_t jump_to;
 
-/* What nobody wants may stand still, or jump when it is wanted again. */
+/*
+ * A tally that is not wanted may stand still, or jump when it is wanted again.
+ */
 static void jump(PmuManual *m, PmuTallies wanted)
 {
     PmuTallies fresh = wanted & ~m->wanted;
@@ -248,7 +252,7 @@ static void test_standing_still(Rig *rig)
     g_assert_cmpuint(rig->log->len, ==, 0);
 }
 
-/* A clock that moves whenever it is looked at. */
+/* A clock that advances each time it is read. */
 static void tick(PmuManual *m)
 {
     m->tallies[PMU_TALLY_CYCLES][USER] += 10;

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: which kernel a guest runs
+ * Performance monitoring unit: a guest's kernel
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,7 +9,7 @@
 
 #define ID "00112233445566778899aabbccddeeff01020304"
 
-/* As Linux 6.1 has it, but for what is of no use here */
+/* As in Linux 6.1, without lines that are not used here */
 #define TEXT \
     "OSRELEASE=6.1.0-37-amd64\n" \
     "BUILD-ID=" ID "\n" \
@@ -24,8 +24,8 @@ static const uint8_t id[20] = {
 };
 
 /*
- * Returns: a note that ends where its memory does, so that a sanitizer sees
- * whoever reads on.
+ * Returns: a note that ends where its memory does, so that a sanitizer detects
+ * any read past it.
  */
 static char *make_note(const char *name, const char *text, size_t *size)
 {
@@ -58,7 +58,7 @@ static void test_linux(void)
     g_assert_cmpmem(kernel.build_id, kernel.build_id_size, id, sizeof(id));
 }
 
-/* Linux offers a page; behind the note, it is 0. */
+/* Linux offers a page, which is 0 after the note. */
 static void test_page(void)
 {
     PmuGuestKernel kernel;
@@ -82,7 +82,7 @@ static void test_no_build_id(void)
     g_assert_cmpstr(kernel.release, ==, "");
 }
 
-/* A note is cut at any place; its last line then is a shorter one. */
+/* A note can be cut anywhere; its last line is then shorter. */
 static void test_cut(void)
 {
     PmuGuestKernel kernel;

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: when counters overflow, and what then
+ * Performance monitoring unit: overflow of counters
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -75,7 +75,7 @@ static void test_writing_never_overflows(Rig *rig)
     g_assert_cmpuint(rig->log->len, ==, 0);
 }
 
-/* What is rewritten just in time starts over; what is too late has happened. */
+/* A counter rewritten in time starts over; too late, it has overflowed. */
 static void test_rewriting_in_time(Rig *rig)
 {
     rig_start(rig, 0, PMU_EVENT_INSNS, ALL_MODES);
@@ -175,7 +175,7 @@ static unsigned largest_budget(const Rig *rig, PmuTally tally)
     return largest;
 }
 
-/* All but one mode come as far as they may unnoticed; so may their sum. */
+/* All modes but one use up their budgets unnoticed, up to the exact sum. */
 static void test_shares(Rig *rig)
 {
     unsigned distance, mode, last;
@@ -239,7 +239,7 @@ static void test_handler_reprograms(Rig *rig)
     rig_assert_value(rig, 0, LOW_BITS(48) - 2);
 }
 
-/* Found on the way into a transaction: the writer sees what the handler did. */
+/* An overflow found by pmu_begin(): the writer sees the handler's changes. */
 static void test_handler_in_transaction(Rig *rig)
 {
     rig->handler = stop_all;
@@ -370,7 +370,7 @@ static void test_narrow(Rig *rig)
     rig_assert_value(rig, 0, 1);
 }
 
-/* Each is counted once, whoever notices it, and for good. */
+/* Each overflow is counted once, however it is noticed, and kept by a reset. */
 static void test_number(Rig *rig)
 {
     rig_shape(rig, 1, 8, 0);
@@ -402,7 +402,7 @@ static void test_number_of_64_bits(Rig *rig)
     g_assert_cmpint(pmu_overflows(rig->pmu, 0), ==, 1);
 }
 
-/* To look is not to fold; a transaction folds once. */
+/* Peeking does not fold; a transaction folds once. */
 static void test_folds(Rig *rig)
 {
     uint64_t before = pmu_folds(rig->pmu);

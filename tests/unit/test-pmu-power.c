@@ -2,9 +2,9 @@
  * Performance monitoring unit: the model as Power's counters use it
  *
  * Six counters of 32 bits that signal when they turn negative, at 2^31, and
- * count on.  MMCR0 and MMCR2 freeze them by mode; that is a selection, and is
- * the face's own (target/ppc/vpmu/freeze.c).  PMC5 and PMC6 always count
- * instructions and cycles.
+ * count on.  MMCR0 and MMCR2 freeze them by mode; that is part of the
+ * selection, and is up to the face (target/ppc/vpmu/freeze.c).  PMC5 and PMC6
+ * always count instructions and cycles.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -78,7 +78,7 @@ static void test_counts_on_and_wraps(Rig *rig)
     rig_assert_overflow(rig, 1, BIT64(PMC1), 2 * NEGATIVE + 1);
 }
 
-/* Loaded negative: it has to go round before it turns negative again. */
+/* A counter loaded negative has to wrap before it turns negative again. */
 static void test_loaded_negative(Rig *rig)
 {
     rig_start(rig, PMC1, PMU_EVENT_LOADS, ALL_MODES);
@@ -95,7 +95,7 @@ static void test_loaded_negative(Rig *rig)
 
 static void test_freeze_by_mode(Rig *rig)
 {
-    /* What PMC1 counts of one event in problem state, 16 in privileged... */
+    /* PMC1's count of one event in problem state, 16 in privileged... */
     static const struct {
         PpcVPmuFreeze freeze;
         uint64_t expected;
@@ -136,7 +136,7 @@ static void test_freeze_by_mode(Rig *rig)
     }
 }
 
-/* MMCR2: each counter has freeze conditions of its own. */
+/* MMCR2: each counter has its own freeze conditions. */
 static void test_freeze_per_counter(Rig *rig)
 {
     PpcVPmuFreeze freeze = {
@@ -170,7 +170,7 @@ static void test_freeze_groups(Rig *rig)
     rig_assert_value(rig, PMC5, 1005);
 }
 
-/* MMCR0[FCECE]: all freeze, at the boundary at which one turns negative. */
+/* MMCR0[FCECE]: all freeze after the event that turns one negative. */
 static void test_freeze_on_event(Rig *rig)
 {
     rig_start(rig, PMC1, PMU_EVENT_INSNS, ALL_MODES);
@@ -187,7 +187,7 @@ static void test_freeze_on_event(Rig *rig)
     rig_assert_value(rig, PMC6, 70);
 }
 
-/* PMC5 and PMC6 stand while the run latch is off; the face folds for that. */
+/* PMC5 and PMC6 stop while the run latch is off; the face folds at changes. */
 static void test_run_latch(Rig *rig)
 {
     rig_count(rig, PMU_TALLY_CYCLES, PROBLEM, 10);

@@ -24,7 +24,7 @@ typedef struct NaiveCounter {
     bool alert;
 } NaiveCounter;
 
-/* @overflowed: since the two models were last compared */
+/* @overflowed: counters that have overflowed since the last comparison */
 typedef struct Naive {
     NaiveCounter counters[NR_COUNTERS];
     uint64_t freeze_by, freeze;
@@ -33,7 +33,7 @@ typedef struct Naive {
     GArray *log;
 } Naive;
 
-/* One history, told to both. */
+/* One history, given to both models. */
 typedef struct Twin {
     Rig rig;
     Naive naive;
@@ -49,7 +49,9 @@ static uint64_t naive_mask(const NaiveCounter *c)
     return LOW_BITS(c->shape.width);
 }
 
-/* What both handlers do with those that alert: sample, and thaw all. */
+/*
+ * Counters that alert or freeze: both handlers sample on these, and thaw all.
+ */
 static uint64_t alerting(void)
 {
     uint64_t set = twin.naive.freeze_by;
@@ -113,7 +115,7 @@ static void naive_event(Naive *n, PmuTally t, unsigned m)
     }
 }
 
-/* What was found besides is compared as a set: it had no deadline. */
+/* Other overflows found here had no deadline, and are compared as a set. */
 static void rig_handle(Rig *rig, uint64_t counters)
 {
     Overflow *last = &g_array_index(rig->log, Overflow, rig->log->len - 1);
@@ -137,7 +139,7 @@ static void rig_handle(Rig *rig, uint64_t counters)
     pmu_commit(rig->pmu);
 }
 
-/* The functions below change the same thing in both, in a transaction. */
+/* The functions below change both models alike, in a transaction. */
 
 static void twin_select(unsigned i)
 {
@@ -287,8 +289,8 @@ static void test_seed(gconstpointer data)
 }
 
 /*
- * How often the model has to plan for a counter of 64 cells (tallies times
- * modes): that must depend on the logarithm of its period only.
+ * The number of plans that the model makes for a counter of 64 cells (tallies
+ * times modes).  It must depend only on the logarithm of the period.
  */
 
 #define FIRST_CELL PMU_TALLY_COND_TAKEN
@@ -330,8 +332,8 @@ static void enemy(Rig *rig, GRand *rand)
 }
 
 /*
- * The enemy's share is a 16th of what is left, divided by the 63 other
- * cells: so much of it goes with each plan, until it is one event each.
+ * Each plan gives a 16th of the remaining distance to the 63 other cells.  The
+ * enemy uses up one such share per plan, until shares are one event.
  */
 static const struct Traffic {
     const char *path;

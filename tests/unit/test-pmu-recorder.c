@@ -1,5 +1,5 @@
 /*
- * Unit test: the last branches, against a list that is kept step by step
+ * Unit test: recorder of the last branches, against a simple list
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,11 +11,11 @@
 #define BRANCHES 200
 
 /**
- * struct Reference - what is to be remembered
- * @list: branches, the newest first; all zero where there is none
- * @depth: how many are kept
- * @wanted: in each mode, whether a kind is
- * @call_stack: returns take calls away
+ * struct Reference - the branches that a recorder should hold
+ * @list: branches, the newest first; unused entries are zero
+ * @depth: the number of branches to keep
+ * @wanted: by mode and kind, whether to record a branch
+ * @call_stack: returns remove calls
  * @insns: instructions since the list was last changed
  */
 typedef struct Reference {
@@ -68,7 +68,7 @@ static void assert_same(const PmuBranch *is, const PmuBranch *want)
     g_assert_cmpuint(is->insns, ==, want->insns);
 }
 
-/* And nothing behind the oldest. */
+/* Also check that nothing follows the oldest branch. */
 static void assert_remembers(const PmuRecorder *r, const Reference *ref)
 {
     unsigned age;
@@ -89,7 +89,7 @@ static PmuBranch some_branch(GRand *rand)
     };
 }
 
-/* All kinds, some kinds, or none: that is how recording is frozen. */
+/* All kinds, some kinds, or none, as when recording is frozen. */
 static void choose_wanted(PmuRecorder *r, Reference *ref, GRand *rand)
 {
     unsigned mode, kind;
@@ -127,7 +127,7 @@ static void run_program(PmuRecorder *r, Reference *ref, GRand *rand)
     }
 }
 
-/* What was recorded under some filters is still there under others. */
+/* Changing the filter keeps the branches recorded so far. */
 static void test_random(gconstpointer data)
 {
     Reference ref = { .depth = GPOINTER_TO_UINT(data) };
@@ -151,8 +151,8 @@ static void test_random(gconstpointer data)
 #define FAR_BRANCHES PMU_BRANCHES_OF(PMU_BRANCH_FAR)
 
 /*
- * Whoever looks from outside leaves nothing out, and Power's BHRB only what is
- * in no log.
+ * Observers of the host filter nothing; Power's BHRB filters only far branches,
+ * which logs do not contain.
  */
 static void want_all_logged(PmuRecorder *r, GRand *rand)
 {
@@ -163,7 +163,7 @@ static void want_all_logged(PmuRecorder *r, GRand *rand)
     }
 }
 
-/* Distances that a log takes, both ways, and those that it does not. */
+/* Distances that fit into a log, in both directions, and some that do not. */
 #define FARTHEST ((1 << 23) - 1)
 
 static const int64_t distances[] = {
@@ -180,8 +180,8 @@ static void test_fits(void)
 }
 
 /*
- * A branch that is as far from its target as one of them, or anywhere; and no
- * far branch, which translated code leaves to C.
+ * A branch with one of the distances above, or a random one.  It is no far
+ * branch: translated code leaves these to C.
  */
 static PmuBranch some_logged(GRand *rand)
 {
@@ -198,8 +198,8 @@ static PmuBranch some_logged(GRand *rand)
 }
 
 /*
- * As translated code does it, which leaves the address out where it knows how
- * far the branch goes: @direct.
+ * Log a branch as translated code does.  For a @direct branch, that stores the
+ * distance instead of the address.
  */
 static void put_in_log(PmuBranchLog *log, unsigned mode, int64_t left,
                        const PmuBranch *branch, bool direct)
@@ -231,7 +231,7 @@ static void assert_equal(const PmuRecorder *is, const PmuRecorder *want,
     }
 }
 
-/* No branch, few, or up to as many as there is room for. */
+/* No branches, a few, or up to the size of the log. */
 static int some_count(GRand *rand)
 {
     switch (g_rand_int_range(rand, 0, 4)) {
@@ -244,7 +244,7 @@ static int some_count(GRand *rand)
     }
 }
 
-/* Instructions use up what is left of those of their mode. */
+/* Instructions are subtracted from their mode's @left. */
 static void execute(PmuRecorder *told, int64_t *left, unsigned most,
                     GRand *rand)
 {
@@ -254,7 +254,7 @@ static void execute(PmuRecorder *told, int64_t *left, unsigned most,
     *left -= insns;
 }
 
-/* A log has but a part of what is left. */
+/* A log stores only the lower bits of @left. */
 static void choose_left(int64_t *left, GRand *rand)
 {
     for (unsigned mode = 0; mode < PMU_MAX_MODES; mode++) {
@@ -262,7 +262,7 @@ static void choose_left(int64_t *left, GRand *rand)
     }
 }
 
-/* Where instructions are counted, a log has the branches of one mode. */
+/* If instructions are counted, all branches of a log are of one mode. */
 static void compare_log(PmuRecorder *seeing, PmuRecorder *told, bool timed,
                         GRand *rand)
 {
@@ -290,7 +290,7 @@ static void compare_log(PmuRecorder *seeing, PmuRecorder *told, bool timed,
     assert_equal(seeing, told, timed);
 }
 
-/* Who sees a log remembers what is told one by one, and is at the same slot. */
+/* Reading a log has the same result as noting its branches one by one. */
 static void test_log(gconstpointer data)
 {
     unsigned depth = GPOINTER_TO_UINT(data);
@@ -315,7 +315,7 @@ static void test_log(gconstpointer data)
     }
 }
 
-/* Whoever puts branches back asks for no filter. */
+/* Pushing a branch ignores the filter. */
 static void test_push(void)
 {
     const PmuBranch branch = {
@@ -330,7 +330,7 @@ static void test_push(void)
     assert_remembers(&r, &ref);
 }
 
-/* A recorder that nobody has made has no branches, whatever is asked. */
+/* A recorder that was not initialized never has branches. */
 static void test_none(void)
 {
     const PmuBranch branch = { .from = 1, .kind = PMU_BRANCH_CALL };

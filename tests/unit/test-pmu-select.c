@@ -9,7 +9,7 @@
 
 #define T(name) BIT64(PMU_TALLY_##name)
 
-/* Each tally grows by its own power of two, so sums tell them apart. */
+/* Each tally grows by its own power of two, so sums identify them. */
 static const uint64_t events[PMU_EVENT__MAX] = {
     [PMU_EVENT_CYCLES]            = T(CYCLES),
     [PMU_EVENT_REF_CYCLES]        = T(REF_CYCLES),
@@ -65,8 +65,8 @@ static void test_events(Rig *rig)
 }
 
 /*
- * An imaginary stretch of execution.  In each of its cycles at most one
- * instruction retires, and each event of a kind is an instruction's.
+ * An imaginary stretch of execution.  At most one instruction retires per
+ * cycle, and each event of one kind belongs to another instruction.
  */
 #define CYCLES 1000
 #define REFS   900
@@ -198,7 +198,7 @@ static void test_inverted_overflow(Rig *rig)
     rig_assert_value(rig, 0, 50);
 }
 
-/* Cycles that follow a clock can fall behind; they make up for it. */
+/* Cycles that follow a clock can lag, and catch up later. */
 static void test_inverted_is_never_negative(Rig *rig)
 {
     select_stalls(rig, 0);
@@ -212,9 +212,9 @@ static void test_inverted_is_never_negative(Rig *rig)
 }
 
 /*
- * Against a counter that looks at each cycle: an instruction's event is in the
- * instruction's own cycle, any other takes the next one.  How often the
- * counters are read meanwhile changes nothing.
+ * Compare with a counter that looks at each cycle.  An instruction's event
+ * belongs to the cycle of that instruction, any other event to the next cycle.
+ * Reading the counters in between changes nothing.
  */
 static void expect_inverted(Rig *rig, GRand *rand, unsigned reads)
 {
@@ -260,7 +260,7 @@ static void test_inverted_does_not_depend_on_reads(Rig *rig)
     }
 }
 
-/* Each event has a name of its own. */
+/* Each event has its own name. */
 static void test_names(void)
 {
     g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);

@@ -1,10 +1,10 @@
 /*
  * Performance monitoring unit: Pmus that share an engine
  *
- * The same random history is told to a Pmu that is alone and to one that shares
- * its engine: both count the same and signal overflow at the same events.  The
- * other Pmu comes and goes, and overflows exactly where its events, counted one
- * by one, make up its periods.
+ * The same random history is given to a Pmu that is alone and to one that
+ * shares its engine: both count the same and signal overflow at the same
+ * events.  The other Pmu comes and goes, and overflows exactly where its
+ * events, counted one by one, make up its periods.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,12 +19,12 @@
 
 /**
  * struct Other - a counter of the other Pmu
- * @tallies: what it counts
- * @modes: in which modes
- * @period: after how many it overflows
- * @left: how many are left until then
- * @expected: overflows that ought to have been signalled
- * @seen: those that were
+ * @tallies: the tallies that it counts
+ * @modes: the modes in which it counts
+ * @period: the number of events after which it overflows
+ * @left: events left until then
+ * @expected: the number of overflows that should have been signalled
+ * @seen: the number of overflows that were
  */
 typedef struct Other {
     PmuTallies tallies;
@@ -121,7 +121,7 @@ static void leave(void)
     other_pmu = NULL;
 }
 
-/* Before the event, as the handler begins the next period. */
+/* Call this before the event, as the handler begins the next period. */
 static void expect_of_others(PmuTally t, unsigned m)
 {
     unsigned i;
@@ -147,7 +147,7 @@ static void check_others(void)
 }
 
 /*
- * The two that are to be equal
+ * The two Pmus that must agree
  */
 
 static void reload(Rig *rig, uint64_t counters)
@@ -169,7 +169,7 @@ static void change(Rig *rig, unsigned i, const PmuSelect *select,
     pmu_begin(rig->pmu);
     pmu_select(rig->pmu, i, select);
     pmu_write(rig->pmu, i, -distance);
-    /* Otherwise the fold of whoever comes or goes could find an overflow. */
+    /* Otherwise the fold at a join or leave could find an overflow. */
     pmu_set_alert(rig->pmu, i, true);
     pmu_run(rig->pmu, i, bits & 6);
     pmu_set_freeze(rig->pmu, bits >> 8 & bits >> 16 & LOW_BITS(NR_COUNTERS),
@@ -272,7 +272,7 @@ static void test_random_timed(void)
     }
 }
 
-/* One that counts nothing that takes time leaves the clock alone. */
+/* A Pmu without timed events does not read the clock. */
 static unsigned syncs;
 
 static void note_sync(PmuManual *engine G_GNUC_UNUSED)
@@ -300,7 +300,7 @@ static void test_leaves_the_clock_alone(Rig *rig)
     pmu_share_leave(rig->engine.share, other_pmu);
 }
 
-/* Who has no more than some events left is folded before they happen. */
+/* A Pmu with at most so many events left is folded before they happen. */
 static void test_folds_before(Rig *rig)
 {
     PmuShare *share = rig->engine.share;

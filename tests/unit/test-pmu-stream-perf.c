@@ -1,8 +1,8 @@
 /*
  * Performance monitoring unit: perf itself reads profiles
  *
- * What it shows is compared word by word; how far these are apart depends on
- * its version.  6.1 and 6.12 agree.
+ * The output is compared word by word, as the spacing depends on perf's
+ * version.  6.1 and 6.12 agree.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,7 +15,7 @@
 
 #define TEXT 0xffffffff9a000000ull
 
-/* A stream, on its way into a file of a directory */
+/* A stream that is to be written to a file in a directory */
 typedef struct Profile {
     PmuStream stream;
     GByteArray *out;
@@ -42,7 +42,7 @@ static const PmuGuestKernel with_build_id = {
     .build_id_size = 20,
 };
 
-/* As System.map has it: at other addresses than in the running kernel */
+/* As in System.map: at other addresses than in the running kernel */
 static const char kallsyms[] =
     "ffffffff81000000 T _text\n"
     "ffffffff81000000 T _stext\n"
@@ -50,7 +50,7 @@ static const char kallsyms[] =
     "ffffffff81002000 T guest_write\n"
     "ffffffff81003000 T _etext\n";
 
-/* Returns: what perf says, with each number of blanks as one */
+/* Returns: perf's output, with each run of blanks replaced by one */
 static char *squeeze(const char *text)
 {
     g_auto(GStrv) words = g_strsplit_set(text, " \t\n", 0);
@@ -107,7 +107,7 @@ static void assert_script(Profile *p, const char *expected)
     g_assert_cmpstr(shown, ==, expected);
 }
 
-/* With the symbols that the user has */
+/* With the symbols that the user provides */
 static void assert_script_with_symbols(Profile *p, const char *expected)
 {
     const char *args[] = {
@@ -169,7 +169,9 @@ static void test_symbols(Profile *p)
            " ffffffff9a002010 guest_write ([kernel.kallsyms])");
 }
 
-/* Not even its address is known: as in a running guest's /proc/kallsyms */
+/*
+ * With an unknown kernel, symbols are as in the guest's /proc/kallsyms.
+ */
 static void test_symbols_at_their_addresses(Profile *p)
 {
     static const PmuGuestKernel unknown = {};
@@ -182,7 +184,7 @@ static void test_symbols_at_their_addresses(Profile *p)
            " ffffffff81002010 guest_write ([kernel.kallsyms])");
 }
 
-/* Where this machine's kernel has a function that everyone has; 0 if unseen */
+/* The address of a function in this machine's kernel; 0 if it is hidden */
 static uint64_t address_here(const char *name)
 {
     g_autofree char *symbols = NULL, *line = NULL;
@@ -194,7 +196,7 @@ static uint64_t address_here(const char *name)
     return at ? g_ascii_strtoull(at - 16, NULL, 16) : 0;
 }
 
-/* Whatever is known of the guest's kernel, it is not this machine's. */
+/* perf must not take the guest's kernel for that of this machine. */
 static void assert_not_of_this_machine(Profile *p, const PmuGuestKernel *kernel,
                                        const char *dso)
 {
@@ -248,7 +250,7 @@ static void test_nested(Profile *p)
            " 401000 [unknown] ([nested-guest])");
 }
 
-/* Two vCPUs are fetched in turn, and what the first has next is earlier. */
+/* vCPUs are fetched in turn, so a later fetch can have earlier samples. */
 static void test_order(Profile *p)
 {
     static const uint64_t times[] = { 10, 40, 20, 30, 0, 50, 80, 45, 70, 0 };
@@ -343,7 +345,7 @@ static void add(const char *path, void (*test)(Profile *p))
 
 int main(int argc, char *argv[])
 {
-    /* Nothing of the user's: neither settings nor symbols */
+    /* Ignore the user's settings and symbols. */
     setenv("PERF_CONFIG", "/dev/null", 1);
     setenv("PERF_BUILDID_DIR", "/nonexistent", 1);
     g_test_init(&argc, &argv, NULL);

@@ -1,7 +1,7 @@
 /*
  * Performance monitoring unit: profiles in the format of perf's pipes
  *
- * The numbers are those of perf_event_open(), and of perf's own documentation,
+ * The numbers are from perf_event_open(2), and from perf's own documentation,
  * perf.data-file-format.txt.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -12,7 +12,7 @@
 #include <linux/perf_event.h>
 #include "hw/pmu/profile/stream.h"
 
-/* Of the word of flags, all of them bit-fields */
+/* The offset of the word of flags, which are bit-fields */
 #define FLAGS_OFFSET (offsetof(struct perf_event_attr, read_format) + 8)
 
 #define KERNEL_TEXT 0xffffffff9a000000ull
@@ -96,7 +96,7 @@ static void assert_zeroes(Tape *tape, unsigned count)
     }
 }
 
-/* The text, and the NULs up to a multiple of 8 bytes, which are 1 to 8 */
+/* The text, and 1 to 8 NULs up to a multiple of 8 bytes */
 static void assert_string(Tape *tape, const char *text)
 {
     size_t length = strlen(text);
@@ -123,7 +123,7 @@ static void assert_ends(Tape *tape)
     g_assert_cmpuint(tape->at, ==, tape->end);
 }
 
-/* To be followed by the end of all; a test reads all that it has written. */
+/* A test ends with this: it must have read the whole stream. */
 static void assert_all_read(Tape *tape)
 {
     g_assert_cmpuint(tape->at, ==, tape->out->len);
@@ -156,7 +156,7 @@ static void assert_sample_id(Tape *tape, uint32_t pid, uint32_t tid,
     assert_ends(tape);
 }
 
-/* What the compiler makes of the flags, on whatever host. */
+/* The flags are as the compiler lays them out, on any host. */
 static void assert_flags(Tape *tape, const struct perf_event_attr *want)
 {
     struct perf_event_attr attr = {};
@@ -223,7 +223,7 @@ static void assert_beginning(Tape *tape, const PmuStreamEvent *event,
 static void test_begin(Tape *tape)
 {
     PmuStreamEvent event = instructions;
-    /* There are names, and maps, and all has a time. */
+    /* There are names and maps, and every record has a time. */
     struct perf_event_attr flags = {
         .mmap = 1, .mmap2 = 1, .comm = 1, .sample_id_all = 1,
     };
@@ -286,7 +286,7 @@ static void test_kernel(Tape *tape)
     assert_all_read(tape);
 }
 
-/* A build id must be there, or perf takes the symbols of its own machine. */
+/* Without a build id, perf would use the symbols of its own machine. */
 static void test_unknown_kernel(Tape *tape)
 {
     static const PmuGuestKernel unknown = {};
@@ -300,7 +300,9 @@ static void test_unknown_kernel(Tape *tape)
     assert_all_read(tape);
 }
 
-/* Whoever reads it has the very kernel: its symbols are where they are. */
+/*
+ * The reader runs the guest's kernel: symbols are at the reader's addresses.
+ */
 static void test_readers_kernel(Tape *tape)
 {
     skip_beginning(tape);
@@ -400,7 +402,7 @@ static void test_comm(Tape *tape)
     assert_all_read(tape);
 }
 
-/* What a guest may call its tasks must not reach a terminal. */
+/* Control characters in a guest's task names must not reach a terminal. */
 static void test_names_are_printable(Tape *tape)
 {
     skip_beginning(tape);
@@ -460,7 +462,7 @@ static PmuStreamSample a_sample(void)
     };
 }
 
-/* Before the kernel is known, after that, in user programs, and nested */
+/* Before and after the kernel is known, in user programs, and nested */
 static void test_sample(Tape *tape)
 {
     PmuStreamSample sample = a_sample();
@@ -508,7 +510,7 @@ static void assert_chain(Tape *tape, const PmuStreamSample *sample,
     assert_ends(tape);
 }
 
-/* Taken, predicted, and of what type */
+/* A branch that was taken, predicted, and of a type */
 static void assert_branch(Tape *tape, uint64_t from, uint64_t to,
                           unsigned type)
 {
@@ -581,7 +583,7 @@ static void test_callchain(Tape *tape)
     assert_all_read(tape);
 }
 
-/* perf would take such an address for a mode, and refuse those it has not. */
+/* perf would take such an address for a mode, and refuse unknown ones. */
 static void test_callers_are_no_contexts(Tape *tape)
 {
     static const uint64_t not_all_callers[] = {
@@ -637,7 +639,7 @@ static void test_round(Tape *tape)
     assert_all_read(tape);
 }
 
-/* What has been written may be taken away at any time between two calls. */
+/* The data can be taken away at any time between two calls. */
 static void test_is_taken_away(Tape *tape)
 {
     PmuStreamSample sample = a_sample();

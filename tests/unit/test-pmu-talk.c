@@ -1,5 +1,6 @@
 /*
- * Performance monitoring unit: what a guest says of itself to a profile
+ * Performance monitoring unit: the agent's protocol, by which a guest describes
+ * itself to a profile
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,10 +9,10 @@
 #include <inttypes.h>
 #include "hw/pmu/profile/talk.h"
 
-/* How many bytes of nonsense */
+/* Bytes of nonsense */
 #define NONSENSE 1000000
 
-/* A guest that speaks, and what was understood, as text */
+/* A guest that sends messages, and the parsed messages as text */
 typedef struct Guest {
     PmuTalk talk;
     GString *heard;
@@ -174,7 +175,7 @@ static void test_words(void)
     }
 }
 
-/* Lines come as they come, and what one says does not depend on another. */
+/* Lines arrive in arbitrary pieces, and are independent of each other. */
 static void test_parts(void)
 {
     static const char lines[] = "nonsense\nfork 5 20 10\nflush\nfork\nflush\n";
@@ -220,7 +221,7 @@ static void test_begin(void)
     free_guest(&g);
 }
 
-/* Half of it is words that could be parts of lines. */
+/* Half of the nonsense consists of words that are parts of lines. */
 static void test_nonsense(void)
 {
     static const char *const words[] = {

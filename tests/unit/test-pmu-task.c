@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: which task a guest's CPU runs
+ * Performance monitoring unit: the task that a guest's CPU runs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "hw/pmu/profile/task.h"
 
-/* All of the memory: what is the CPU's own, and behind it a task */
+/* All of the memory: the per-CPU area, and a task after it */
 #define BASE 0xffff888000000000ull
 #define OWN  0x40
 #define TASK 0x100
@@ -35,7 +35,7 @@ static bool read_memory(void *opaque, uint64_t addr, void *buf, unsigned size)
     return true;
 }
 
-/* In the guest's byte order, whatever that of the host is */
+/* In the guest's byte order, whichever the host's is */
 static void put(Kernel *k, unsigned at, uint64_t val, unsigned size)
 {
     unsigned i;
@@ -68,7 +68,7 @@ static void test_task(Kernel *k)
     g_assert_cmpmem(task.comm, sizeof(task.comm), "sixteen letters!", 16);
 }
 
-/* Nothing of it is there, or some. */
+/* The memory is unmapped, or a part of it is. */
 static void test_unmapped(Kernel *k)
 {
     static const uint64_t tasks[] = {
@@ -117,7 +117,7 @@ static uint64_t anything(void)
     return (uint64_t)g_test_rand_int() << 32 | (uint32_t)g_test_rand_int();
 }
 
-/* Where the guest says that its tasks are there may be nothing, or anything. */
+/* The guest's pointer to its tasks can point to nothing, or to anything. */
 static void test_nonsense(Kernel *k)
 {
     for (unsigned i = 0; i < 100000; i++) {

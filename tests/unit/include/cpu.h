@@ -1,5 +1,5 @@
 /*
- * What the faces' plain parts take from target/ppc/cpu.h
+ * Parts of target/ppc/cpu.h that the unit tests of the faces need
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,8 +1,8 @@
 /*
- * Counters of the virtual PMU, of Intel's architectural performance monitoring
+ * Counters of the virtual PMU: Intel's architectural performance monitoring
  *
- * The processor's manual, volume 3, chapter "Performance Monitoring".  What is
- * counted is known by construction, and has to be exact.
+ * See the SDM, volume 3, chapter "Performance Monitoring".  The number of
+ * events is known by construction, and counts have to be exact.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -70,7 +70,7 @@ static uint32_t version_of_pmu(void)
     return eax & 0xff;
 }
 
-/* Counters 0 of both kinds run for three instructions a turn, and some more. */
+/* Run both counters 0 for three instructions a turn, and some more. */
 static void run(uint64_t turns)
 {
     uint32_t all = 1, none = 0;

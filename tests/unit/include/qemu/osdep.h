@@ -1,5 +1,5 @@
 /*
- * What hw/pmu's model takes from QEMU's osdep.h, for building it on its own
+ * Parts of QEMU's osdep.h that hw/pmu's model needs, to build it on its own
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

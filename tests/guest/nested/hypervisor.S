@@ -4,18 +4,20 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * It is there in the place of firmware.  Each of `cases` is a second guest, of
- * one instruction and a hypercall, or one that spins; test_nested_entry.py reads
- * what has become of them.
+ * It takes the place of firmware.  Each of `cases` is a second guest, of one
+ * instruction and a hypercall, or one that spins; test_nested_entry.py reads
+ * the results.
  */
 
 #define ENTRY           0x100
 
-/* For test_nested_entry.py: two numbers for each case, and how many there are. */
+/*
+ * For test_nested_entry.py: two numbers for each case, and the number of cases
+ */
 #define RESULTS         0x8000
 #define DONE            0x7ff8
 
-/* Where its tables are. */
+/* Addresses of its tables */
 #define PARTITIONS      0x10000
 #define ROOT            0x20000
 #define LEVEL           0x30000
@@ -76,14 +78,14 @@
         ori     \register, \register, (\value) & 0xffff
 .endm
 
-/* A table's number, which has the guest's byte order. */
+/* Store a table's number, in the guest's byte order. */
 .macro put value, address
         set     4, \value
         set     5, \address
         std     4, 0(5)
 .endm
 
-/* A number that QEMU reads as it lies there, on a host with the other order. */
+/* Store a number in the byte order of QEMU's host, which is little-endian. */
 .macro give register, base, offset
         li      5, \offset
         stdbrx  \register, \base, 5
@@ -125,7 +127,7 @@ next:   ld      4, 0(31)
         li      5, STATE_LPID
         stwbrx  4, 28, 5
 
-        /* An interrupt of its own waits for one that takes interrupts. */
+        /* If the guest takes interrupts, make one of our own pending. */
         ld      4, 8(31)
         andi.   4, 4, MSR_EE
         beq     1f

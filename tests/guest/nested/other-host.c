@@ -1,7 +1,7 @@
 /*
- * To be preloaded: KVM as it answers on another host
+ * Library to preload: answers to KVM's ioctls as on another host
  *
- * OTHER_HOST names what is different there:
+ * OTHER_HOST names the difference:
  *
  *   busy   a mediated PMU, which some perf event keeps from being had
  *   intel  Intel's KVM, whose event selects have 8 bits
@@ -89,7 +89,7 @@ struct pmu {
 #define PEBS_DATA_CFG       0x3f2
 #define DS_AREA             0x600
 
-/* AMD's, of which KVM has some on Intel's processors, too: they hold nothing */
+/* AMD's.  KVM has some on Intel's processors, too, which hold nothing. */
 #define K7_EVNTSEL0         0xc0010000
 #define NUM_K7              8
 #define PERF_CTL0           0xc0010200
@@ -118,7 +118,7 @@ static bool has_register(const struct pmu *pmu, unsigned msr)
                    && msr <= GLOBAL_CTRL));
 }
 
-/* QEMU asks for those of the PMU by themselves. */
+/* QEMU transfers the PMU's registers separately from others. */
 static bool is_of_pmu(unsigned msr)
 {
     const struct pmu all = { .version = 2, .gp = 32, .fixed = 16,
@@ -345,7 +345,7 @@ static bool has_register_of_amd(const struct kvm_msrs *msrs)
     return false;
 }
 
-/* What the other host returns; 0 if it does what this one does. */
+/* The other host's result; 0 if it acts as this host does. */
 static int other(const char *host, unsigned long request, void *argument)
 {
     const struct kvm_enable_cap *cap = argument;

@@ -14,7 +14,7 @@
 #define PERF_CTL0       0xc0010200
 #define PERF_CTR0       0xc0010201
 #define SERIAL          0x3f8
-/* Of QEMU's device isa-debug-exit. */
+/* The port of QEMU's device isa-debug-exit */
 #define DEBUG_EXIT      0xf4
 
         .code16

@@ -1,7 +1,7 @@
 /*
- * Loops at the end of chains of calls, with back chains as compilers have
- * them, and with some that lead nowhere.  Where calls return to has
- * symbols, with the loop's name and a number, the innermost first.
+ * Loops at the end of chains of calls, with back chains as compilers make them,
+ * and with some that lead nowhere.  Return addresses have symbols, with the
+ * loop's name and a number, the innermost first.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -38,7 +38,7 @@ expect_\name:
         nop
         .endm
 
-/* A link register that says nothing leaves the frames alone. */
+/* If the link register has no caller, only the frames count. */
 _start:
         mr 31, 1
         li 0, 0
@@ -73,12 +73,12 @@ named behind_good_1
         leave
         blr
 
-/* Calls nobody, and so has no frame. */
+/* This calls no function, and so has no frame. */
 inner:
         spin good
         blr
 
-/* A frame whose caller is itself, or seems to be */
+/* A frame whose caller is, or seems to be, itself */
 circle:
         mr 5, 1
         std 1, 0(1)

@@ -1,5 +1,5 @@
 /*
- * A loop that takes a while, for what is to happen in its middle
+ * A loop that takes a while, for tests that need time in its middle
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,8 +1,9 @@
 /*
  * Instructions that access memory, inline and in helpers
  *
- * A conditional store that an interrupt makes fail would be counted as that:
- * without a reservation, it always fails.  ../../bare-ppc has the others.
+ * Conditional stores here have no reservation and always fail: an interrupt
+ * could make others fail, which would change counts.  ../../bare/ppc has the
+ * others.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

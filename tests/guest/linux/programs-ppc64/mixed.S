@@ -1,8 +1,8 @@
 /*
  * A loop of instructions of all sorts, for samples: the addresses of its
  * instructions in the order in which they are executed are `step_0` and so on.
- * It begins behind as many instructions as `expect before` says, and is
- * executed `expect rounds` times; the steps behind it end the program.
+ * It begins after `expect before` instructions, and is executed `expect rounds`
+ * times; the steps after it end the program.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,8 +1,8 @@
 /*
- * Signals that a timer causes, wherever they hit
+ * Signals of a timer, at any point of the program
  *
- * Writes a character per signal, so that what these cost can be added:
- * `expect signal_EVENT` states it for one of them.
+ * It writes a character per signal, so that the signals' counts can be added:
+ * `expect signal_EVENT` states the count of one signal.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

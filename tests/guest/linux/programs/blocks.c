@@ -1,10 +1,9 @@
 /*
- * blocks - single-step a child, as debuggers do, and count where it stops
+ * blocks - single-step a child, as debuggers do, and count its stops
  *
- * `blocks branches` has it stop behind each branch that is taken
- * (PTRACE_SINGLEBLOCK), `blocks instructions` behind each instruction.  Of the
- * stops that are in run(), prints how many there were, and how many were where
- * each of its branches goes:
+ * `blocks branches` makes it stop after each taken branch (PTRACE_SINGLEBLOCK),
+ * `blocks instructions` after each instruction.  Prints the number of stops in
+ * run(), and how many of these were at the target of each of its branches:
  *
  *     stops ALL ODD LEAF BEHIND LOOP DONE
  *
@@ -24,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A thousand rounds but one; in each second one, a branch is not taken. */
+/* 999 rounds; in every second one, a branch is not taken. */
 asm("run:\n"
     "    mov $1000, %ecx\n"
     "run_loop:\n"

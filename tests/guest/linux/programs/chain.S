@@ -1,7 +1,7 @@
 /*
- * Loops at the end of chains of calls, with frame pointers as compilers have
+ * Loops at the end of chains of calls, with frame pointers as compilers make
  * them, and with some that lead nowhere; and a function without a loop, `leaf`,
- * whose frame is gone by the end of its only block.  Where calls return to has
+ * whose frame is gone by the end of its only block.  Return addresses have
  * symbols, with the loop's name and a number, the innermost first.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -81,7 +81,7 @@ named behind_leaf_1
         leave
         ret
 
-/* All but what makes the frame, and takes it away */
+/* All but the instructions that make and remove the frame */
 short:
         enter
         .globl leaf, leaf_end

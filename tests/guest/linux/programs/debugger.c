@@ -3,17 +3,17 @@
  *
  * Such a debugger finds a moment in a program by the number of conditional
  * branches before it: it programs the counter to interrupt there, with a
- * signal.  rr checks a PMU in this way when it starts; interfaces are those of
- * perf_event_open(2) and fcntl(2).  Prints
+ * signal.  rr checks a PMU in this way when it starts; see perf_event_open(2)
+ * and fcntl(2) for the interfaces.  Prints
  *
  *     counted BRANCHES COUNT           of a loop that was counted
  *     ready STATUS                     poll(2), after PERF_EVENT_IOC_PERIOD
  *     signal PERIOD COUNT LEFT PLACE CODE SIGNALS
- *                                      of a loop with PERIOD branches and as
- *                                      half as many more: when the signal
- *                                      comes, what has been counted, how many
- *                                      branches are left, and how far from the
- *                                      loop's beginning it is; si_code is CODE
+ *                                      of a loop with PERIOD branches and half
+ *                                      as many more, at the time of the signal:
+ *                                      the count, the number of branches left,
+ *                                      and the distance from the beginning of
+ *                                      the loop; si_code is CODE
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -36,7 +36,7 @@
 #define NEVER 0xffffffffull
 #define SIGNAL SIGSTKFLT
 
-/* What the handler saw. */
+/* Values that the signal handler stores */
 static volatile struct {
     int signals;
     int code;
@@ -69,7 +69,7 @@ static int open_counter(uint64_t config)
     return fd;
 }
 
-/* Have the signal sent to this thread. */
+/* Direct the signal to this thread. */
 static void want_signal(int fd)
 {
     struct f_owner_ex owner = { F_OWNER_TID, syscall(SYS_gettid) };
@@ -102,8 +102,8 @@ static uint64_t read_counter(int fd)
 static intptr_t loop_of_branches;
 
 /*
- * Execute that many conditional branches while the counter is on.  There is
- * no other between the two system calls.
+ * Execute so many conditional branches while the counter is on.  No other
+ * conditional branch is between the two system calls.
  */
 static void run_branches(int fd, long branches)
 {
@@ -174,7 +174,7 @@ static void signal_at(int fd, long period)
            seen.signals);
 }
 
-/* Of a counter that sends no signal; a period that changes has to be used. */
+/* Use a counter that sends no signal.  A changed period must take effect. */
 static void ready(uint64_t config)
 {
     int fd = open_counter(config);

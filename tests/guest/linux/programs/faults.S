@@ -1,5 +1,5 @@
 /*
- * Page faults on data: an instruction that faults has not retired, and is
+ * Page faults on data: an instruction that faults does not retire, and is
  * executed again
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -1,9 +1,9 @@
 /*
- * fifo PROGRAM...: execute it until it waits, whoever else is ready; its
- * children, too, each when the ones before it wait
+ * fifo PROGRAM...: execute it until it waits, ahead of all other programs; then
+ * its children, each when the earlier ones wait
  *
- * Who has just started a program goes on to wait for it, and is not somewhere
- * on its way there while the program is executed.
+ * A parent that has started a program thus reaches its wait for the program
+ * before that is executed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,5 +1,5 @@
 /*
- * `calls` for longer, for what is to happen in its middle
+ * `calls` for longer, for tests that need time in its middle
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

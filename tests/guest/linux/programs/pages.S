@@ -1,6 +1,6 @@
 /*
  * Page faults on code: each instruction at the end of a page reaches into the
- * next one, which has not been touched yet
+ * next one, which is still untouched
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -6,7 +6,9 @@
 
 #include "program.inc"
 
-/* About a second: on a busy host, who looks at the time may have to wait. */
+/*
+ * About a second: on a busy host, a process that measures time may be delayed.
+ */
 #define N 6000000
 #define SYS_iopl 172
 #define PORT_B 0x61

@@ -3,9 +3,9 @@
  *
  * Several events are open and mapped at the same time.  For each, the program
  * prints two differences between readings, the least and the greatest found in
- * many trials: of RDPMC in front of and behind a loop of LOOPS instruction
- * pairs, and of RDPMC and of read(2) that follows it.  It also prints how
- * RDPMC fares where no event is mapped.
+ * many trials: of RDPMC before and after a loop of LOOPS instruction pairs, and
+ * of RDPMC and a read(2) that follows it.  It also prints whether RDPMC faults
+ * where no event is mapped.
  *
  *     width BITS
  *     EVENT loop MIN MAX read MIN MAX
@@ -35,7 +35,7 @@ struct event {
     uint32_t type;
     uint64_t config;
     int fd;
-    /* volatile: the kernel writes it, whenever it likes */
+    /* volatile: the kernel writes to it at any time */
     const volatile struct perf_event_mmap_page *page;
 };
 
@@ -100,7 +100,7 @@ static int rdpmc_faults(void)
     return 0;
 }
 
-/* What a counter has counted, given what RDPMC has read of it. */
+/* The event's count, from the counter's value that RDPMC has read. */
 static uint64_t count(const struct event *e, uint64_t offset, uint64_t pmc)
 {
     unsigned unused = 64 - e->page->pmc_width;
@@ -124,7 +124,7 @@ static uint64_t across_loop(uint32_t counter)
     return second - first;
 }
 
-/* 8 instructions, from RDPMC to the system call; no branch but the latter. */
+/* 8 instructions from RDPMC to the system call, which is the only branch. */
 static uint64_t rdpmc_and_read(uint32_t counter, int fd, uint64_t *value)
 {
     uint32_t low, high;
@@ -173,7 +173,7 @@ static void try_event(const struct event *e)
         pmc = rdpmc_and_read(index - 1, e->fd, &value);
         asm volatile("" : : : "memory");
         if (e->page->lock != lock) {
-            continue;       /* the event has been elsewhere meanwhile */
+            continue;       /* the event has moved meanwhile */
         }
         add_to_range(&loop, of_loop);
         add_to_range(&diff, value - count(e, offset, pmc));

@@ -1,5 +1,5 @@
 /*
- * Receive what a host has to send over TCP, and say how much it was
+ * Receive data from a host over TCP, and print how much it was
  *
  *     receive ADDRESS PORT
  *

@@ -1,9 +1,9 @@
 /*
  * A loop that goes on until there is a file /tmp/stop
  *
- * For what is to happen in its middle however long that takes.  It writes how
- * many rounds it has made, 4 bytes; counts are those of a round, so many times,
- * and of what is around them.
+ * It is for tests that need any amount of time in its middle.  It writes the
+ * number of its rounds, 4 bytes; counts are that number times a round's, plus
+ * the code around the rounds.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

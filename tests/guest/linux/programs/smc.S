@@ -1,5 +1,5 @@
 /*
- * A program that writes the very code that it executes next
+ * A program that changes the code that it executes next
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

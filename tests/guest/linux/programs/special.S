@@ -1,6 +1,6 @@
 /*
- * Instructions that QEMU treats in ways of their own: those that end a block,
- * read a clock, are atomic, or loop
+ * Instructions that QEMU treats specially, as they end a block, read a clock,
+ * are atomic, or loop
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

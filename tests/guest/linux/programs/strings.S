@@ -1,6 +1,6 @@
 /*
- * Repeated string instructions: one instruction each, however long it takes
- * and however often a page fault or an interrupt comes between
+ * Repeated string instructions: one instruction each, for any length, and for
+ * any number of page faults and interrupts in between
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,10 +1,10 @@
 /*
- * tally - count what a program does, as `perf stat -x ,` does
+ * tally - count events of a program, as `perf stat -x ,` does
  *
  *     tally -x , -o FILE -e EVENT,... -- PROGRAM ARGUMENT...
  *
- * Starts faster than perf, which counts where QEMU executes slowly.  Knows the
- * few events that the tests name, all with :u; all are counted all the time or
+ * Starts faster than perf, which matters where QEMU executes slowly.  Knows the
+ * few events that the tests name, all with :u; they are counted all the time or
  * not at all, and include the program's children.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -74,7 +74,7 @@ static void print_event(FILE *f, const struct event *event)
             v[1] ? 100.0 * v[2] / v[1] : 0);
 }
 
-/* Start a program that waits until something can be read, or has closed. */
+/* Start a program that waits until the caller closes @go, or writes to it. */
 static pid_t start(char **argv, int *go)
 {
     int fds[2];

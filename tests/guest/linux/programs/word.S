@@ -1,5 +1,6 @@
 /*
- * `long`, for what needs less of it: all its accesses are of one word, too
+ * `long`, for tests that need a shorter one: all its accesses are to one word,
+ * too
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -18,8 +18,7 @@ POWER10 = Machine('POWER10', cpu='POWER10')
 # Counts branches with a code of another counter than that of taken ones.
 POWER10_BOTH = POWER10.variant('POWER10')
 POWER11 = Machine('POWER11', cpu='POWER11', setup=OURS, usual=False)
-POWERNV8 = Machine('powernv8', machine='powernv8', cpu=None, setup=OURS,
-                   usual=False)
+POWERNV8 = Machine('powernv8', machine='powernv8', cpu=None, usual=False)
 POWERNV9 = Machine('powernv9', machine='powernv9', cpu=None, setup=OURS)
 POWERNV10 = Machine('powernv10', machine='powernv10', cpu=None, setup=OURS,
                     usual=False)

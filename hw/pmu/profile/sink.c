@@ -185,18 +185,21 @@ static int open_existing(const char *path, Error **errp)
     return fd;
 }
 
+/* Of several, QEMU takes the one that is last here. */
 static int flags_of_writable(const FdsetFdInfoList *fds)
 {
+    int writable = O_WRONLY;
+
 #ifndef _WIN32
     for (; fds; fds = fds->next) {
         int flags = fcntl(fds->value->fd, F_GETFL);
 
         if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) {
-            return flags;
+            writable = flags;
         }
     }
 #endif
-    return O_WRONLY;
+    return writable;
 }
 
 /*

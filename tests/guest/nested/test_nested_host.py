@@ -59,6 +59,10 @@ MESSAGES = {
             {**masked(1), 'match': 2}), REFUSED, ['gives 0x2', 'set in mask']),
     'state_that_cannot_be_read': (
         'mute', f'{KVM},pmu=on {MONITOR}', QUIT, [UNREADABLE, 'EIP=']),
+    # AMD's processors do not count it; perf has no other code for that.
+    'event_that_the_host_lacks': (
+        None, f'{KVM} -object pmu-profile,id=p,event=dtlb-store-misses,'
+        'file=/tmp/profile', REFUSED, ['does not have this event']),
     'denied_guest_first': (
         'deny', HOST_PERF, ENDED, ['Permission denied', 'seccomp']),
     'denied_host_first': (

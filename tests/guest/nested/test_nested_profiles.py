@@ -101,9 +101,6 @@ REFUSED = {
     'callchain': ({'callchain': 3}, 'cannot follow the calls'),
     'nested': ({'modes': 'G'}, 'guests of it'),
     'event': ({'event': 'far-branches'}, 'no name for it'),
-    # AMD's processors do not count it.
-    'lacking_event': ({'event': 'dtlb-store-misses'},
-                      'does not have this event'),
     'events_of_vcpu': ({'accounting': 'vcpu', 'event': 'instructions'},
                        'does not count what is done'),
     'nested_of_vcpu': ({'accounting': 'vcpu', 'modes': 'G'}, 'guests of it'),

@@ -7,7 +7,7 @@
  * order of the host.  perf reads them on hosts of the same one: on others it
  * complains, or shows wrong CPUs.
  *
- * perf must not show symbols of a kernel that the guest is not said to run.  So:
+ * perf must not show symbols of a kernel that the guest is not said to run:
  *
  * - Until the kernel is known, the guest's kernel is shown as [H] without
  *   symbols: these samples are in hypervisor mode, for which perf has none.

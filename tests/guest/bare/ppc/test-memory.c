@@ -344,9 +344,9 @@ TEST(memory, code_tlb_misses)
 }
 
 /*
- * Who follows frames from outside walks page tables, which may lead to a device.
- * One of its registers says which interrupt it has, and no longer if it has been
- * read: that of the serial port, which has one while it can send.
+ * Who follows frames from outside walks page tables, which may lead to a
+ * device.  One of its registers says which interrupt it has, and no longer if
+ * it has been read: that of the serial port, which has one while it can send.
  */
 #define SERIAL          0x60300d00103f8ull
 #define SERIAL_IER      1
@@ -383,12 +383,18 @@ static uint64_t *table_of(uint64_t entry)
 
 static unsigned interrupt_of_serial(void)
 {
-    return ((volatile uint8_t *)SERIAL)[SERIAL_IIR] & 0xf;
+    /* A device's registers. */
+    volatile uint8_t *serial = (uint8_t *)SERIAL;
+
+    return serial[SERIAL_IIR] & 0xf;
 }
 
 static void enable_serial(unsigned interrupts)
 {
-    ((volatile uint8_t *)SERIAL)[SERIAL_IER] = interrupts;
+    /* A device's registers. */
+    volatile uint8_t *serial = (uint8_t *)SERIAL;
+
+    serial[SERIAL_IER] = interrupts;
 }
 
 /* From the table of partitions, by the trees of the whole memory. */

@@ -435,8 +435,8 @@ TEST(memory, tlb_hits)
 }
 
 /*
- * Who follows frame pointers from outside walks page tables, which may lead to a
- * device.  One of its registers is cleared when it is read: that of a network
+ * Who follows frame pointers from outside walks page tables, which may lead to
+ * a device.  One of its registers is cleared when it is read: that of a network
  * card (82540EM) with the causes of its interrupt.
  */
 #define PCI_ADDRESS     0xcf8

@@ -4,8 +4,8 @@
  * H_PERFMON, "Linux on Power Architecture Reference", "Performance Monitor
  * Option".  The facility itself is the CPU's (target/ppc/vpmu), or KVM's; a
  * partition that has it may use it whether or not it has asked.  So there is
- * nothing to switch, to keep or to migrate: the mode is always "enabled", and a
- * partition that asks for it to be deactivated is told that this cannot be done.
+ * nothing to switch, to keep or to migrate: the mode is always "enabled", and
+ * who asks for it to be deactivated is told that this cannot be done.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

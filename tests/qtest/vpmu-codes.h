@@ -129,8 +129,8 @@
     E(0x00c3, NOTHING) E(0x00c5, NOTHING) E(0x0fff, NOTHING)
 
 /*
- * Until Zen; since family 10h, TLB misses have a unit mask of page sizes, all of
- * which Linux asks for on the processors before, too
+ * Until Zen; since family 10h, TLB misses have a unit mask of page sizes, all
+ * of which Linux asks for on the processors before, too
  */
 #define CODES_BEFORE_ZEN(E) \
     CODES_AMD(E) E(0x00cf, INTERRUPTS) E(0x0746, DTLB_MISSES) \
@@ -222,8 +222,8 @@
     E(0x4d05e, BRANCHES) E(0x100ee, NOTHING) E(0x2f04a, NOTHING)
 
 /*
- * PM_LD_REF_L1, PM_LD_CMPL; PM_ST_CMPL; PM_BR_CMPL, PM_BR_FIN; PM_INST_FIN.  Its
- * PM_EXT_INT is about cycles, not counted.
+ * PM_LD_REF_L1, PM_LD_CMPL; PM_ST_CMPL; PM_BR_CMPL, PM_BR_FIN; PM_INST_FIN.
+ * Its PM_EXT_INT is about cycles, not counted.
  */
 #define CODES_POWER10(E) \
     CODES_SINCE_POWER8(E) E(0x100fc, LOADS) E(0x4003e, LOADS) \

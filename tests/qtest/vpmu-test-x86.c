@@ -635,8 +635,6 @@ void add_x86_cases(void)
     add("migration/leftover-control", test_leftover_control);
     add("migration/status-alone", test_status_alone);
     add("unplug", test_unplug);
-    add_data("unplug-executed", "multi", "multi", test_unplug_executed);
-    add_data("unplug-executed", "single", "single", test_unplug_executed);
     add("unplug-profiled", test_unplug_profiled);
     add("count/conditions", test_conditions);
     add("overflow/interrupt", test_interrupt);
@@ -647,4 +645,6 @@ void add_x86_cases(void)
     add("overflow/no-late-interrupt", test_no_late_interrupt);
     add("init", test_init);
     add("property-when-realized", test_property_when_realized);
+    add_data("unplug-executed", "multi", "multi", test_unplug_executed);
+    add_data("unplug-executed", "single", "single", test_unplug_executed);
 }

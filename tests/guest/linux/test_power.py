@@ -153,8 +153,8 @@ def test_offline_thread(guest, machine):
 
 @on(UP, more=(POWER8, POWERNV9))
 def test_refused_writes(guest, machine):
-    """What a program may not write is illegal (ILL_ILLOPC), not privileged, with
-    a hypervisor and without."""
+    """What a program may not write is illegal, not privileged, on both kinds of
+    machines: si_code is 1."""
     require_equal(guest.run('refused').split(), ['PMC1', '1', 'SIER', '1',
                                                  'illegal', '1'], 'si_code')
 

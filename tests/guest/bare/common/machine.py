@@ -44,7 +44,7 @@ PLUGGED_IN = [*(['-plugin', f'{PLUGINS}/libinsn.so,inline=on']
               '-object', 'pmu-profile,id=accesses,event=accesses,period=1009,'
               'file=/dev/null']
 
-# All that QEMU can say of exceptions and of the PMU, for whoever debugs a guest.
+# All that QEMU can say of exceptions and of the PMU, for who debugs a guest.
 LOGGED = ['-accel', 'tcg', '-D', '/dev/null', '-d', 'int,guest_errors,unimp',
           *(word for events in ('ppc_excp*', 'ppc_vpmu*', 'x86_vpmu*', 'pmu_*')
             for word in ('-trace', events))]

@@ -1,6 +1,6 @@
 /*
- * Suite selectors: AMD's counters before Zen 4, which nothing but their selectors
- * starts and stops
+ * Suite selectors: AMD's counters before Zen 4, which nothing but their
+ * selectors starts and stops
  *
  * run_kernel() and run_user() write the first one's where others have
  * GLOBAL_CTRL.

@@ -1,6 +1,6 @@
 /*
- * refused - what Linux tells a program that writes registers of the PMU which it
- * may not write
+ * refused - what Linux tells a program that writes registers of the PMU which
+ * it may not write
  *
  * Prints the si_code of each SIGILL; sigaction(2).
  *
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <ucontext.h>
 
-static volatile int code;
+static volatile int code;  /* by the handler */
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {

@@ -8,8 +8,8 @@
 #define QEMU_OSDEP_H
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #include <glib.h>
 

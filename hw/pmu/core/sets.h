@@ -1,0 +1,71 @@
+/*
+ * Performance monitoring unit: the sets of a cache or a TLB
+ *
+ * A tag is the number of a line, or page, plus 1: so 0 is none, and memory that
+ * is all zero is an empty cache.  The tags that were used last, one of each set,
+ * are an array of their own: most accesses look at nothing else.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_CORE_SETS_H
+#define HW_PMU_CORE_SETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * struct PmuCoreSets - all sets of a cache
+ * @first: of each set, the tag of the line that was used last
+ * @others: of the first set, the tags of its other lines, in the order of their
+ *          use, the last first; then those of the next set
+ * @mask: which bits of a line's number are the number of its set
+ * @bits: how many bits of an address lie within a line
+ * @ways: how many lines a set has
+ */
+typedef struct PmuCoreSets {
+    uint64_t *first;
+    uint64_t *others;
+    uint64_t mask;
+    uint32_t bits;
+    uint32_t ways;
+} PmuCoreSets;
+
+/**
+ * pmu_core_is_first - whether a byte is in the line that its set used last
+ * @sets: the cache
+ * @address: of the byte
+ *
+ * An access of this line would change nothing.
+ */
+static inline bool pmu_core_is_first(const PmuCoreSets *sets, uint64_t address)
+{
+    uint64_t number = address >> sets->bits;
+
+    return sets->first[number & sets->mask] == number + 1;
+}
+
+/**
+ * pmu_core_in_line - whether an access is of one line
+ * @sets: the cache
+ * @address: where it begins
+ * @bytes: how many it accesses, at least 1
+ */
+static inline bool pmu_core_in_line(const PmuCoreSets *sets, uint64_t address,
+                                    unsigned bytes)
+{
+    return !((address ^ (address + bytes - 1)) >> sets->bits);
+}
+
+/**
+ * pmu_core_touch - one access
+ * @sets: the cache; afterwards, each line that was accessed is the most
+ *        recently used one
+ * @address: where it begins
+ * @bytes: how many it accesses, at least 1
+ *
+ * Returns: whether a line was missing.
+ */
+bool pmu_core_touch(const PmuCoreSets *sets, uint64_t address, unsigned bytes);
+
+#endif /* HW_PMU_CORE_SETS_H */

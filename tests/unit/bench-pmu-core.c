@@ -97,7 +97,7 @@ static PmuCoreEntry loop(uint64_t n)
     case 2:
         return access_to(PMU_CORE_LOAD, 0x7ffff0);
     case 3:
-        return access_to(PMU_CORE_STORE, 0x610000 + turn * 8 % 8192);
+        return access_to(PMU_CORE_STORE, 0x610400 + turn * 8 % 8192);
     default:
         return branch(turn % 1000, 0x40002e);
     }

@@ -340,6 +340,40 @@ static void test_depths(void)
 }
 
 /*
+ * One turn of core-branches.S.  Bits of @random decide; @left turns are left,
+ * this one included.
+ */
+static void turn_branches(Run *run, uint64_t random, unsigned left)
+{
+    log_one(run, random >> 40 & 1 ? PMU_CORE_TAKEN : PMU_CORE_NOT_TAKEN, 0, 0,
+            0x401040);
+    log_one(run, left % 8 ? PMU_CORE_NOT_TAKEN : PMU_CORE_TAKEN, 0, 0,
+            0x401060);
+    log_one(run, PMU_CORE_INDIRECT, 0x4010a0 + (random >> 50 & 3), 0,
+            0x401080);
+    log_one(run, left > 1 ? PMU_CORE_TAKEN : PMU_CORE_NOT_TAKEN, 0, 0,
+            0x4010c0);
+}
+
+/* The same numbers as Cachegrind's, of Valgrind 3.19 */
+static void test_cachegrind(void)
+{
+    uint64_t random = 1;
+    Run run;
+
+    begin(&run);
+    for (unsigned left = 100000; left; left--) {
+        random = random * 6364136223846793005ull + 1442695040888963407ull;
+        turn_branches(&run, random, left);
+    }
+    g_assert_cmpuint(run.tallies[PMU_CORE_TAKEN_MISSES]
+                     + run.tallies[PMU_CORE_NOT_TAKEN_MISSES], ==, 64039);
+    assert_adds(&run, PMU_CORE_BRANCHES_INDIRECT, 100000);
+    assert_adds(&run, PMU_CORE_INDIRECT_MISSES, 75159);
+    end(&run);
+}
+
+/*
  * Costs and sizes
  */
 
@@ -455,6 +489,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pmu/core/known/random-outcomes", test_random_outcomes);
     g_test_add_func("/pmu/core/known/targets", test_targets);
     g_test_add_func("/pmu/core/known/depths", test_depths);
+    g_test_add_func("/pmu/core/known/cachegrind", test_cachegrind);
     g_test_add_func("/pmu/core/known/cycles", test_cycles);
     g_test_add_func("/pmu/core/known/refused/caches", test_refused_caches);
     g_test_add_func("/pmu/core/known/refused/others", test_refused_others);

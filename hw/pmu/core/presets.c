@@ -15,7 +15,7 @@
  * the first level finds the last one.
  */
 
-/* As cg_branchpred.c of Valgrind has them */
+/* As Cachegrind of Valgrind 3.19 has them */
 #define CACHEGRIND_HISTORY 7
 #define CACHEGRIND_PLACES  7
 #define CACHEGRIND_TARGETS 512
@@ -26,7 +26,8 @@ static const PmuCorePreset presets[] = {
          * Intel 64 and IA-32 Architectures Optimization Reference Manual,
          * Skylake client: tables "Cache Parameters" and "TLB Parameters": L3
          * 2 MB a core, here of four, 44 cycles where L1D has 4; second level
-         * TLB of 1536 entries, for code and data there.
+         * TLB of 1536 entries, for code and data there.  The returns and the
+         * cost of a misprediction are those that are known by measurement.
          */
         .name = "skylake",
         .geometry = {
@@ -51,7 +52,7 @@ static const PmuCorePreset presets[] = {
          * Others: Software Optimization Guide for the AMD Zen4
          * Microarchitecture (57647): L2 DTLB of 3072 and L2 ITLB of 512
          * entries, return stack of 32, L3 50 cycles where L1D has 4, and 13
-         * cycles for a usual misprediction.
+         * cycles for a usual misprediction.  The ways of the ITLB are chosen.
          */
         .name = "zen4",
         .geometry = {
@@ -74,7 +75,8 @@ static const PmuCorePreset presets[] = {
         /*
          * POWER9 Processor User's Manual (OpenPOWER), "POWER9 core": caches
          * of 128-byte lines, L3 of 10 MB with 20 ways, TLB of 1024 entries
-         * with 4 ways, for code and data there.  Pages are Linux's.
+         * with 4 ways, for code and data there.  Pages are Linux's, and what
+         * it costs is chosen.
          */
         .name = "power9",
         .geometry = {

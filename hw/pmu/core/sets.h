@@ -2,8 +2,8 @@
  * Performance monitoring unit: the sets of a cache or a TLB
  *
  * A tag is the number of a line, or page, plus 1: so 0 is none, and memory that
- * is all zero is an empty cache.  The tags that were used last, one of each set,
- * are an array of their own: most accesses look at nothing else.
+ * is all zero is an empty cache.  The tags that were used last, one of each
+ * set, are an array of their own: most accesses look at nothing else.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -58,14 +58,56 @@ static inline bool pmu_core_in_line(const PmuCoreSets *sets, uint64_t address,
 }
 
 /**
- * pmu_core_touch - one access
- * @sets: the cache; afterwards, each line that was accessed is the most
- *        recently used one
+ * pmu_core_touch_line - an access of one line
+ * @sets: the cache, in which the line is the one that its set used last
+ *        afterwards, and what was used later moves back by one
+ * @number: of the line
+ *
+ * Returns: whether it was missing.
+ */
+static inline bool pmu_core_touch_line(const PmuCoreSets *sets,
+                                       uint64_t number)
+{
+    uint64_t set = number & sets->mask, tag = number + 1;
+    uint64_t *others = sets->others + set * (sets->ways - 1);
+    uint64_t moved = sets->first[set];
+
+    if (moved == tag) {
+        return false;
+    }
+    sets->first[set] = tag;
+    for (unsigned i = 0; i < sets->ways - 1; i++) {
+        uint64_t was = others[i];
+
+        others[i] = moved;
+        if (was == tag) {
+            return false;
+        }
+        moved = was;
+    }
+    return true;
+}
+
+/**
+ * pmu_core_touch_lines - an access of any number of lines, in their order
+ * @sets: the cache
  * @address: where it begins
  * @bytes: how many it accesses, at least 1
  *
  * Returns: whether a line was missing.
  */
-bool pmu_core_touch(const PmuCoreSets *sets, uint64_t address, unsigned bytes);
+bool pmu_core_touch_lines(const PmuCoreSets *sets, uint64_t address,
+                          unsigned bytes);
+
+/**
+ * pmu_core_touch - likewise, and quick where it is one line
+ */
+static inline bool pmu_core_touch(const PmuCoreSets *sets, uint64_t address,
+                                  unsigned bytes)
+{
+    return pmu_core_in_line(sets, address, bytes)
+           ? pmu_core_touch_line(sets, address >> sets->bits)
+           : pmu_core_touch_lines(sets, address, bytes);
+}
 
 #endif /* HW_PMU_CORE_SETS_H */

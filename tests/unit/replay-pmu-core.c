@@ -6,43 +6,30 @@
  *
  * Prints references and misses as Cachegrind does: there, modifies are reads.
  * Instructions are put together as translated code has them, into one entry
- * for each line.
+ * for each line.  The last line says how long the core took, of its thread's
+ * time on a CPU.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
 #include <stdio.h>
+#include <time.h>
 #include "hw/pmu/pmu-core.h"
 
-#define LOG 512
+#define LOG 512u
 
 /**
  * struct Replay - a program that is executed
- * @core: where
  * @line: bytes of a line of its instructions
- * @log: what @core has not seen
- * @count: how many entries that has
- * @fetch: the last of them that is a fetch, if @fetched
- * @fetched: whether instructions can be added to it
- * @tallies: what @core has counted
+ * @log: of PmuCoreEntry, all that it does
+ * @fetch: the last of them that is a fetch
  */
 typedef struct Replay {
-    PmuCore *core;
     uint64_t line;
-    PmuCoreEntry log[LOG];
-    unsigned count;
-    unsigned fetch;
-    bool fetched;
-    uint64_t tallies[PMU_CORE_TALLIES];
+    GArray *log;
+    guint fetch;
 } Replay;
-
-static void show_log(Replay *r)
-{
-    pmu_core_see(r->core, r->log, r->count, r->tallies);
-    r->count = 0;
-    r->fetched = false;
-}
 
 static uint64_t last_line(const Replay *r, const PmuCoreEntry *entry)
 {
@@ -54,9 +41,9 @@ static uint64_t last_line(const Replay *r, const PmuCoreEntry *entry)
 /* Whether an instruction lies where the last fetch has ended */
 static bool is_there(const Replay *r, const PmuCoreEntry *entry)
 {
-    const PmuCoreEntry *fetch = &r->log[r->fetch];
+    const PmuCoreEntry *fetch = &g_array_index(r->log, PmuCoreEntry, r->fetch);
 
-    return r->fetched && fetch->what >> PMU_CORE_COUNT < PMU_CORE_MOST_INSNS
+    return r->log->len && fetch->what >> PMU_CORE_COUNT < PMU_CORE_MOST_INSNS
            && entry->address / r->line == last_line(r, fetch)
            && last_line(r, entry) == last_line(r, fetch);
 }
@@ -64,17 +51,14 @@ static bool is_there(const Replay *r, const PmuCoreEntry *entry)
 static void add(Replay *r, PmuCoreKind kind, const PmuCoreEntry *entry)
 {
     if (kind == PMU_CORE_FETCH && is_there(r, entry)) {
-        r->log[r->fetch].what += 1u << PMU_CORE_COUNT;
+        g_array_index(r->log, PmuCoreEntry, r->fetch).what +=
+            1u << PMU_CORE_COUNT;
         return;
     }
-    if (r->count == LOG) {
-        show_log(r);
-    }
     if (kind == PMU_CORE_FETCH) {
-        r->fetch = r->count;
-        r->fetched = true;
+        r->fetch = r->log->len;
     }
-    r->log[r->count++] = *entry;
+    g_array_append_val(r->log, *entry);
 }
 
 static void read_line(Replay *r, const char *line)
@@ -96,6 +80,22 @@ static void read_line(Replay *r, const char *line)
     }
 }
 
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
+static void show_logs(const Replay *r, PmuCore *core, uint64_t *tallies)
+{
+    for (guint i = 0; i < r->log->len; i += LOG) {
+        pmu_core_see(core, &g_array_index(r->log, PmuCoreEntry, i),
+                     MIN(LOG, r->log->len - i), tallies);
+    }
+}
+
 static void print(const char *what, const uint64_t *tally)
 {
     g_print("%-5s I %10" PRIu64 "  D %10" PRIu64 " rd + %10" PRIu64 " wr\n",
@@ -104,26 +104,38 @@ static void print(const char *what, const uint64_t *tally)
             tally[PMU_CORE_STORE]);
 }
 
+static void replay(const Replay *r, const PmuCoreGeometry *geometry)
+{
+    PmuCore *core = pmu_core_new(geometry);
+    uint64_t tallies[PMU_CORE_TALLIES] = {};
+    double from = now(), time;
+
+    show_logs(r, core, tallies);
+    time = now() - from;
+    print("refs", &tallies[PMU_CORE_FETCHES]);
+    print("L1", &tallies[PMU_CORE_FETCH_L1_MISSES]);
+    print("last", &tallies[PMU_CORE_FETCH_LAST_MISSES]);
+    g_print("%u entries, %.2f ns each, %.2f ns for each instruction\n",
+            r->log->len, time / r->log->len, time / tallies[PMU_CORE_FETCHES]);
+    pmu_core_free(core);
+}
+
 int main(int argc, char **argv)
 {
     const PmuCorePreset *preset = argc == 2 ? pmu_core_find_preset(argv[1])
                                             : NULL;
-    Replay r = {};
+    Replay r = { .log = g_array_new(false, false, sizeof(PmuCoreEntry)) };
     char line[256];
 
     if (!preset) {
         g_printerr("Usage: %s PRESET\n", argv[0]);
         return 1;
     }
-    r.core = pmu_core_new(&preset->geometry);
     r.line = preset->geometry.l1i.line;
     while (fgets(line, sizeof(line), stdin)) {
         read_line(&r, line);
     }
-    show_log(&r);
-    print("refs", &r.tallies[PMU_CORE_FETCHES]);
-    print("L1", &r.tallies[PMU_CORE_FETCH_L1_MISSES]);
-    print("last", &r.tallies[PMU_CORE_FETCH_LAST_MISSES]);
-    pmu_core_free(r.core);
+    replay(&r, &preset->geometry);
+    g_array_free(r.log, true);
     return 0;
 }

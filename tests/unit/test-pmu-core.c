@@ -424,6 +424,38 @@ static void test_long(void)
     pmu_core_free(core);
 }
 
+/* A state has the same bytes on every host: tags, targets, calls, counters. */
+static void test_state(void)
+{
+    static const PmuCoreGeometry g = {
+        .l1i = { 64, 1, 64 }, .l1d = { 64, 1, 64 }, .last = { 64, 1, 64 },
+        .itlb = { 1, 1 }, .dtlb = { 1, 1 }, .page = 4096, .targets = 1,
+        .returns = 1, .align = 1,
+    };
+    static const PmuCoreEntry log[] = {
+        { .address = 0x12340, .what = 8 << PMU_CORE_SIZE | PMU_CORE_LOAD },
+        { .address = 0x5678, .what = PMU_CORE_INDIRECT },
+        { .address = 0x9abc, .what = PMU_CORE_CALL },
+        { .what = PMU_CORE_TAKEN },
+    };
+    static const uint8_t want[] = {
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x04, 0x8e,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x13,
+        0, 0, 0, 0, 0, 0, 0x04, 0x8e, 0, 0, 0, 0, 0, 0, 0x56, 0x78,
+        0, 0, 0, 0, 0, 0, 0x9a, 0xbc, 0, 0, 0, 0, 0, 0, 0, 1,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1,
+    };
+    uint64_t tallies[PMU_CORE_TALLIES] = {};
+    PmuCore *core = pmu_core_new(&g);
+    uint8_t state[sizeof(want)];
+
+    g_assert_cmpuint(pmu_core_state_size(core), ==, sizeof(want));
+    pmu_core_see(core, log, G_N_ELEMENTS(log), tallies);
+    pmu_core_save(core, state);
+    g_assert_cmpmem(state, sizeof(state), want, sizeof(want));
+    pmu_core_free(core);
+}
+
 /* Whatever is in a stream, a core goes on; what it counts is bounded. */
 static void test_hostile(void)
 {
@@ -528,6 +560,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/pmu/core/random", test_random);
     g_test_add_func("/pmu/core/long", test_long);
+    g_test_add_func("/pmu/core/state", test_state);
     g_test_add_func("/pmu/core/hostile", test_hostile);
     g_test_add_func("/pmu/core/cost/safe", test_safe);
     g_test_add_func("/pmu/core/cost/worst", test_worst);

@@ -111,7 +111,8 @@ SINCE_POWER10 = events('power10', branches=2, loads=4)
 EVENTS_OF.update(dict.fromkeys([POWER10, POWER11, POWERNV10], SINCE_POWER10))
 EVENTS_OF.update(zip(DENIES_OTHERS, (EVENTS_OF[POWER8], SINCE_POWER10)))
 
-# Events that perf offers and that read 0.
+# Events that perf offers and that read 0, and where they are documented.
+VENDOR, VENDOR_OF = 'Power', {}
 UNCOUNTED_SINCE_POWER8 = [
     'cache-misses', 'branch-misses', 'L1-dcache-load-misses',
     'L1-dcache-prefetches', 'L1-icache-loads', 'L1-icache-load-misses',

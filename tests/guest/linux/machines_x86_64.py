@@ -178,18 +178,39 @@ EVENTS_OF = {ICELAKE: events('ice_lake', *OF_INTEL),
              OPTERON: events('k10', 'returns', 'far')}
 
 # Events that perf offers and that read 0.  What Intel's CPUID says not to be
-# there is refused.
+# there is refused.  Whose row they are in, where they are documented.
+VENDOR = 'Intel'
+VENDOR_OF = dict.fromkeys([GENOA, EPYC, OPTERON], 'AMD')
+UNCOUNTED_ON_INTEL = ['L1-dcache-load-misses', 'L1-icache-load-misses',
+                      'branch-load-misses']
+UNCOUNTED_UNTIL_SKYLAKE = [
+    *UNCOUNTED_ON_INTEL, 'iTLB-loads', 'topdown-fetch-bubbles',
+    'topdown-recovery-bubbles', 'topdown-slots-issued', 'topdown-slots-retired']
 UNCOUNTED_ON_AMD = [
-    'cache-references', 'cache-misses', 'branch-misses',
+    'cache-references', 'cache-misses', 'branch-misses', 'branch-load-misses',
     'stalled-cycles-frontend', 'L1-dcache-load-misses',
     'L1-dcache-prefetches', 'L1-icache-loads', 'L1-icache-load-misses',
     'iTLB-loads']
 UNCOUNTED = {
-    UP: ['L1-dcache-load-misses', 'L1-icache-load-misses', 'iTLB-loads'],
+    LBR_PENRYN: [*UNCOUNTED_ON_INTEL, 'L1-dcache-prefetches',
+                 'L1-dcache-store-misses', 'L1-icache-loads', 'LLC-loads',
+                 'LLC-load-misses', 'LLC-stores', 'LLC-store-misses'],
+    LBR_NEHALEM: [*UNCOUNTED_ON_INTEL, 'L1-dcache-prefetches',
+                  'L1-dcache-prefetch-misses', 'L1-dcache-store-misses',
+                  'L1-icache-loads', 'branch-misses', 'stalled-cycles-frontend',
+                  'stalled-cycles-backend'],
+    LBR_HASWELL: UNCOUNTED_UNTIL_SKYLAKE,
+    UP: UNCOUNTED_UNTIL_SKYLAKE,
+    ICELAKE: UNCOUNTED_ON_INTEL,
+    LBR_SAPPHIRE: [*UNCOUNTED_ON_INTEL, 'mem-loads-aux'],
+    LBR_SNOWRIDGE: ['L1-icache-loads', 'L1-icache-load-misses',
+                    'branch-load-misses', 'topdown-bad-spec',
+                    'topdown-be-bound', 'topdown-fe-bound', 'topdown-retiring'],
     GENOA: UNCOUNTED_ON_AMD,
     EPYC: [*UNCOUNTED_ON_AMD, 'stalled-cycles-backend'],
     OPTERON: [*UNCOUNTED_ON_AMD, 'stalled-cycles-backend', 'LLC-loads',
-              'LLC-load-misses'],
+              'LLC-load-misses', 'LLC-stores', 'node-loads', 'node-load-misses',
+              'L1-dcache-prefetch-misses', 'L1-icache-prefetches'],
 }
 
 # No more than that at a time, so that all are counted all the time, beside

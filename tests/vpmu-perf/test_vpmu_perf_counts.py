@@ -78,6 +78,35 @@ def test_count_is_known(place):
     assert counted == KNOWN_COUNT
 
 
+# What perf is asked for and nobody counts, and how that is reported.
+UNCOUNTED = 'L1-dcache-load-misses'
+REPORTED = 'event 0x51, unit mask 0x01 (Skylake)'
+
+
+@on_x86
+def test_says_what_is_not_counted(place):
+    """And only that, and whatever perf makes of it."""
+    _, _, err = place.run('stat', '-e', UNCOUNTED, 'true')
+    assert f'vpmu-perf: {REPORTED} is not counted and reads 0\n' in err
+    _, _, err = place.run('stat', '-e', 'instructions:u,cycles:u', 'true')
+    assert 'is not counted' not in err
+
+
+@on_x86
+def test_says_of_what_metrics_are_made(place):
+    _, _, err = place.run('stat', '-d', 'true')
+    assert f'vpmu-perf: {REPORTED} is not counted' in err
+    _, _, err = place.run('stat', '--topdown', 'true')
+    assert '(Skylake) is not counted and reads 0\n' in err
+
+
+@on_x86
+@pytest.mark.parametrize('command', ['mem', 'c2c'])
+def test_says_that_there_are_no_caches(place, command):
+    _, _, err = place.run(command, 'record', '-o', 'made', 'true')
+    assert 'vpmu-perf: there are no caches' in err
+
+
 @contextlib.contextmanager
 def busy_host():
     """Others want the CPUs, too."""

@@ -231,8 +231,8 @@ static uint32_t event_code(const X86VPmu *v, unsigned i)
 }
 
 /*
- * KVM lets a guest that has transactions count in these alone (IN_TX), or leave
- * out those that are aborted (IN_TXCP).  No event of the model's is like that.
+ * KVM lets a guest that has transactions count in them alone (EVTSEL_IN_TX),
+ * or leave out the aborted ones (EVTSEL_IN_TXCP).  The model has no such event.
  */
 static bool depends_on_transactions(const X86VPmu *v, unsigned i)
 {

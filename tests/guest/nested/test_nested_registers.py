@@ -82,7 +82,7 @@ REFUSALS = {
         'perfctr-core=off leaves four'),
     'host_counters_without_perfcore': (
         f'{OURS} {KVM},pmu=on,perfctr-core=off,pmu-host-counters=2',
-        'can only be told of fewer counters by PerfMonV2'),
+        'only PerfMonV2 can tell a guest of AMD'),
     'perfmon_v2_without_perfcore': (
         f'{OURS} {KVM},pmu=on,perfctr-core=off,perfmon-v2=on,enforce',
         'This feature depends on other features'),

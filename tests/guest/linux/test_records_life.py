@@ -6,7 +6,7 @@ from harness import expectations, in_time, on, require, require_equal, symbols
 from machines import (LBR_GENOA, LBR_SAPPHIRE, LBR_SKYLAKE, PEBS_HASWELL,
                       PEBS_ICELAKE, PEBS_SAPPHIRE, PEBS_SKYLAKE)
 from test_branches import (DEPTHS, FILTERS, STACKS, check_depth, check_places,
-                           is_last_taken, stacks)
+                           hidden_returns, is_last_taken, stacks)
 from test_lifecycle import go_back, move_away, move_in, save_machine
 from test_pebs import (check_late, check_with_registers, least_rest,
                        precise_with_registers)
@@ -68,7 +68,8 @@ def stacks_in_loop(lines):
 
 def check_depth_of_long(machine, found, lines):
     depth = DEPTH[machine]
-    check_depth(found, depth, most_interrupted('\n'.join(lines), depth, PERIOD))
+    check_depth(found, depth, most_interrupted('\n'.join(lines), depth, PERIOD),
+                hidden_returns(machine))
 
 
 def check_branches(machine, lines):

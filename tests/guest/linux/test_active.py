@@ -324,7 +324,8 @@ wait_for_test
 echo "@@@ size $(timeout 20 head -c 50000 <&4 | wc -c)"
 ''', adds=files, extra=[
         '-device', 'qemu-xhci',
-        '-object', 'pmu-profile,id=p0,modes=u,period=1009,enabled=off',
+        '-object', 'pmu-profile,id=p0,chardev=p0,modes=u,'
+        'period=1009,enabled=off',
         '-device', 'usb-serial,chardev=p0'])
     guest.lines_until('@@@ ready')
     for enabled in True, False:

@@ -118,7 +118,8 @@ wait_for_test
 
 def start_kernel(start, directory, machine):
     extra = ['-device', 'vmcoreinfo'] if ARCH == 'x86_64' else []
-    return start(machine, KERNEL, adds=modules(directory), extra=extra)
+    return start(machine, KERNEL, adds=modules(directory), extra=extra,
+                 boots=True)
 
 
 def boot_again(guest):

@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "agent.h"
 
-/* More is not written of what a guest says, until it reads. */
+/* With so many unread bytes, the guest's lines add no more to the stream. */
 #define MAX_UNREAD (4 * 1024 * 1024)
 
 static void replace_tasks(PmuAgent *agent, PmuTaskPlace *tasks)
@@ -29,8 +29,8 @@ static void place_tasks(PmuAgent *agent, const PmuTaskLayout *layout)
 }
 
 /*
- * Nothing that RCU releases goes away while somebody holds the big lock, and a
- * guest can talk for long: of what it says anew, only the last takes effect.
+ * RCU releases nothing while this thread holds the big lock, and a guest can
+ * send lines for long.  So only the last of its new places takes effect.
  */
 static void take_task(void *opaque, const PmuTaskLayout *layout)
 {

@@ -1,8 +1,8 @@
 /*
  * Performance monitoring unit: a guest that helps with its profile
  *
- * What it says takes effect here: on where samplers find tasks, and on the
- * stream.
+ * The guest's lines take effect here: they change where samplers find tasks,
+ * or add records to the stream.
  *
  * Threads: the main loop, or any that holds the big lock.
  *
@@ -17,15 +17,15 @@
 #include "writer.h"
 
 /**
- * struct PmuAgent - somebody in the guest who reads the stream, and may speak
- * @config: the samplers'
- * @writer: the stream's
- * @empty: writes what samplers have
+ * struct PmuAgent - a program in the guest that reads the stream, and may speak
+ * @config: the configuration of the samplers
+ * @writer: the writer of the stream
+ * @empty: writes the samples that samplers have
  * @opaque: for @empty
- * @talk: what was said and is not a line yet
- * @flush_asked: there is to be a record behind what was sampled so far
- * @moved_to: where tasks are from then on, if it has said so since
- * @has_moved: whether it has
+ * @talk: bytes of the agent's that are not a whole line yet
+ * @flush_asked: the agent waits for a record after all samples taken so far
+ * @moved_to: the new place of tasks, for use after the next flush
+ * @has_moved: @moved_to is set
  */
 typedef struct PmuAgent {
     PmuSamplerConfig *config;
@@ -39,25 +39,25 @@ typedef struct PmuAgent {
 } PmuAgent;
 
 /**
- * pmu_agent_listen - take what was said
+ * pmu_agent_listen - take bytes from the agent
  * @agent: the agent
- * @bytes: that
- * @size: how much
+ * @bytes: the bytes
+ * @size: how many
  *
- * Dropped while nobody reads the stream.  What would be written is dropped
- * while much is not read.
+ * The bytes are dropped while the stream has no reader.  Lines that lead to
+ * records are dropped while much of the stream is still unread.
  */
 void pmu_agent_listen(PmuAgent *agent, const uint8_t *bytes, size_t size);
 
 /**
  * pmu_agent_flushed - all that was sampled has been written
- * @agent: the agent, who may be waiting for that; what it has said of other
- *         places for its tasks takes effect
+ * @agent: the agent, which may be waiting for that; a new place of its tasks
+ *         takes effect now
  */
 void pmu_agent_flushed(PmuAgent *agent);
 
 /**
- * pmu_agent_forget - what was said does not hold any more
+ * pmu_agent_forget - drop all that the agent has said
  * @agent: the agent
  */
 void pmu_agent_forget(PmuAgent *agent);

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: who called what, by frame pointers
+ * Performance monitoring unit: callers, found by frame pointers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -15,23 +15,23 @@
 OBJECT_DECLARE_SIMPLE_TYPE(PmuChardev, PMU_CHARDEV)
 
 /*
- * The guest writes, and reads, as fast as it likes, and the main loop works on
- * that, or a vCPU that holds the big lock: so long of each turn, and no longer.
+ * The guest may write and read without pause, and each time the main loop, or a
+ * vCPU that holds the big lock, has work to do: SHARE_NS of each turn at most.
  */
 #define TURN_NS  (100 * SCALE_MS)
 #define SHARE_NS (4 * SCALE_MS)
 
-/* What a device does around a call */
+/* The time that a device spends around a call */
 #define CALL_NS 300
 
-/* So many bytes are passed on before we look at the time again. */
+/* So many bytes are passed on before the time is read again. */
 #define PART 1024
 
 /**
- * struct Turn - how long may be worked for the guest
- * @end_ns: until then
- * @spent_ns: so long, of SHARE_NS, was worked already
- * @last_ns: when we looked at the time last
+ * struct Turn - a period of TURN_NS, SHARE_NS of which are for the guest
+ * @end_ns: when it ends
+ * @spent_ns: how much of SHARE_NS has been spent
+ * @last_ns: when the time was read last
  */
 typedef struct Turn {
     int64_t end_ns;
@@ -42,11 +42,11 @@ typedef struct Turn {
 /**
  * struct PmuChardev - a chardev whose other end is in QEMU
  * @ops, @opaque: the owner; NULL before it is known
- * @taking: what the guest writes
- * @lacks: the guest has written more than was taken, and the device has not
- *         asked when to come again: the rest is lost
- * @giving: what it reads
- * @room: tells the owner when the guest can take more; NULL if it had enough
+ * @taking: the turn of the guest's writing
+ * @lacks: the guest has written more than was taken; the rest is lost, unless
+ *         the device asks when to come again
+ * @giving: the turn of the guest's reading
+ * @room: calls the owner when the guest can take more; NULL if all was written
  */
 struct PmuChardev {
     Chardev parent;
@@ -81,7 +81,7 @@ static void spend(Turn *turn)
     turn->last_ns = now_ns;
 }
 
-/* Two halves of lines are no line: with a NUL between they are nonsense. */
+/* A NUL between halves of two lines keeps them from being read as one line. */
 static void say_what_lacks(PmuChardev *chr)
 {
     if (chr->lacks) {
@@ -115,7 +115,7 @@ static gboolean turn_begins(GSource *source, GSourceFunc func, void *opaque)
 
 static GSourceFuncs next_turn = { .dispatch = turn_begins };
 
-/* Who asks has the rest, and comes again. */
+/* A device that calls this keeps the rest, and writes it later. */
 static GSource *await_turn(Chardev *base, GIOCondition condition)
 {
     PmuChardev *chr = PMU_CHARDEV(base);
@@ -155,14 +155,14 @@ PmuChardev *pmu_chardev_new(const char *id, const PmuChardevOps *ops,
     chr = PMU_CHARDEV(base);
     chr->ops = ops;
     chr->opaque = opaque;
-    /* The user may remove it, if no device has it. */
+    /* The user may remove the chardev while no device uses it. */
     object_ref(chr);
     return chr;
 }
 
 /*
- * Not all devices say when they can take more: they are asked whenever the main
- * loop comes round, as all chardevs do.
+ * Some devices do not report when they can take more.  So each iteration of the
+ * main loop asks the device, as it does for all chardevs.
  */
 typedef struct Room {
     GSource source;

@@ -1,12 +1,12 @@
 /*
  * Performance monitoring unit: the chardev that a profile can be
  *
- * A device of the guest's has it as its chardev, as it could have a socket:
- * what QEMU writes, the guest reads.  Either takes a small part of the time at
- * most.  If the guest writes more, a device that can wait has it wait; what it
- * writes to others is lost.
+ * A device of the guest has this chardev in the place of, say, a socket: the
+ * guest reads the bytes that QEMU writes.  Reading and writing may each take a
+ * small part of the time only.  If the guest writes more, some devices make it
+ * wait; what it writes to other devices is lost.
  *
- * Threads: those that hold the big lock.
+ * Threads: any that holds the big lock.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,10 +15,10 @@
 #define HW_PMU_PROFILE_CHARDEV_H
 
 /**
- * struct PmuChardevOps - what a chardev tells its owner
+ * struct PmuChardevOps - calls from a chardev to its owner
  * @opened: the guest has opened its device
  * @closed: the guest has closed it, or was reset
- * @said: the guest has written something; a NUL where a part of that is lost
+ * @said: the guest has written bytes; a NUL stands for those that are lost
  * @ready: the guest can take more, after pmu_chardev_write() has left some
  */
 typedef struct PmuChardevOps {
@@ -31,17 +31,17 @@ typedef struct PmuChardevOps {
 typedef struct PmuChardev PmuChardev;
 
 /**
- * pmu_chardev_new - be a chardev from now on
+ * pmu_chardev_new - create a chardev
  * @id: its ID
- * @ops: what its owner is told
+ * @ops: calls to its owner
  * @opaque: the owner
- * @errp: why it cannot be: there is another one
+ * @errp: set if another chardev has this ID
  */
 PmuChardev *pmu_chardev_new(const char *id, const PmuChardevOps *ops,
                             void *opaque, Error **errp);
 
 /**
- * pmu_chardev_write - write to the guest what that can take
+ * pmu_chardev_write - write to the guest as much as it can take
  * @chr: the chardev
  * @bytes: what to write
  * @size: how much
@@ -51,24 +51,24 @@ PmuChardev *pmu_chardev_new(const char *id, const PmuChardevOps *ops,
 size_t pmu_chardev_write(PmuChardev *chr, const uint8_t *bytes, size_t size);
 
 /**
- * pmu_chardev_connect - say whether there is somebody at this end
+ * pmu_chardev_connect - connect QEMU's end of a chardev, or disconnect it
  * @chr: the chardev
- * @connected: whether; at first there is
+ * @connected: which of the two; at first it is connected
  *
- * A device that can tell its guest does: behind what was written, who reads a
- * port of virtio-serial finds the end.
+ * Some devices report this to the guest: after the bytes that were written, a
+ * reader of a port of virtio-serial finds the end of the file.
  */
 void pmu_chardev_connect(PmuChardev *chr, bool connected);
 
 /**
- * pmu_chardev_is_used - whether a device has it
+ * pmu_chardev_is_used - whether a device uses a chardev
  * @chr: the chardev
  */
 bool pmu_chardev_is_used(const PmuChardev *chr);
 
 /**
- * pmu_chardev_free - be it no longer
- * @chr: the chardev; no device has it
+ * pmu_chardev_free - delete a chardev
+ * @chr: the chardev; no device uses it
  */
 void pmu_chardev_free(PmuChardev *chr);
 

@@ -1,8 +1,8 @@
 /*
  * Performance monitoring unit: the time of a profile
  *
- * It is the guest's, as far as that goes on: where a snapshot takes the guest
- * back, the profile's time goes on from where it was.
+ * A profile's time follows the guest's time, but never goes back: when a
+ * snapshot sets the guest's time back, the profile's time continues.
  *
  * Threads: any that holds the big lock, unless a function says otherwise.
  *
@@ -14,9 +14,10 @@
 
 /**
  * struct PmuProfileClock - the time of a profile; 0 at first
- * @offset: of it from the guest's time, in ns
- * @host_offset: of it from the host's CLOCK_MONOTONIC, since it last went on
- * @stopped_ns: what it was when the machine stopped
+ * @offset: the profile's time minus the guest's time, in ns
+ * @host_offset: the profile's time minus the host's CLOCK_MONOTONIC, as of the
+ *               last time that the machine went on
+ * @stopped_ns: the profile's time when the machine stopped
  */
 typedef struct PmuProfileClock {
     int64_t offset;
@@ -25,7 +26,7 @@ typedef struct PmuProfileClock {
 } PmuProfileClock;
 
 /**
- * pmu_profile_clock_now - what time it is
+ * pmu_profile_clock_now - the time of the profile
  * @clock: the clock
  *
  * Also in the threads of vCPUs.
@@ -44,12 +45,12 @@ void pmu_profile_clock_stop(PmuProfileClock *clock);
  * pmu_profile_clock_go_on - the machine is about to go on, or a profile begins
  * @clock: the clock
  *
- * If the guest's time was put back meanwhile, the profile's is not.
+ * If the guest's time was set back meanwhile, the profile's time is not.
  */
 void pmu_profile_clock_go_on(PmuProfileClock *clock);
 
 /**
- * pmu_profile_clock_of_host - what time it was at a time of the host's
+ * pmu_profile_clock_of_host - convert a time of the host to the profile's time
  * @clock: the clock
  * @monotonic_ns: by CLOCK_MONOTONIC, since @clock last went on
  *

@@ -16,7 +16,7 @@
 #define NOTE_TEXT_OFFSET 24
 
 /**
- * struct Text - what is not ended by a NUL
+ * struct Text - text without a NUL at its end
  * @start: its first byte
  * @length: how many it has
  */
@@ -50,7 +50,7 @@ static bool begins_with(Text text, const char *start)
     return text.length >= length && !memcmp(text.start, start, length);
 }
 
-/* Returns: what is behind @key on its line; empty if there is none */
+/* Returns: the rest of the line that begins with @key; empty without one */
 static Text find_value(Text text, const char *key)
 {
     while (text.length) {
@@ -66,7 +66,7 @@ static Text find_value(Text text, const char *key)
     return text;
 }
 
-/* Returns: 0 if it is not a number of at most 64 bits */
+/* Returns: the number; 0 if @text is not a number of at most 64 bits */
 static uint64_t hexadecimal(Text text)
 {
     uint64_t val = 0;
@@ -111,7 +111,7 @@ static void set_release(PmuGuestKernel *kernel, Text release)
            MIN(release.length, PMU_KERNEL_MAX_RELEASE));
 }
 
-/* A page holds the note, and zeroes behind it. */
+/* A page holds the note, followed by zeroes. */
 static Text note_text(const char *note, size_t size)
 {
     return up_to('\0', (Text) { note + NOTE_TEXT_OFFSET,

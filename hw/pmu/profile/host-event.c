@@ -12,14 +12,14 @@
 #include "host-event.h"
 #include "perf-events.h"
 
-/* Of samples, a few thousand; smaller where the user may not have as much. */
+/* Room for a few thousand samples; less if the user may not lock so much. */
 #define MAX_RING_SIZE (256 * 1024)
 
 /*
  * The ring
  */
 
-/* Records as sample_type has them; others are skipped. */
+/* Records in the layout of attr.sample_type; other kinds are skipped. */
 typedef union Record {
     PmuHostSample sample;
     struct {
@@ -43,7 +43,7 @@ static void copy_out(const PmuHostEvent *e, uint64_t from, void *buf,
     memcpy((char *)buf + first, e->ring, size - first);
 }
 
-/* This and the next are as perf_event_open(2) wants them. */
+/* This and next_record() use the ring as perf_event_open(2) requires. */
 void pmu_host_event_look(PmuHostEvent *e)
 {
     e->seen = e->page ? qatomic_read__nocheck(&e->page->data_head) : 0;
@@ -217,7 +217,7 @@ bool pmu_host_event_init(PmuHostEvent *e, const PmuProfileRequest *asked,
             .clockid = CLOCK_MONOTONIC,
             .freq = asked->frequency != 0,
             .sample_period = asked->frequency ?: asked->period,
-            /* With a mark of 0, we are woken by the ring's half. */
+            /* With a mark of 0, the kernel wakes QEMU when it is half full. */
             .watermark = true,
         },
     };

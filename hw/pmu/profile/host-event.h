@@ -17,12 +17,12 @@
 
 /**
  * struct PmuHostEvent - a perf event of the host's
- * @attr: what it counts
- * @fd: the event; -1 while it is not open
- * @page: what the kernel says of the ring; NULL likewise
- * @ring: the ring, behind that
- * @size: of the ring, a power of 2
- * @seen: up to where pmu_host_event_look() has seen records
+ * @attr: the event, as perf_event_open(2) takes it
+ * @fd: its file descriptor; -1 while it is not open
+ * @page: the kernel's description of the ring; NULL while it is not open
+ * @ring: the ring, which follows @page
+ * @size: the size of the ring, a power of 2
+ * @seen: how far pmu_host_event_look() has seen records
  * @lost: samples for which the kernel had no room, so far
  */
 typedef struct PmuHostEvent {
@@ -36,11 +36,11 @@ typedef struct PmuHostEvent {
 } PmuHostEvent;
 
 /**
- * struct PmuHostSample - a sample of the host's, or that there are none
- * @header: what kind of record, and where the thread was.  Samples begin to be
- *          missing with PERF_RECORD_THROTTLE, until PERF_RECORD_UNTHROTTLE.
- * @ip: where it was; only in samples
- * @time: when, by CLOCK_MONOTONIC
+ * struct PmuHostSample - a sample of the host's, or the beginning of a gap
+ * @header: the kind of record, and where the thread was.  There are no samples
+ *          from PERF_RECORD_THROTTLE to PERF_RECORD_UNTHROTTLE.
+ * @ip: the address at which the thread was; only in samples
+ * @time: the time, by CLOCK_MONOTONIC
  * @period: for how many events it stands; only in samples
  */
 typedef struct PmuHostSample {
@@ -51,8 +51,8 @@ typedef struct PmuHostSample {
 } PmuHostSample;
 
 /**
- * struct PmuHostCount - what a perf event has counted
- * @value: so many events
+ * struct PmuHostCount - the count of a perf event
+ * @value: how many events it has counted
  * @enabled_ns: for how long the vCPU's thread has run
  * @running_ns: for how much of that the event had a counter
  */
@@ -63,15 +63,15 @@ typedef struct PmuHostCount {
 } PmuHostCount;
 
 /**
- * pmu_host_event_init - choose what to count
+ * pmu_host_event_init - choose the event to count
  * @event: the event
- * @asked: what is asked of the profile; modes are the caller's
- * @errp: why the host's perf cannot have it
+ * @asked: the request; its modes are left to the caller
+ * @errp: set if the host's perf does not have the event
  *
- * What @asked does not say is all 0 in @attr, and the caller's, until it is
- * opened.
+ * Fields of @attr that @asked does not determine are 0; the caller may set
+ * them until the event is opened.
  *
- * Returns: whether it can be had.
+ * Returns: whether the host's perf has the event.
  */
 bool pmu_host_event_init(PmuHostEvent *event, const PmuProfileRequest *asked,
                          Error **errp);
@@ -81,22 +81,22 @@ bool pmu_host_event_init(PmuHostEvent *event, const PmuProfileRequest *asked,
  * @event: the event
  * @thread_id: the vCPU's thread
  * @index: the vCPU's number
- * @errp: why the host does not let us, and what would help
+ * @errp: why the host refuses, and a remedy
  */
 bool pmu_host_event_open(PmuHostEvent *event, int thread_id, unsigned index,
                          Error **errp);
 
 /**
- * pmu_host_event_enable - count, or stand still
+ * pmu_host_event_enable - start an event, or stop it
  * @event: the event, which is open
  * @enabled: which of the two
  */
 void pmu_host_event_enable(const PmuHostEvent *event, bool enabled);
 
 /**
- * pmu_host_event_read - what it has counted so far
+ * pmu_host_event_read - read the count of an event
  * @event: the event, which is open
- * @count: set to that
+ * @count: set to its count
  *
  * Returns: false if the event is out of order: it is pinned, and there was no
  * counter for it.
@@ -104,21 +104,21 @@ void pmu_host_event_enable(const PmuHostEvent *event, bool enabled);
 bool pmu_host_event_read(const PmuHostEvent *event, PmuHostCount *count);
 
 /**
- * pmu_host_event_look - see what is in the ring now, for pmu_host_event_next()
+ * pmu_host_event_look - find the records that are in the ring now
  * @event: the event; it need not be open
  *
- * In the thread that takes it out.
+ * pmu_host_event_next() returns these.  Both are called in the same thread.
  */
 void pmu_host_event_look(PmuHostEvent *event);
 
 /**
- * pmu_host_event_next - take what is oldest out of the ring
+ * pmu_host_event_next - take the oldest record out of the ring
  * @event: the event; it need not be open
  * @sample: set to it
  *
  * In one thread at a time.
  *
- * Returns: false if pmu_host_event_look() has seen no more of them.
+ * Returns: false if all that pmu_host_event_look() has seen were taken.
  */
 bool pmu_host_event_next(PmuHostEvent *event, PmuHostSample *sample);
 
@@ -145,7 +145,7 @@ static inline bool pmu_host_sample_of_user(const PmuHostSample *sample)
 }
 
 /**
- * pmu_host_event_close - release it
+ * pmu_host_event_close - close an event
  * @event: the event; it need not be open
  */
 void pmu_host_event_close(PmuHostEvent *event);

@@ -1,9 +1,9 @@
 /*
  * Performance monitoring unit: profiles of guests, taken from outside
  *
- * The object, and its life.  A profile has a sampler on each vCPU.  The main
- * loop empties them now and then, has a writer make perf's records of that, and
- * hands these to the sink.
+ * The object, and its life.  A profile has a sampler on each vCPU.  From time
+ * to time, the main loop empties the samplers, lets a writer turn the samples
+ * into perf's records, and hands these to the sink.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,7 +23,7 @@
 #include "hw/pmu/compat.h"
 #include "object.h"
 
-/* How often samplers are emptied, if they do not fill up before. */
+/* How often samplers are emptied, unless they fill up earlier. */
 #define DRAIN_MS 100
 
 /*
@@ -34,8 +34,8 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
                            const char *message);
 
 /*
- * Also in threads of vCPUs, while the main loop waits for one: what it has in
- * hand must not go away.
+ * Also called in threads of vCPUs, while the main loop waits for a vCPU and
+ * still uses samplers: so this must not remove any.
  */
 static void empty_samplers(void *opaque)
 {
@@ -46,7 +46,7 @@ static void empty_samplers(void *opaque)
     }
 }
 
-/* With what is lost by now. */
+/* Also writes how many samples were lost after the last one. */
 static void empty_samplers_to_end(PmuProfile *p)
 {
     for (unsigned i = 0; i < p->samplers->len; i++) {
@@ -54,7 +54,7 @@ static void empty_samplers_to_end(PmuProfile *p)
     }
 }
 
-/* Of a vCPU that is gone nothing more will come.  In the main loop alone. */
+/* A vCPU that was unplugged takes no more samples.  In the main loop only. */
 static void remove_gone_samplers(PmuProfile *p)
 {
     for (unsigned i = p->samplers->len; i-- > 0; ) {
@@ -95,7 +95,7 @@ static void write_out(PmuProfile *p)
     }
 }
 
-/* The last that it has to say is what was lost. */
+/* The last records say how many samples were lost. */
 static void stop_if_out_of_order(PmuProfile *p)
 {
     Error *err = NULL;
@@ -111,8 +111,9 @@ static void stop_if_out_of_order(PmuProfile *p)
 }
 
 /*
- * A machine that has not run yet, since the profile began or its state was
- * loaded, has another kernel if it is reset, or loaded, before it does.
+ * Before the machine runs, a reset or a snapshot can still replace its kernel.
+ * So the guest is asked once the machine has run since the profile began, or
+ * since its state was loaded.
  */
 static void ask_kernel(PmuProfile *p, int64_t since_ns)
 {
@@ -121,7 +122,7 @@ static void ask_kernel(PmuProfile *p, int64_t since_ns)
     }
 }
 
-/* What was sampled, or lost, for others is not for this reader. */
+/* Drops samples, and counts of lost ones, from before this reader came. */
 static void begin_if_opened(PmuProfile *p)
 {
     if (p->is_opened) {
@@ -134,8 +135,9 @@ static void begin_if_opened(PmuProfile *p)
 }
 
 /*
- * perf sorts by time: the kernel must not be told of later than its samples
- * are taken, and what was taken before is written without it.
+ * perf sorts by time: the time of the kernel's record must not be later than
+ * that of the samples which need it.  Samples taken before @begin are written
+ * first.
  */
 static void drain(PmuProfile *p)
 {
@@ -153,7 +155,7 @@ static void drain(PmuProfile *p)
     stop_if_out_of_order(p);
 }
 
-/* The same while no samples are taken. */
+/* The same while no samples are taken, with the count of lost ones. */
 static void drain_to_end(PmuProfile *p)
 {
     empty_samplers_to_end(p);
@@ -161,8 +163,8 @@ static void drain_to_end(PmuProfile *p)
 }
 
 /*
- * Samples wait, and are lost at last, while the sink has enough to do.  Before
- * there is one, some may have been taken already.
+ * While the sink is busy, samples stay in the samplers, and are lost when these
+ * are full.  Samplers may have samples even before the sink exists.
  */
 static void drain_if_idle(void *opaque)
 {
@@ -249,7 +251,7 @@ static const PmuSinkOps sink_ops = {
  * vCPUs
  */
 
-/* Of a vCPU that is unplugged meanwhile there is nothing to sample. */
+/* The vCPU may be unplugged meanwhile; that is not an error. */
 static bool start_sampler(PmuSampler *s, Error **errp)
 {
     Error *err = NULL;
@@ -265,7 +267,7 @@ static bool start_sampler(PmuSampler *s, Error **errp)
     return false;
 }
 
-/* The big lock is given up: there may be more samplers behind this. */
+/* The big lock is released meanwhile: samplers may be added during the loop. */
 static bool start_samplers(PmuProfile *p, Error **errp)
 {
     for (unsigned i = 0; i < p->samplers->len; i++) {
@@ -375,7 +377,7 @@ static bool add_samplers(PmuProfile *p, Error **errp)
     return !p->enabled || start_samplers(p, errp);
 }
 
-/* They are of the same kind, and sample the same. */
+/* All samplers are of the same kind, and sample the same event. */
 static void describe_event(PmuProfile *p)
 {
     const PmuProfileRequest *asked = &p->config.asked;
@@ -412,7 +414,7 @@ static void stop_by_itself(PmuProfile *p, PmuProfileStopReason reason,
     qapi_event_send_pmu_profile_stopped(p->config.owner, reason, message);
 }
 
-/* Whoever was reading is no more, or reads what another QEMU wrote. */
+/* The old reader is gone, or it reads a stream that another QEMU began. */
 static void replace_reader(PmuProfile *p)
 {
     end_stream(p);
@@ -424,7 +426,7 @@ static bool is_to_be_loaded(void)
     return runstate_check(RUN_STATE_INMIGRATE);
 }
 
-/* Whoever wakes up has its memory; what is loaded is looked at later. */
+/* A wakeup keeps the memory; go_on_from_elsewhere() looks at snapshots. */
 static bool may_keep_kernel(ResetType type)
 {
     return type == RESET_TYPE_WAKEUP || type == RESET_TYPE_SNAPSHOT_LOAD;
@@ -439,7 +441,10 @@ static void forget_branches(void)
     }
 }
 
-/* What the user says of the kernel is of the machine that begins to run. */
+/*
+ * The user's kernel-text and build-id are for the kernel that runs first, so a
+ * reset before the machine runs changes nothing.
+ */
 static void reset_machine(Object *obj, ResetType type)
 {
     PmuProfile *p = PMU_PROFILE(obj);
@@ -467,16 +472,17 @@ static void gone_on(void *opaque)
 }
 
 /*
- * virtio-serial opens the ports that are open in what was loaded by a timer of
- * the guest's time, as soon as that goes on: what is opened behind it is opened
- * by the guest.  A device that is open all the time has no other beginning.
+ * After a load, a timer of virtio-serial, on QEMU_CLOCK_VIRTUAL, reopens the
+ * ports that were open, as soon as that clock goes on.  Ports that open later
+ * are opened by the guest.  A device that is open all the time is not opened
+ * again; its stream begins when this timer expires.
  */
 static void await_old_ports(PmuProfile *p)
 {
     timer_mod(p->gone_on, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + 1);
 }
 
-/* Of another time, and perhaps of another kernel */
+/* The loaded state has another time, and perhaps another kernel. */
 static void go_on_from_elsewhere(PmuProfile *p)
 {
     if (p->writer.is_guests) {
@@ -518,7 +524,7 @@ static void machine_changed(void *opaque, bool running, RunState state)
     ask_kernel(p, pmu_profile_clock_now(&p->config.clock));
 }
 
-/* All profiles have written what they had by then. */
+/* Called after machine_changed() of all profiles. */
 static void machine_stopped(void *unused, bool running, RunState state)
 {
     if (!running && state == RUN_STATE_SHUTDOWN) {
@@ -537,21 +543,21 @@ static bool take_given_kernel(PmuProfile *p, Error **errp)
     kernel->text = p->kernel_text;
     if (p->build_id && !pmu_guest_kernel_set_build_id(kernel, p->build_id,
                                                       strlen(p->build_id))) {
-        error_setg(errp, "build-id=%s is none", p->build_id);
+        error_setg(errp, "build-id=%s is not a valid build id", p->build_id);
         return false;
     }
     return true;
 }
 
-/* It is itself the chardev that it names. */
+/* The profile itself is the chardev that it names. */
 static bool is_chardev(const PmuProfile *p)
 {
     return p->chardev && g_str_equal(p->chardev, p->config.owner);
 }
 
 /*
- * What the guest reads depends on how fast it is read; and what goes to a
- * chardev becomes a part of the recording, which waits until all of it is read.
+ * A stream that the guest reads depends on how fast it reads.  Bytes for a
+ * chardev become a part of the recording, which waits until all were read.
  */
 static bool check_replay(const PmuProfile *p, Error **errp)
 {
@@ -572,8 +578,8 @@ static bool check_target(const PmuProfile *p, Error **errp)
 
     if (!p->file == !p->chardev) {
         error_setg(errp, "A profile has either file or chardev");
-        error_append_hint(errp, "With chardev=%s it is itself a chardev, for a "
-                          "device by which the guest reads it.\n",
+        error_append_hint(errp, "With chardev=%s, the profile itself is a "
+                          "chardev: the guest reads it from a device.\n",
                           p->config.owner);
         return false;
     }
@@ -610,8 +616,8 @@ static bool be_chardev(PmuProfile *p, Error **errp)
 }
 
 /*
- * The file is made last, so that none is left by what cannot be had.  vCPUs may
- * come and go already.
+ * The file is created last, so that a profile that fails leaves no file.  vCPUs
+ * may be plugged and unplugged already.
  */
 static bool prepare(PmuProfile *p, Error **errp)
 {
@@ -738,7 +744,7 @@ static void refuse_ended(const PmuProfile *p, Error **errp)
     error_append_hint(errp, "Begin another one, with another file.\n");
 }
 
-/* While samplers start, the big lock is given up, and the profile may end. */
+/* While samplers start, the big lock is released, and the profile may end. */
 static void start_again(PmuProfile *p, Error **errp)
 {
     p->enabled = start_samplers(p, errp);

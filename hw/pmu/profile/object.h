@@ -25,28 +25,29 @@ OBJECT_DECLARE_SIMPLE_TYPE(PmuProfile, PMU_PROFILE)
  * struct PmuProfile - a profile of the guest
  * @vcpus, @file, @chardev, @kernel_text, @build_id, @enabled: as the user has
  *     given them
- * @complete: the properties are settled
- * @machine_ready: there are vCPUs
- * @stopped: why it has ended by itself; NULL if it has not
+ * @complete: the properties can no longer change
+ * @machine_ready: the vCPUs exist
+ * @stopped: a message that says why the profile has ended by itself; else NULL
  * @stop_reason: the same for programs
- * @config: what the samplers share; what the user has asked for is in there
- * @samplers: of PmuSampler, one a vCPU
- * @event: what their samples are of
+ * @config: the configuration of all samplers, with the user's request
+ * @samplers: of PmuSampler, one for each vCPU
+ * @event: the event that is sampled
  * @writer: writes the stream
  * @agent: the guest, if it reads the stream
- * @sink: where that goes
- * @is_opened: somebody has begun to read, for whom a stream is to begin
+ * @sink: the destination of the stream
+ * @is_opened: a new reader waits for its stream to begin
  * @drain_timer: empties the samplers
- * @ready: called when there are vCPUs
- * @shutdown: called when QEMU is to end
- * @listener: called when there are more, or fewer
+ * @ready: called when the vCPUs exist
+ * @shutdown: called when QEMU ends
+ * @listener: called when vCPUs are plugged or unplugged
  * @changes: called when the machine starts and stops
- * @stops: called when it stops, after that
+ * @stops: called when it stops, after @changes
  * @reset: the state of the machine's resets
  * @has_run: the machine has run since the profile began
- * @is_loaded: its state has come from elsewhere since; where the guest reads,
- *             what is open in it has another stream
- * @gone_on: called when that is over
+ * @is_loaded: the machine's state was loaded, and it has yet to go on; if the
+ *             guest reads, ports that are open in that state belong to the
+ *             reader of another stream
+ * @gone_on: ends @is_loaded, once these ports were opened
  */
 struct PmuProfile {
     Object parent;
@@ -82,10 +83,10 @@ struct PmuProfile {
 };
 
 /**
- * pmu_profile_enable - take samples, or take none for now
+ * pmu_profile_enable - take samples, or pause
  * @profile: the profile
  * @enabled: which of the two
- * @errp: why none can be taken
+ * @errp: why no samples can be taken
  */
 void pmu_profile_enable(PmuProfile *profile, bool enabled, Error **errp);
 

@@ -1,8 +1,8 @@
 /*
- * Performance monitoring unit: what perf calls events
+ * Performance monitoring unit: perf's names of events
  *
- * Numbers are those of perf_event_open(2), so that it is read on hosts that do
- * not have it, too.
+ * The numbers of perf_event_open(2) are written out here, as hosts without that
+ * system call need them, too.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 #define TYPE_HARDWARE 0
 #define TYPE_CACHE    3
 
-/* Of caches: which, what is done there, and what comes of that */
+/* Events of caches: the cache, the access, and its result */
 #define CACHE_DTLB   3
 #define CACHE_ITLB   4
 #define CACHE_READ   (0 << 8)

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what perf calls events
+ * Performance monitoring unit: perf's names of events
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,11 +9,11 @@
 
 #include "hw/pmu/pmu.h"
 
-/* The type of events that are given by their codes */
+/* The type of events that are selected by a code */
 #define PMU_PERF_TYPE_RAW 4
 
 /**
- * pmu_perf_event - what perf calls an event
+ * pmu_perf_event - find perf's type and config of an event
  * @event: the event
  * @type: is set to the type of struct perf_event_attr
  * @config: is set to its config

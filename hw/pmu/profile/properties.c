@@ -1,7 +1,8 @@
 /*
  * Performance monitoring unit: properties of profiles
  *
- * But for one they are set once, and each is at an offset in the object.
+ * All but one can be set only before the object is complete.  Each one is
+ * stored at an offset in the object.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -61,7 +62,7 @@ static void set_number(Object *obj, Visitor *v, const char *name, void *opaque,
     }
 }
 
-/* The same with suffixes, such as 64M */
+/* As set_number(), but allows suffixes, such as 64M */
 static void set_size(Object *obj, Visitor *v, const char *name, void *opaque,
                      Error **errp)
 {
@@ -148,7 +149,7 @@ static void set_enabled(Object *obj, bool enabled, Error **errp)
     pmu_profile_enable(PMU_PROFILE(obj), enabled, errp);
 }
 
-/* Properties that are set once, and what they are for. */
+/* The properties that can be set only before the object is complete */
 static const struct {
     const char *name;
     const char *type;

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what the monitor shows of profiles
+ * Performance monitoring unit: profiles in the monitor
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what is asked of a profile
+ * Performance monitoring unit: the request of a profile's user
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,15 +10,15 @@
 #include "qapi/error.h"
 #include "request.h"
 
-/* Of instructions, some thousand samples a second. */
+/* For instructions, this gives some thousand samples a second. */
 #define DEFAULT_PERIOD 100003
 
-/* Of time, a thousand. */
+/* For time, a thousand samples a second */
 #define DEFAULT_PERIOD_NS SCALE_MS
 
 #define HEX_DIGITS "0123456789abcdefABCDEF"
 
-/* perf's name of time */
+/* The name of time in perf */
 #define CPU_CLOCK "cpu-clock"
 
 static PmuEvent named_event(const char *name)
@@ -31,7 +31,7 @@ static PmuEvent named_event(const char *name)
     return PMU_EVENT_NONE;
 }
 
-/* Returns: whether it is written as one. */
+/* Returns: whether @name is written as a raw code. */
 static bool raw_code(const char *name, uint64_t *code)
 {
     return name[0] == 'r' && !name[1 + strspn(name + 1, HEX_DIGITS)]
@@ -65,27 +65,27 @@ static bool parse_event(PmuProfileRequest *r, Error **errp)
     return false;
 }
 
-/* What is done for the guest takes time as what it executes does. */
+/* Work done for the guest takes time, as the guest's own instructions do. */
 static bool check_accounting(const PmuProfileRequest *r, Error **errp)
 {
     ERRP_GUARD();
 
     if (r->cpu_clock && r->accounting == PMU_ACCOUNTING_GUEST) {
         error_setg(errp, "event=" CPU_CLOCK " needs accounting=vcpu");
-        error_append_hint(errp, "It is the time of the vCPU's thread, with all "
-                          "that this does for the guest.\n");
+        error_append_hint(errp, "It is the time of the vCPU's thread, with the "
+                          "work that this does for the guest.\n");
         return false;
     }
     if (!r->cpu_clock && r->accounting == PMU_ACCOUNTING_VCPU) {
-        error_setg(errp, "event=%s does not count what is done for the guest, "
-                   "as accounting=vcpu asks for", r->event);
+        error_setg(errp, "event=%s does not count work done for the guest, "
+                   "as accounting=vcpu requires", r->event);
         error_append_hint(errp, "event=" CPU_CLOCK " does.\n");
         return false;
     }
     return true;
 }
 
-/* Time is not taken by what was executed alone. */
+/* Time is also spent on work that the guest does not execute. */
 static bool check_branch_stack(const PmuProfileRequest *r, Error **errp)
 {
     ERRP_GUARD();
@@ -99,7 +99,7 @@ static bool check_branch_stack(const PmuProfileRequest *r, Error **errp)
     return true;
 }
 
-/* As perf's modifiers of events: what is named, or both if neither is. */
+/* As for perf's modifiers of events, naming neither mode means both. */
 static void parse_pair(const char *modes, char first, bool *is_first,
                        char second, bool *is_second)
 {
@@ -113,10 +113,10 @@ static bool parse_modes(PmuProfileRequest *r, Error **errp)
     const char *modes = r->modes ?: "";
 
     if (modes[strspn(modes, "ukGH")]) {
-        error_setg(errp, "modes=%s is not understood", modes);
+        error_setg(errp, "modes=%s is not valid", modes);
         error_append_hint(errp, "Letters, as after perf's events: u for user, "
-                          "k for kernel; G for the guest's guests, H for "
-                          "itself.\n");
+                          "k for kernel; G for the guest's guests, H for the "
+                          "guest itself.\n");
         return false;
     }
     parse_pair(modes, 'u', &r->user, 'k', &r->kernel);
@@ -136,7 +136,7 @@ static bool check_period(PmuProfileRequest *r, Error **errp)
         return false;
     }
     if (r->frequency > NANOSECONDS_PER_SECOND) {
-        error_setg(errp, "frequency=%" PRIu64 " is more than a sample in a "
+        error_setg(errp, "frequency=%" PRIu64 " is more than one sample per "
                    "nanosecond", r->frequency);
         return false;
     }

@@ -1,7 +1,7 @@
 /*
- * Performance monitoring unit: what is asked of a profile
+ * Performance monitoring unit: the request of a profile's user
  *
- * This understands the words; whether they can be had, the samplers say.
+ * This parses the properties; samplers say whether they can be fulfilled.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,15 +13,14 @@
 #include "hw/pmu/pmu.h"
 
 /**
- * struct PmuProfileRequest - what is asked of a profile
+ * struct PmuProfileRequest - the request of a profile's user
  * @event, @accounting, @period, @frequency, @modes, @callchain, @branch_stack:
- *     as the user has given them and, behind pmu_profile_request_check(), with
- *     what holds by default
+ *     as the user has given them; pmu_profile_request_check() fills in defaults
  * @cpu_clock: the event is the time of vCPUs' threads
- * @named: the event, if it was named; otherwise PMU_EVENT_NONE
- * @code: its code, if it was not
- * @user, @kernel: in which of them to count
- * @itself, @nested: in which to count: the guest itself, guests of the guest
+ * @named: the event, if the user has named it; otherwise PMU_EVENT_NONE
+ * @code: the code of the event, if the user has given that
+ * @user, @kernel: whether to count in programs, in the kernel
+ * @itself, @nested: whether to count in the guest itself, in its guests
  */
 typedef struct PmuProfileRequest {
     char *event;
@@ -42,16 +41,16 @@ typedef struct PmuProfileRequest {
 } PmuProfileRequest;
 
 /**
- * pmu_profile_request_check - understand what was asked
+ * pmu_profile_request_check - parse a request, and fill in defaults
  * @request: the request
- * @errp: what of it cannot be understood
+ * @errp: why it is not valid
  *
- * Returns: whether it was understood.
+ * Returns: whether it is valid.
  */
 bool pmu_profile_request_check(PmuProfileRequest *request, Error **errp);
 
 /**
- * pmu_profile_request_destroy - release what a request refers to
+ * pmu_profile_request_destroy - release the contents of a request
  * @request: the request
  */
 void pmu_profile_request_destroy(PmuProfileRequest *request);

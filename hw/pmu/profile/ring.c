@@ -10,7 +10,7 @@
 #include "qemu/stats64.h"
 #include "ring.h"
 
-/* What a sample is in the ring, without its task and callers. */
+/* The words of a sample in the ring, without its task and callers */
 enum {
     WORD_IP,
     WORD_GUEST,
@@ -22,7 +22,7 @@ enum {
     NR_WORDS
 };
 
-/* Of a task: its two numbers, and its name */
+/* The words of a task: one with its two numbers, and its name */
 #define TASK_WORDS (1 + PMU_TASK_COMM / 8)
 
 #define KIND_USER          (1u << 0)
@@ -30,17 +30,17 @@ enum {
 #define KIND_CALLERS_SHIFT 8
 #define KIND_BRANCHES_SHIFT 16
 
-/* Of a branch: from, to, and what it is */
+/* The words of a branch: from, to, and its kind */
 #define BRANCH_WORDS 3
 
 /**
  * struct PmuRing - a ring of words
  * @size: how many there are
- * @head: how many words were put in; changed by the thread that does
- * @tail: how many were taken out; changed by the thread that does
- * @seen: what @head was when that thread looked
+ * @head: how many words were put in; changed by the thread that puts them in
+ * @tail: how many were taken out; changed by the thread that takes them out
+ * @seen: the value of @head at the last pmu_ring_look()
  * @lost: samples that did not fit; changed by the thread that puts them in
- * @told: how many of these the thread that takes them out knows of
+ * @told: how many of these were reported to the thread that takes them out
  * @words: the words, by their number modulo @size
  */
 struct PmuRing {
@@ -114,7 +114,7 @@ static void get_branches(const PmuRing *r, uint32_t at, PmuSample *s)
     }
 }
 
-/* A sample that was put in before pmu_ring_take_lost() knows of fewer. */
+/* A sample from before the last pmu_ring_take_lost() may have a lower count. */
 static uint64_t tell_lost(PmuRing *r, uint64_t lost)
 {
     uint64_t more = lost - MIN(lost, r->told);

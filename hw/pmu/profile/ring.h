@@ -1,9 +1,9 @@
 /*
  * Performance monitoring unit: samples on their way from a vCPU
  *
- * A vCPU must not wait for whoever writes its samples down.  It puts them into
- * a ring; another thread takes them out.  What does not fit is counted, and the
- * next one that fits says how many were lost before it.
+ * A vCPU must not wait for the thread that writes its samples.  It puts them
+ * into a ring, and the other thread takes them out.  A sample that does not fit
+ * is counted as lost; the next one that fits carries that count.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -42,11 +42,12 @@ void pmu_ring_free(PmuRing *ring);
 bool pmu_ring_put(PmuRing *ring, const PmuSample *sample);
 
 /**
- * pmu_ring_look - see what is in a ring now, for pmu_ring_get()
+ * pmu_ring_look - find the samples that are in a ring now
  * @ring: the ring
  *
- * In the thread that takes samples out.  What is put in afterwards is for the
- * next look, so that no vCPU can keep that thread at work.
+ * In the thread that takes samples out.  pmu_ring_get() returns samples that
+ * are put in later only after the next look, so no vCPU can keep that thread at
+ * work forever.
  */
 void pmu_ring_look(PmuRing *ring);
 
@@ -58,18 +59,18 @@ void pmu_ring_look(PmuRing *ring);
  *
  * In one thread at a time, which need not be that of pmu_ring_put().
  *
- * Returns: false if pmu_ring_look() has seen no more of them.
+ * Returns: false if all that pmu_ring_look() has seen were taken.
  */
 bool pmu_ring_get(PmuRing *ring, PmuSample *sample);
 
 /**
- * pmu_ring_take_lost - how many samples did not fit behind the last one fetched
+ * pmu_ring_take_lost - take the count of samples lost after the last one
  * @ring: the ring
  *
- * In the thread that fetches them, when it has fetched all.
+ * In the thread that takes samples out, when it has taken all of them.
  *
- * Returns: those that neither a sample nor an earlier call has told of.  No
- * sample tells of them any more.
+ * Returns: the lost samples that neither PmuSample.lost nor an earlier call has
+ * reported.  No later sample reports them again.
  */
 uint64_t pmu_ring_take_lost(PmuRing *ring);
 

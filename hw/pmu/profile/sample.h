@@ -16,9 +16,9 @@
 #define PMU_SAMPLE_MAX_CALLERS UINT8_MAX
 
 /**
- * enum PmuSampleKind - what a sampler tells
+ * enum PmuSampleKind - the kind of a sampler's report
  * @PMU_SAMPLE_TAKEN: a sample
- * @PMU_SAMPLE_THROTTLED: from now on the host takes none: there were too many
+ * @PMU_SAMPLE_THROTTLED: the host stops taking samples: there were too many
  * @PMU_SAMPLE_UNTHROTTLED: it takes samples again
  */
 typedef enum PmuSampleKind {
@@ -29,19 +29,19 @@ typedef enum PmuSampleKind {
 
 /**
  * struct PmuSample - a sample of a vCPU
- * @kind: that it is one; of others, there are @time_ns and @lost alone
- * @lost: how many were lost between the one before it and this one
+ * @kind: PMU_SAMPLE_TAKEN; for other kinds, only @time_ns and @lost are set
+ * @lost: how many samples were lost between the previous one and this one
  * @ip: the address of the instruction
  * @space: its address space
  * @time_ns: when it was taken
  * @period: for how many events it stands
- * @user: it is of a user's program
+ * @user: it was taken in a user's program
  * @has_task: @task is known
  * @task: the task that ran
  * @nr_callers: how many callers there are, up to PMU_SAMPLE_MAX_CALLERS
  * @callers: whence @ip was called, the innermost first
  * @nr_branches: how many branches there are
- * @branches: those that were taken last, the newest first
+ * @branches: the last taken branches, the newest first
  */
 typedef struct PmuSample {
     PmuSampleKind kind;

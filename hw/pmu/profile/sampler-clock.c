@@ -13,16 +13,16 @@
 #include "hw/pmu/pmu-monitor.h"
 #include "sampler-ring.h"
 
-/* perf's, of perf_event_attr */
+/* Values of perf_event_attr */
 #define PERF_TYPE_SOFTWARE      1
 #define PERF_COUNT_SW_CPU_CLOCK 0
 
 /**
  * struct ClockSampler - a sampler of time
- * @base: what it is made of
- * @clock: what watches the time; NULL while it is stopped
+ * @base: the common part
+ * @clock: watches the time; NULL while it is stopped
  * @observer: shows it in the monitor
- * @sampled_ns: for how much time it has taken samples since it was started
+ * @sampled_ns: the time for which it has taken samples since it was started
  */
 typedef struct ClockSampler {
     PmuRingSampler base;
@@ -36,7 +36,7 @@ static ClockSampler *clock_sampler(PmuSampler *s)
     return container_of(s, ClockSampler, base.sampler);
 }
 
-/* Time that other modes have taken goes by. */
+/* Time in other modes is not sampled. */
 static void take_sample(void *opaque, uint64_t ns)
 {
     ClockSampler *s = opaque;
@@ -132,12 +132,12 @@ static bool check_period(const PmuProfileRequest *r, Error **errp)
     ERRP_GUARD();
 
     if (period_ns(r) < PMU_CLOCK_MIN_NS) {
-        error_setg(errp, "event=cpu-clock has samples every %u ns, and not "
-                   "more often", PMU_CLOCK_MIN_NS);
+        error_setg(errp, "event=cpu-clock: the period must be at least %u ns",
+                   PMU_CLOCK_MIN_NS);
         error_append_hint(errp, "Its period is in ns.\n");
     } else if (period_ns(r) > PMU_CLOCK_MAX_NS) {
-        error_setg(errp, "event=cpu-clock has samples every %llu ns, and not "
-                   "more seldom", PMU_CLOCK_MAX_NS);
+        error_setg(errp, "event=cpu-clock: the period must be at most %llu ns",
+                   PMU_CLOCK_MAX_NS);
         error_append_hint(errp, "Its period is in ns.\n");
     }
     return !*errp;
@@ -148,8 +148,8 @@ static bool check_place(const PmuGuestOps *ops, Error **errp)
     ERRP_GUARD();
 
     if (kvm_enabled() && !ops->kvm_mode) {
-        error_setg(errp, "accounting=vcpu: there is no such profile of KVM's "
-                   "guests on %s", ops->machine);
+        error_setg(errp, "accounting=vcpu is not available for KVM's guests on "
+                   "%s", ops->machine);
         error_append_hint(errp, "Use -accel tcg.\n");
         return false;
     }

@@ -1,9 +1,9 @@
 /*
- * Performance monitoring unit: samples of what KVM executes
+ * Performance monitoring unit: samples of guests that KVM executes
  *
- * The host's kernel takes them, by a perf event that counts in the guest alone.
- * It knows where the guest was, and whether in its kernel; of the guest's
- * address spaces it knows nothing.
+ * The host's kernel takes the samples, by a perf event that counts in the guest
+ * only.  A sample has the guest's address, and says whether that is in the
+ * kernel, but the host's kernel does not know the guest's address spaces.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,12 +16,12 @@
 #include "sampler.h"
 
 /**
- * struct KvmSampler - a sampler of the host's
- * @sampler: what all have
- * @event: what counts
- * @modes: where that counts
+ * struct KvmSampler - a sampler by an event of the host's
+ * @sampler: the part that all samplers begin with
+ * @event: the event
+ * @modes: the modes in which it counts
  * @observer: shows it in the monitor
- * @lost: samples without a place in the guest, since they were last asked for
+ * @lost: samples without a place in the guest, since the last take_lost()
  */
 typedef struct KvmSampler {
     PmuSampler sampler;
@@ -48,7 +48,7 @@ static PmuSampleKind kind_of(const PmuHostSample *found)
     }
 }
 
-/* What is taken where the guest has been left already is nowhere in it. */
+/* A sample taken after the guest was left has no place in the guest. */
 static bool next_of_guest(KvmSampler *s, PmuHostSample *found)
 {
     while (pmu_host_event_next(&s->event, found)) {
@@ -98,8 +98,8 @@ static bool get(PmuSampler *sampler, PmuSample *sample)
 }
 
 /*
- * When the vCPU's thread has ended, or the event is out of order, that is all
- * there is to be read.
+ * POLLHUP or POLLERR means that the vCPU's thread has ended, or that the event
+ * is out of order.  No more samples follow then.
  */
 static void ring_is_half_full(void *opaque)
 {
@@ -178,7 +178,7 @@ static void stop(PmuSampler *sampler)
     }
 }
 
-/* Only what is pinned can end like that; the rest waits for its turn. */
+/* Only a pinned event can fail like that; others wait for their turn. */
 static bool check(const PmuSampler *sampler, Error **errp)
 {
     const KvmSampler *s = container_of(sampler, KvmSampler, sampler);
@@ -235,16 +235,16 @@ static bool check_possible(const PmuGuestOps *ops, const PmuProfileRequest *r,
     ERRP_GUARD();
 
     if (!ops->counted_by_host) {
-        error_setg(errp, "What KVM executes here cannot be sampled: its guests "
-                   "have the PMU for themselves");
+        error_setg(errp, "KVM's guests cannot be sampled here: they have the "
+                   "PMU for themselves");
         error_append_hint(errp, "Use -accel tcg, or perf in the guest.\n");
     } else if (r->callchain) {
         error_setg(errp, "callchain=%u: the host cannot follow the "
                    "calls of a guest", r->callchain);
         error_append_hint(errp, "Callers are known with -accel tcg.\n");
     } else if (r->branch_stack) {
-        error_setg(errp, "branch-stack=on: the host does not tell the branches "
-                   "of a guest");
+        error_setg(errp, "branch-stack=on: the host does not report the "
+                   "branches of a guest");
         error_append_hint(errp, "They are known with -accel tcg.\n");
     }
     return !*errp;

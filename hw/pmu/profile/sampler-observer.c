@@ -1,8 +1,8 @@
 /*
- * Performance monitoring unit: samples of what TCG executes
+ * Performance monitoring unit: samples of guests that TCG executes
  *
- * Once a period an observer calls, in the vCPU's thread.  The sample goes into
- * a ring, and the vCPU goes on.
+ * An observer calls the sampler once a period, in the vCPU's thread.  The
+ * sample goes into a ring, and the vCPU goes on.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,16 +15,16 @@
 #include "perf-events.h"
 #include "sampler-ring.h"
 
-/* What a profile begins with that adapts it: the event may be a rare one. */
+/* The first period of a profile with a frequency: the event may be rare. */
 #define FIRST_PERIOD 1
 
 /**
  * struct ObserverSampler - a sampler that observes
- * @base: what it is made of
- * @event: what it counts
- * @observer: what counts; NULL while it is stopped
- * @owner: who executes the block in which the period ends, where that is
- *         executed to its end
+ * @base: the common part
+ * @event: the event
+ * @observer: counts it; NULL while it is stopped
+ * @owner: the owner of the block in which the period ends, if the block is
+ *         executed to its end before the sample is taken
  * @sampled_ns: when it took the last sample; 0 if it has taken none
  */
 typedef struct ObserverSampler {
@@ -44,7 +44,7 @@ static ObserverSampler *observer_sampler(PmuSampler *s)
  * In the vCPU's thread
  */
 
-/* As many events as there would have been in the time between two samples. */
+/* Estimates how many events there are in 1 / frequency seconds. */
 static void adapt_period(ObserverSampler *s, PmuObserver *observer,
                          uint64_t events, int64_t now)
 {
@@ -104,7 +104,7 @@ static bool start(PmuSampler *sampler, Error **errp)
         .period = asked->frequency ? FIRST_PERIOD : asked->period,
         .branches = asked->branch_stack,
         .overflow = take_sample,
-        /* Registers lead to the callers, and the block's branch comes later. */
+        /* Callers are found by registers; the block's branch comes later. */
         .in_place = asked->callchain || asked->branch_stack,
         .prepare = note_owner,
         .gone = cpu_gone,
@@ -125,7 +125,7 @@ static void stop(PmuSampler *sampler)
     g_clear_pointer(&s->observer, pmu_observer_free);
 }
 
-/* What perf has no name for is to it a code, whichever. */
+/* An event without a name in perf is written as a raw code. */
 static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
 {
     const ObserverSampler *s = container_of(sampler, ObserverSampler,
@@ -150,10 +150,10 @@ static const PmuSamplerOps observer_ops = {
 };
 
 /*
- * What is asked for, in the terms of a vCPU
+ * The request, in the terms of a vCPU
  */
 
-/* What codes mean, the vCPU says. */
+/* The vCPU says what a code means. */
 static PmuEvent choose_event(const CPUState *cpu, const PmuProfileRequest *r,
                              Error **errp)
 {
@@ -162,8 +162,8 @@ static PmuEvent choose_event(const CPUState *cpu, const PmuProfileRequest *r,
 
     if (!event) {
         error_setg(errp, "event=%s is not counted here", r->event);
-        error_append_hint(errp, "Codes are those of the CPU's PMU, if it has "
-                          "one; events can be named, too.\n");
+        error_append_hint(errp, "The CPU's PMU, if it has one, defines the "
+                          "codes; events also have names.\n");
     }
     return event;
 }

@@ -9,12 +9,12 @@
 #include "hw/pmu/pmu-observer.h"
 #include "sampler-ring.h"
 
-/* Of each vCPU, in words. */
+/* The size of each vCPU's ring, in words */
 #define RING_SIZE (1u << 18)
 
 /*
- * What has left its mode, as a system call, has left its stack, too: nobody
- * knows any more who called it.
+ * An instruction that changes the mode, such as a system call, also leaves its
+ * stack: its callers can no longer be found.
  */
 static unsigned find_callers(const PmuRingSampler *s, unsigned mode,
                              uint64_t *callers)

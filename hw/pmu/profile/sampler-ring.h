@@ -1,8 +1,8 @@
 /*
  * Performance monitoring unit: samples that vCPUs take by themselves
  *
- * What samplers have in common that are called in the vCPU's thread: the sample
- * goes into a ring, and the vCPU goes on.
+ * The common part of samplers that are called in the vCPU's thread: they put
+ * the sample into a ring, and the vCPU goes on.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,10 +14,10 @@
 #include "sampler.h"
 
 /**
- * struct PmuRingSampler - what such samplers begin with
- * @sampler: what all have
- * @modes: in which modes to sample
- * @ring: what was sampled
+ * struct PmuRingSampler - the part that such samplers begin with
+ * @sampler: the part that all samplers begin with
+ * @modes: the modes in which to sample
+ * @ring: the samples
  */
 typedef struct PmuRingSampler {
     PmuSampler sampler;
@@ -26,7 +26,7 @@ typedef struct PmuRingSampler {
 } PmuRingSampler;
 
 /**
- * pmu_ring_sampler_of - a sampler, as one of these
+ * pmu_ring_sampler_of - find the PmuRingSampler of a PmuSampler
  * @sampler: the sampler
  */
 static inline PmuRingSampler *pmu_ring_sampler_of(PmuSampler *sampler)
@@ -35,11 +35,11 @@ static inline PmuRingSampler *pmu_ring_sampler_of(PmuSampler *sampler)
 }
 
 /**
- * pmu_ring_sampler_init - choose the modes, and make the ring
+ * pmu_ring_sampler_init - choose the modes, and create the ring
  * @s: the sampler, all of it 0
- * @ops: of what kind it is
+ * @ops: its kind
  * @cpu: the vCPU
- * @config: what is asked for
+ * @config: the configuration
  * @errp: why the vCPU has no such modes
  */
 bool pmu_ring_sampler_init(PmuRingSampler *s, const PmuSamplerOps *ops,
@@ -47,8 +47,8 @@ bool pmu_ring_sampler_init(PmuRingSampler *s, const PmuSamplerOps *ops,
                            Error **errp);
 
 /**
- * struct PmuSampleOwner - who executes something
- * @space: in this address space
+ * struct PmuSampleOwner - the owner of an instruction
+ * @space: its address space
  * @has_task: @task is known
  * @task: the task that runs
  */
@@ -59,7 +59,7 @@ typedef struct PmuSampleOwner {
 } PmuSampleOwner;
 
 /**
- * pmu_ring_sampler_owner - who executes what comes next
+ * pmu_ring_sampler_owner - find the owner of the next instruction
  * @s: the sampler, in the vCPU's thread between two instructions
  */
 PmuSampleOwner pmu_ring_sampler_owner(const PmuRingSampler *s);
@@ -67,7 +67,7 @@ PmuSampleOwner pmu_ring_sampler_owner(const PmuRingSampler *s);
 /**
  * pmu_ring_sampler_take - take a sample
  * @s: the sampler, in the vCPU's thread between two instructions
- * @owner: who has executed the instruction
+ * @owner: the owner of the instruction
  * @events: for how many events it stands
  *
  * Returns: its time, in ns.
@@ -76,7 +76,7 @@ int64_t pmu_ring_sampler_take(PmuRingSampler *s, const PmuSampleOwner *owner,
                               uint64_t events);
 
 /*
- * Operations of samplers
+ * Operations for PmuSamplerOps
  */
 void pmu_ring_sampler_look(PmuSampler *sampler);
 bool pmu_ring_sampler_get(PmuSampler *sampler, PmuSample *sample);

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: who takes the samples of a vCPU
+ * Performance monitoring unit: samplers, which take the samples of a vCPU
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,8 +17,8 @@ PmuModes pmu_sampler_modes(const CPUState *cpu, const PmuProfileRequest *r,
     PmuModes modes = (1u << ops->nr_modes) - 1;
 
     if (r->nested != r->itself && !ops->nested_modes) {
-        error_setg(errp, "modes=%s: the modes of these CPUs do not tell a "
-                   "guest's guests apart", r->modes);
+        error_setg(errp, "modes=%s: these CPUs do not distinguish a guest from "
+                   "its guests", r->modes);
         return 0;
     }
     modes &= ~((r->user ? 0 : ops->user_modes)
@@ -35,9 +35,9 @@ static bool check_modes_of_kvm(const PmuProfileRequest *r, Error **errp)
     if (r->nested && r->itself) {
         return true;
     }
-    error_setg(errp, "modes=%s: the host does not tell a guest from the guests "
-               "of it", r->modes);
-    error_append_hint(errp, "Without G and H there are both.\n");
+    error_setg(errp, "modes=%s: the host does not distinguish a guest from its "
+               "guests", r->modes);
+    error_append_hint(errp, "Without G and H, both are sampled.\n");
     return false;
 }
 

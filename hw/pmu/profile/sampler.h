@@ -1,10 +1,10 @@
 /*
- * Performance monitoring unit: who takes the samples of a vCPU
+ * Performance monitoring unit: samplers, which take the samples of a vCPU
  *
- * A profile has a sampler on each vCPU.  Of what kind it is depends on who
- * executes the guest; what it samples is fetched in the same way from all.
+ * A profile has a sampler on each vCPU.  TCG and KVM need samplers of different
+ * kinds, but the samples of all kinds are fetched in the same way.
  *
- * Threads: those that hold the big lock.
+ * Threads: any that holds the big lock.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,9 +20,9 @@
 #include "sample.h"
 
 /**
- * struct PmuTaskPlace - where the guest has its tasks
- * @rcu: for whoever replaces it
- * @layout: that
+ * struct PmuTaskPlace - where the guest's kernel keeps its tasks
+ * @rcu: frees it after it was replaced
+ * @layout: the place
  */
 typedef struct PmuTaskPlace {
     struct rcu_head rcu;
@@ -30,11 +30,11 @@ typedef struct PmuTaskPlace {
 } PmuTaskPlace;
 
 /**
- * struct PmuSamplerConfig - what the samplers of a profile share
+ * struct PmuSamplerConfig - configuration that the samplers of a profile share
  * @owner: the profile's ID
- * @asked: what it is to sample
- * @clock: when samples are taken
- * @tasks: where the guest has its tasks, under RCU; NULL if it has not said it
+ * @asked: the user's request
+ * @clock: gives samples their time
+ * @tasks: the place of the guest's tasks, under RCU; NULL until it is known
  * @drain: scheduled when a sampler should be emptied soon
  */
 typedef struct PmuSamplerConfig {
@@ -48,10 +48,10 @@ typedef struct PmuSamplerConfig {
 typedef struct PmuSampler PmuSampler;
 
 /**
- * struct PmuSamplerOps - a kind of samplers; each does what the function of the
- *                        same name says
+ * struct PmuSamplerOps - operations of a kind of samplers
  *
- * @check is NULL where nothing can go wrong.
+ * Each operation implements the function pmu_sampler_*() of the same name.
+ * @check is NULL if a sampler cannot fail once it has begun.
  */
 typedef struct PmuSamplerOps {
     bool (*start)(PmuSampler *sampler, Error **errp);
@@ -66,7 +66,7 @@ typedef struct PmuSamplerOps {
 } PmuSamplerOps;
 
 /**
- * struct PmuSampler - what all kinds begin with
+ * struct PmuSampler - the part that samplers of all kinds begin with
  * @ops: the kind
  * @config: as given to pmu_sampler_new()
  * @cpu: the vCPU; NULL once it is unplugged
@@ -80,10 +80,10 @@ struct PmuSampler {
 };
 
 /**
- * pmu_sampler_new - make a sampler, of the kind that the accelerator needs
+ * pmu_sampler_new - create a sampler, of the kind that the accelerator needs
  * @cpu: the vCPU
- * @config: what to do; outlives the sampler
- * @errp: why that cannot be had of this vCPU
+ * @config: the configuration; outlives the sampler
+ * @errp: why this vCPU cannot be sampled like that
  */
 PmuSampler *pmu_sampler_new(CPUState *cpu, const PmuSamplerConfig *config,
                             Error **errp);
@@ -91,10 +91,10 @@ PmuSampler *pmu_sampler_new(CPUState *cpu, const PmuSamplerConfig *config,
 /**
  * pmu_sampler_modes - the modes in which to sample
  * @cpu: a vCPU of the machine
- * @asked: what is asked for
- * @errp: why its CPUs do not tell these modes apart
+ * @asked: the user's request
+ * @errp: set if the machine's CPUs do not distinguish these modes
  *
- * Returns: 0 with @errp set if they do not.
+ * Returns: the modes, or 0 with @errp set.
  */
 PmuModes pmu_sampler_modes(const CPUState *cpu, const PmuProfileRequest *asked,
                            Error **errp);
@@ -112,7 +112,7 @@ void pmu_sampler_free(PmuSampler *sampler);
  *
  * In the vCPU's thread, between two instructions.
  *
- * Returns: whether it is known.
+ * Returns: whether the task is known.
  */
 bool pmu_sampler_find_task(const PmuSampler *sampler, PmuTask *task);
 
@@ -121,7 +121,7 @@ bool pmu_sampler_find_task(const PmuSampler *sampler, PmuTask *task);
  * @sampler: the sampler
  * @errp: why the vCPU cannot be sampled
  *
- * Nothing happens if it has begun.
+ * Does nothing if it has begun already.
  *
  * Returns: whether samples are taken.
  */
@@ -131,14 +131,14 @@ bool pmu_sampler_start(PmuSampler *sampler, Error **errp);
  * pmu_sampler_stop - take no more samples, until it is started again
  * @sampler: the sampler, which need not have begun
  *
- * What it has taken can be fetched behind this.
+ * Samples that it has taken can still be fetched.
  */
 void pmu_sampler_stop(PmuSampler *sampler);
 
 /**
- * pmu_sampler_check - whether samples are taken as long as there are events
+ * pmu_sampler_check - whether a sampler still takes samples
  * @sampler: the sampler, which has begun
- * @errp: why there will be no more
+ * @errp: why there will be no more samples
  */
 bool pmu_sampler_check(const PmuSampler *sampler, Error **errp);
 
@@ -149,10 +149,11 @@ bool pmu_sampler_check(const PmuSampler *sampler, Error **errp);
 void pmu_sampler_forget_cpu(PmuSampler *sampler);
 
 /**
- * pmu_sampler_look - see what samples there are now, for pmu_sampler_get()
+ * pmu_sampler_look - find the samples that there are now
  * @sampler: the sampler
  *
- * Those that are taken afterwards are for the next look.
+ * pmu_sampler_get() returns samples that are taken later only after the next
+ * look.
  */
 void pmu_sampler_look(PmuSampler *sampler);
 
@@ -161,38 +162,39 @@ void pmu_sampler_look(PmuSampler *sampler);
  * @sampler: the sampler
  * @sample: set to it; callers beyond @nr_callers are left alone
  *
- * Returns: false if pmu_sampler_look() has seen no more of them.
+ * Returns: false if all that pmu_sampler_look() has seen were fetched.
  */
 bool pmu_sampler_get(PmuSampler *sampler, PmuSample *sample);
 
 /**
- * pmu_sampler_take_lost - how many samples were lost behind the last one
- * @sampler: the sampler, of which pmu_sampler_get() has fetched all
+ * pmu_sampler_take_lost - take the count of samples lost after the last one
+ * @sampler: the sampler, of which pmu_sampler_get() has fetched all samples
  *
- * Returns: those that no sample has told of, nor an earlier call.
+ * Returns: the lost samples that neither a sample nor an earlier call has
+ * reported.
  */
 uint64_t pmu_sampler_take_lost(PmuSampler *sampler);
 
 /**
- * pmu_sampler_describe - say what the samples are of
+ * pmu_sampler_describe - describe the event that is sampled
  * @sampler: the sampler
  * @event: its @type, @config and @exact are set
  */
 void pmu_sampler_describe(const PmuSampler *sampler, PmuStreamEvent *event);
 
 /**
- * pmu_sampler_space_name - what a user is to call an address space
- * @sampler: the sampler of a sample of it
+ * pmu_sampler_space_name - name an address space, for users
+ * @sampler: a sampler that has taken a sample there
  * @space: the space
  */
 char *pmu_sampler_space_name(const PmuSampler *sampler,
                              const PmuGuestSpace *space);
 
 /**
- * pmu_sampler_new_observer - a sampler for what TCG executes
+ * pmu_sampler_new_observer - create a sampler of events under TCG
  * @cpu: the vCPU
- * @config: what to do
- * @errp: why that cannot be had of this vCPU
+ * @config: the configuration
+ * @errp: why this vCPU cannot be sampled like that
  *
  * An observer calls it once a period, in the vCPU's thread.
  */
@@ -201,22 +203,22 @@ PmuSampler *pmu_sampler_new_observer(CPUState *cpu,
                                      Error **errp);
 
 /**
- * pmu_sampler_new_clock - a sampler for the time that TCG takes
+ * pmu_sampler_new_clock - create a sampler of the time that a vCPU takes
  * @cpu: the vCPU
- * @config: what to do
- * @errp: why that cannot be had of this vCPU
+ * @config: the configuration
+ * @errp: why this vCPU cannot be sampled like that
  *
- * A clock of the vCPU's thread calls it once a period, there.
+ * A PmuClock calls it once a period, in the vCPU's thread.
  */
 PmuSampler *pmu_sampler_new_clock(CPUState *cpu,
                                   const PmuSamplerConfig *config,
                                   Error **errp);
 
 /**
- * pmu_sampler_new_kvm - a sampler for what KVM executes
+ * pmu_sampler_new_kvm - create a sampler of events under KVM
  * @cpu: the vCPU
- * @config: what to do
- * @errp: why that cannot be had of this vCPU
+ * @config: the configuration
+ * @errp: why this vCPU cannot be sampled like that
  *
  * The host's kernel takes the samples, by a perf event on the vCPU's thread.
  */

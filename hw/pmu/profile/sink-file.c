@@ -12,25 +12,26 @@
 #include "hw/pmu/profile/stream.h"
 #include "sink-file.h"
 
-/* How often a thread that waits for a pipe looks whether it is to end. */
+/* How often a thread that waits for a pipe checks whether it has to end. */
 #define POLL_MS 100
 
-/* What has room has room for so much: this does not wait. */
+/* If poll() reports room, a write of this size does not wait. */
 #define PART 4096
 
 /**
  * struct PmuFile - a file that a thread of its own writes
  * @fd: the file
  * @is_regular: it is neither a pipe nor a device
- * @written: where it is to end if it cannot be written any more
- * @queue: of GByteArray, for the thread; an empty one is the end
- * @backlog: bytes that are in it, or on their way
+ * @written: the end of the last record that was written; a regular file is cut
+ *           there after an error
+ * @queue: of GByteArray, for the thread; an empty array means the end
+ * @backlog: how many bytes are in @queue, or are being written
  * @unwritten: of GByteArray, from the thread
- * @error: why there are some, or why it was not closed
- * @has_end: there is an end in @queue
- * @ended: the thread has closed the file
- * @lock: of the next two
- * @is_left: nobody asks any more
+ * @error: why @unwritten is in use, or why closing failed
+ * @has_end: @queue has got the empty array
+ * @ended: posted when the thread has closed the file
+ * @lock: protects the next two
+ * @is_left: pmu_file_leave() was called
  * @failed: scheduled when there is more in @unwritten, unless @is_left
  */
 struct PmuFile {
@@ -84,7 +85,7 @@ static bool wait_for_room(PmuFile *f)
     return false;
 }
 
-/* Returns: as write(); a disk is waited for as long as it takes. */
+/* Returns: as write(), which waits for a disk as long as that takes. */
 static ssize_t write_part(PmuFile *f, const uint8_t *bytes, size_t size)
 {
     if (f->is_regular) {
@@ -97,7 +98,7 @@ static ssize_t write_part(PmuFile *f, const uint8_t *bytes, size_t size)
     return write(f->fd, bytes, MIN(size, PART));
 }
 
-/* Returns: how much of them was written; if not all, @error says why. */
+/* Returns: how many bytes were written; if not all, @error says why. */
 static size_t write_whole(PmuFile *f, const GByteArray *bytes)
 {
     size_t done = 0;
@@ -114,11 +115,11 @@ static size_t write_whole(PmuFile *f, const GByteArray *bytes)
     return done;
 }
 
-/* What a reader finds in a file are whole records, whatever happens. */
+/* A regular file is to hold whole records only, even after an error. */
 static void cut_file(PmuFile *f)
 {
     if (f->is_regular && ftruncate(f->fd, f->written) < 0) {
-        /* Then it ends in the middle of a record, which perf says. */
+        /* Then it ends in the middle of a record, which perf reports. */
         return;
     }
 }
@@ -159,7 +160,7 @@ static void write_bytes(PmuFile *f, GByteArray *bytes)
     qatomic_fetch_sub(&f->backlog, size);
 }
 
-/* Some disks say only now that they are full. */
+/* Some disks report only now that they are full. */
 static void close_file(PmuFile *f)
 {
     if (qemu_close(f->fd) < 0 && !f->error) {
@@ -189,7 +190,7 @@ static void *write_queue(void *opaque)
 }
 
 /*
- * Others
+ * Other threads
  */
 
 static off_t end_of_written(int fd, const struct stat *st)

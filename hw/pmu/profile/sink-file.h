@@ -1,10 +1,11 @@
 /*
  * Performance monitoring unit: a file that a thread of its own writes
  *
- * Nobody waits for a disk, nor for who reads a pipe: what is to be written is
- * handed to the thread.  Whoever is in a hurry leaves the rest to it.
+ * Callers hand bytes to the thread, and wait neither for a disk nor for a
+ * pipe's reader.  A caller that cannot wait for the end leaves it to the thread
+ * (pmu_file_leave()).
  *
- * Threads: those that hold the big lock.
+ * Threads: any that holds the big lock.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,30 +20,30 @@ typedef struct PmuFile PmuFile;
 
 /**
  * pmu_file_new - begin to write
- * @fd: what is open, and is closed at the end
+ * @fd: an open file descriptor; the thread closes it at the end
  * @failed: scheduled when something was not written
  *
- * A regular file is written from where it stands, or from its end on if it is
- * open to append.
+ * Writing to a regular file begins at the position of @fd, or at the end of the
+ * file if @fd has O_APPEND.
  */
 PmuFile *pmu_file_new(int fd, QEMUBH *failed);
 
 /**
  * pmu_file_write - write something
  * @file: the file
- * @bytes: whole records; is the file's from now on.  After pmu_file_end(), it
+ * @bytes: whole records; this takes over the array.  After pmu_file_end(), it
  *         is dropped.
  */
 void pmu_file_write(PmuFile *file, GByteArray *bytes);
 
 /**
- * pmu_file_backlog - how much is left to be written, in bytes
+ * pmu_file_backlog - how many bytes are left to be written
  * @file: the file
  */
 size_t pmu_file_backlog(PmuFile *file);
 
 /**
- * pmu_file_end - nothing more comes: close it behind what was written
+ * pmu_file_end - close the file once all has been written
  * @file: the file
  */
 void pmu_file_end(PmuFile *file);
@@ -50,11 +51,11 @@ void pmu_file_end(PmuFile *file);
 /**
  * pmu_file_await - wait until it is closed, after pmu_file_end()
  * @file: the file
- * @most_ms: so long at most
+ * @most_ms: the longest time to wait
  *
- * Returns: 0 if all was written; -EINPROGRESS if it will be, on a slow disk;
- * -ETIMEDOUT if it will not, as a reader takes it too slowly; otherwise another
- * negative errno.
+ * Returns: 0 if all was written; -EINPROGRESS if the thread still writes to a
+ * slow disk; -ETIMEDOUT if a reader takes the bytes too slowly; otherwise
+ * another negative errno.
  */
 int pmu_file_await(PmuFile *file, int most_ms);
 
@@ -67,17 +68,17 @@ int pmu_file_await(PmuFile *file, int most_ms);
 int pmu_file_error(PmuFile *file);
 
 /**
- * pmu_file_take_unwritten - what was not written, since the last time
+ * pmu_file_take_unwritten - take records that were not written
  * @file: the file, which ends with a whole record
  *
- * Returns: whole records; NULL if there are none.
+ * Returns: whole records that no earlier call has returned, or NULL.
  */
 GByteArray *pmu_file_take_unwritten(PmuFile *file);
 
 /**
- * pmu_file_leave - forget it
- * @file: the file, which was ended.  What is not written by now is, if it is
- *        regular; a pipe's reader does not get it.
+ * pmu_file_leave - leave a file to its thread
+ * @file: the file, after pmu_file_end().  The thread writes the rest if the
+ *        file is regular; a pipe's reader does not get the rest.
  */
 void pmu_file_leave(PmuFile *file);
 

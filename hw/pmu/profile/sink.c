@@ -16,7 +16,7 @@
 #include "sink.h"
 #include "sink-file.h"
 
-/* Where there are none, what has a name among files does not wait. */
+/* On hosts without O_NONBLOCK, opening a file does not wait. */
 #ifndef O_NONBLOCK
 #define O_NONBLOCK 0
 #endif
@@ -27,41 +27,42 @@
 #define O_NOCTTY 0
 #endif
 
-/* So much may wait to be written. */
+/* A sink with a larger backlog is busy. */
 #define MAX_BACKLOG (64 * 1024 * 1024)
 
-/* How often we look whether a chardev that is to end takes more. */
+/* How often a chardev that is to end is asked whether it takes more. */
 #define CHARDEV_POLL_US 1000
 
-/* And how much it is offered then: a chardev's log has what it refuses, too. */
+/* How much it is offered: its log also gets bytes that it refuses. */
 #define CHARDEV_PART 4096
 
-/* All sinks together have QEMU wait so long of each turn at most. */
+/* All sinks together make QEMU wait PATIENCE_MS of each TURN_MS at most. */
 #define PATIENCE_MS 1000
 #define TURN_MS     5000
 
-/* But each waits so long in any case: it may be about to end by itself. */
+/* But each sink may wait so long in any case, as it may be about to end. */
 #define LEAST_MS 20
 
 /**
- * struct PmuSink - where a stream goes
+ * struct PmuSink - the destination of a stream
  * @ops, @opaque: the owner
- * @chr: the chardev, if it is one
- * @own: the chardev that the owner itself is, instead
- * @is_started: the owner is ready to be told
- * @is_open: somebody reads @own
- * @hangs_up: there will not be more than @pending for who reads
+ * @chr: the chardev, if the sink writes to one
+ * @own: the owner's own chardev, if the sink writes to the guest
+ * @is_started: calls to the owner are allowed
+ * @is_open: the guest has opened the device of @own
+ * @hangs_up: the reader gets no more than @pending
  * @hang_up: ends the connection of @chr then
- * @pending: what the chardev has not taken yet, from a record's beginning on
- * @taken: how much of the beginning of @pending it has
- * @backlog: how much it has not
- * @watch: tells when it takes more
- * @is_late: who reads it has let flush() wait in vain, and has taken nothing
+ * @pending: bytes that the chardev is still to take, from the beginning of a
+ *           record on
+ * @taken: how many of these it has taken already
+ * @backlog: how many are left
+ * @watch: calls back when it takes more
+ * @is_late: flush() has waited in vain for the reader, which has taken nothing
  *           since
- * @file: a file or a pipe otherwise
- * @fail: tells the owner that something cannot be written
+ * @file: a file or a pipe, if the sink writes to one
+ * @fail: reports to the owner that something cannot be written
  * @error: the errno of that, negative
- * @is_told: the owner knows
+ * @is_told: it was reported to the owner
  */
 struct PmuSink {
     const PmuSinkOps *ops;
@@ -83,7 +84,7 @@ struct PmuSink {
     bool is_told;
 };
 
-/* Those that write to chardevs of others */
+/* The sinks that write to a chardev other than their owner's own */
 static GSList *chardev_sinks;
 
 bool pmu_sink_is_busy(PmuSink *sink)
@@ -94,7 +95,7 @@ bool pmu_sink_is_busy(PmuSink *sink)
 }
 
 /*
- * How long QEMU waits for who reads, and for disks
+ * How long QEMU waits for readers, and for disks
  */
 
 static struct {
@@ -123,7 +124,7 @@ static void has_waited_since(int64_t begin_us)
  * Files and pipes
  */
 
-/* Whoever has left misses nothing. */
+/* A pipe's reader that has left (EPIPE) did not want the rest. */
 static void tell_unwritten(PmuSink *sink)
 {
     GByteArray *bytes;
@@ -159,8 +160,8 @@ static void tell_failure(void *opaque)
 }
 
 /*
- * Only what is open is sure to be what it is.  Without O_NONBLOCK a pipe that
- * nobody reads would hold up QEMU.
+ * The file is checked after it was opened, when its name can no longer be given
+ * to another file.  Without O_NONBLOCK, open() would wait for a pipe's reader.
  */
 static int open_existing(const char *path, Error **errp)
 {
@@ -185,7 +186,7 @@ static int open_existing(const char *path, Error **errp)
     return fd;
 }
 
-/* Of several, QEMU takes the one that is last here. */
+/* From several writable descriptors, QEMU takes the last one of this list. */
 static int flags_of_writable(const FdsetFdInfoList *fds)
 {
     int writable = O_WRONLY;
@@ -203,8 +204,8 @@ static int flags_of_writable(const FdsetFdInfoList *fds)
 }
 
 /*
- * What the user has opened is theirs: QEMU would take off the flags that it is
- * not asked for.
+ * The flags of a descriptor that the user has opened are to stay:
+ * qemu_open() would remove flags that the caller does not pass.
  */
 static int open_given(const char *path, Error **errp)
 {
@@ -297,7 +298,7 @@ static gboolean takes_more(void *unused, GIOCondition condition, void *opaque)
     return G_SOURCE_REMOVE;
 }
 
-/* The connection may be no more, and the watch is of its descriptor. */
+/* The connection may have ended, and the watch is for its descriptor. */
 static void drop(PmuSink *sink)
 {
     if (sink->watch) {
@@ -309,7 +310,7 @@ static void drop(PmuSink *sink)
     sink->backlog = 0;
 }
 
-/* Whole records, seldom: what is after them is moved, and may be much. */
+/* Removes whole records only, and seldom, as it has to move all later bytes. */
 static void remove_taken(PmuSink *sink, size_t count)
 {
     sink->taken += count;
@@ -322,7 +323,7 @@ static void remove_taken(PmuSink *sink, size_t count)
     sink->backlog = sink->pending->len - sink->taken;
 }
 
-/* Of these we are told that the reader has gone, and another may come. */
+/* These chardevs report that the reader has gone, and another may come. */
 static bool may_come_back(const PmuSink *sink)
 {
     return CHARDEV_IS_PTY(sink->chr.chr)
@@ -330,7 +331,7 @@ static bool may_come_back(const PmuSink *sink)
                                    QEMU_CHAR_FEATURE_RECONNECTABLE);
 }
 
-/* Chardevs do not say why. */
+/* Chardevs do not report the cause of an error. */
 static void fail_chardev(PmuSink *sink)
 {
     size_t whole = pmu_stream_whole(sink->pending->data, sink->taken);
@@ -342,7 +343,7 @@ static void fail_chardev(PmuSink *sink)
     qemu_bh_schedule(sink->fail);
 }
 
-/* Returns: whether it has taken some of the next @most bytes. */
+/* Returns: whether the chardev has taken some of the next @most bytes. */
 static bool offer_to_chardev(PmuSink *sink, size_t most)
 {
     int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
@@ -377,7 +378,7 @@ static void write_to_chardev(PmuSink *sink)
     }
 }
 
-/* A socket may be about to connect otherwise, which is its own affair. */
+/* A socket without a connection may be about to connect: leave it alone. */
 static void disconnect(PmuSink *sink)
 {
     if (qemu_chr_fe_backend_open(&sink->chr)) {
@@ -385,7 +386,7 @@ static void disconnect(PmuSink *sink)
     }
 }
 
-/* Whoever reads has all then, and waits for no more. */
+/* The reader has all bytes then; without this, it would wait for more. */
 static void hang_up(void *opaque)
 {
     PmuSink *sink = opaque;
@@ -414,7 +415,7 @@ static void write_pending(PmuSink *sink)
     }
 }
 
-/* As chardevs are when QEMU ends, before profiles. */
+/* When QEMU ends, it removes chardevs before profiles. */
 static bool is_being_removed(const Object *obj)
 {
     return !obj->parent;
@@ -433,7 +434,7 @@ static void chardev_event(void *opaque, QEMUChrEvent event)
         }
     } else if (event == CHR_EVENT_CLOSED) {
         drop(sink);
-        /* Whoever leaves by himself misses nothing. */
+        /* A reader that has left by itself did not want the rest. */
         sink->is_late &= is_being_removed(OBJECT(sink->chr.chr));
         sink->ops->closed(sink->opaque);
     }
@@ -450,8 +451,8 @@ static void free_sink(PmuSink *sink)
 }
 
 /*
- * A multiplexer has other writers, and a hub other readers: who begins to read
- * would be in the middle of a stream.
+ * A multiplexer has other writers.  A hub has other readers: one that comes
+ * later would begin in the middle of a stream.
  */
 static bool is_shared(Chardev *chr)
 {
@@ -496,8 +497,9 @@ PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
 }
 
 /*
- * A pty tells that its reader has gone only to who reads what they say.  A
- * socket does so anyway, and would take one who will say nothing for gone.
+ * A pty reports that its reader has gone only to a frontend that reads its
+ * input.  A socket reports it in any case; if its input were read, a peer that
+ * closes only its own sending side would be taken for gone.
  */
 static int may_say(void *unused)
 {
@@ -527,7 +529,7 @@ static void answer(PmuSink *sink)
     pmu_chardev_connect(sink->own, true);
 }
 
-/* Nobody is to wait for what will not come. */
+/* Without the hang-up, the reader would wait for a stream that never begins. */
 static void guest_opened(void *opaque)
 {
     PmuSink *sink = opaque;
@@ -582,7 +584,7 @@ PmuSink *pmu_sink_new_guest(const char *id, const PmuSinkOps *ops,
 }
 
 /*
- * Any
+ * Sinks of all kinds
  */
 
 bool pmu_sink_is_used(const PmuSink *sink)
@@ -647,7 +649,7 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
     g_byte_array_unref(bytes);
 }
 
-/* Returns: whether any of them has taken some */
+/* Returns: whether any sink has taken some bytes; sets @more if any has more */
 static bool offer_to_all(GSList *sinks, bool *more)
 {
     bool taken = false;
@@ -691,7 +693,7 @@ void pmu_sink_flush_all(void)
     flush(chardev_sinks);
 }
 
-/* When QEMU ends, nobody may be left who hears of events. */
+/* When QEMU ends, there may be no monitor left that gets the event. */
 static void tell_last_failure(PmuSink *sink)
 {
     if (sink->error && !sink->is_told) {

@@ -1,11 +1,11 @@
 /*
  * Performance monitoring unit: where the stream of a profile goes
  *
- * To a file or a pipe, which a thread of its own writes, so that nobody waits
- * for a disk; to a chardev; or to the guest, whose device has the owner as its
- * chardev.
+ * A sink writes to a file or a pipe, in a thread of its own, so that QEMU does
+ * not wait for a disk; to a chardev; or to the guest, one of whose devices has
+ * the owner as its chardev.
  *
- * Threads: those that hold the big lock, also where the owner is told.
+ * Threads: any that holds the big lock; calls to the owner hold it, too.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,14 +17,14 @@
 #include "qemu/typedefs.h"
 
 /**
- * struct PmuSinkOps - what a sink tells its owner
- * @opened: somebody reads the chardev now: a stream begins, unless this returns
- *          false.  Of files and pipes this is told by pmu_sink_start().
- * @closed: nobody reads it any more, for now: what was not read is gone
- * @said: the guest that reads has written something
- * @failed: nothing more can be written; @err is the owner's.  @closed tells
- *          whether that is because a pipe's reader has gone.
- * @unwritten: of what was to be written, @size bytes are not: whole records
+ * struct PmuSinkOps - calls from a sink to its owner
+ * @opened: the chardev has a reader: a stream begins, unless this returns
+ *          false.  For files and pipes, pmu_sink_start() calls this.
+ * @closed: the chardev has no reader for now: unread bytes are dropped
+ * @said: the guest that reads has written bytes
+ * @failed: nothing more can be written; the owner has to free @err.  @closed
+ *          says whether the reason is that a pipe's reader has gone.
+ * @unwritten: these @size bytes were not written: whole records
  */
 typedef struct PmuSinkOps {
     bool (*opened)(void *opaque);
@@ -40,12 +40,12 @@ typedef struct PmuSink PmuSink;
  * pmu_sink_new_file - write to a new file, to a pipe that is read, or to a
  *                     character device
  * @path: its name, or that of a set of file descriptors
- * @ops: what its owner is told
+ * @ops: calls to its owner
  * @opaque: the owner
  * @errp: why it cannot be written
  *
- * A file that exists, or a block device, is refused.  What is in a set is
- * written as it was opened.
+ * A file that exists, or a block device, is refused.  A descriptor of a set is
+ * used as the user has opened it.
  */
 PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
                            void *opaque, Error **errp);
@@ -53,21 +53,22 @@ PmuSink *pmu_sink_new_file(const char *path, const PmuSinkOps *ops,
 /**
  * pmu_sink_new_chardev - write to a chardev
  * @id: its ID
- * @ops: what its owner is told
+ * @ops: calls to its owner
  * @opaque: the owner
  * @errp: why it cannot be used
  *
- * One that other frontends write, or that has several backends, is refused.
+ * A chardev that other frontends write to, or that has several backends, is
+ * refused.
  */
 PmuSink *pmu_sink_new_chardev(const char *id, const PmuSinkOps *ops,
                               void *opaque, Error **errp);
 
 /**
  * pmu_sink_new_guest - write to the guest
- * @id: the ID of the chardev that the owner is from now on
- * @ops: what its owner is told
+ * @id: the ID of the chardev that is created for the owner
+ * @ops: calls to its owner
  * @opaque: the owner
- * @errp: why it cannot be one
+ * @errp: why it cannot be created
  */
 PmuSink *pmu_sink_new_guest(const char *id, const PmuSinkOps *ops,
                             void *opaque, Error **errp);
@@ -79,7 +80,7 @@ PmuSink *pmu_sink_new_guest(const char *id, const PmuSinkOps *ops,
 bool pmu_sink_is_used(const PmuSink *sink);
 
 /**
- * pmu_sink_start - the owner is ready to be told
+ * pmu_sink_start - begin to call the owner
  * @sink: the sink
  */
 void pmu_sink_start(PmuSink *sink);
@@ -87,26 +88,26 @@ void pmu_sink_start(PmuSink *sink);
 /**
  * pmu_sink_write - write something
  * @sink: the sink
- * @bytes: what to write, whole records; is the sink's from now on
+ * @bytes: whole records; the sink takes over the array
  *
  * Does not wait.
  */
 void pmu_sink_write(PmuSink *sink, GByteArray *bytes);
 
 /**
- * pmu_sink_restart - what was written is for somebody who is no more
+ * pmu_sink_restart - drop unread bytes, as their reader is gone
  * @sink: one that writes to the guest
  *
- * If a device is open all the same, its owner is told that it was opened.
+ * If a device is open nevertheless, the owner's @opened is called.
  */
 void pmu_sink_restart(PmuSink *sink);
 
 /**
- * pmu_sink_go_on - whoever has a device open may read
+ * pmu_sink_go_on - begin a stream if a device is open
  * @sink: one that writes to the guest
  *
- * The owner is told that it was opened, unless who has it open finds the end
- * (pmu_sink_hang_up()).
+ * The owner's @opened is called, unless the reader of that device finds the end
+ * of the stream (pmu_sink_hang_up()).
  */
 void pmu_sink_go_on(PmuSink *sink);
 
@@ -114,8 +115,9 @@ void pmu_sink_go_on(PmuSink *sink);
  * pmu_sink_hang_up - nothing more will be written, for now
  * @sink: the sink
  *
- * Whoever reads a pipe or a socket, or is a guest, finds the end after what was
- * written.  A chardev that somebody opens next, or a guest, is another matter.
+ * The reader of a pipe or a socket, or in a guest, finds the end of the file
+ * after the bytes that were written.  When a chardev, or a guest's device, is
+ * opened again, the owner's @opened is called again.
  */
 void pmu_sink_hang_up(PmuSink *sink);
 
@@ -123,27 +125,29 @@ void pmu_sink_hang_up(PmuSink *sink);
  * pmu_sink_is_busy - whether much is left to be written
  * @sink: the sink
  *
- * Who writes more in spite of that takes the memory for it.
+ * Writing is still allowed, but takes memory.
  */
 bool pmu_sink_is_busy(PmuSink *sink);
 
 /**
- * pmu_sink_flush_all - write what is left for chardevs
+ * pmu_sink_flush_all - write all that is left for chardevs
  *
- * Waits, with the big lock, until those who read have taken all, or for a
- * second.  What else sinks write to has the rest when they are freed.
+ * Waits, with the big lock held, until all readers have taken all bytes, but
+ * not longer than a second.  Sinks that write to files, pipes or the guest are
+ * flushed when they are freed.
  */
 void pmu_sink_flush_all(void);
 
 /**
- * pmu_sink_free - write what is left, and close
+ * pmu_sink_free - write all that is left, and close
  * @sink: the sink or NULL
  *
- * Waits for who reads, and for the disk, but not longer than a second: this and
- * pmu_sink_flush_all(), of all sinks together, within five seconds.  A disk
- * that takes longer has the rest later.  A reader does not, and the owner is
- * told even now, as it is if the end cannot be written.  For the guest it does
- * not wait: its device has gone.
+ * Waits for the reader or the disk.  This function and pmu_sink_flush_all()
+ * together, for all sinks, wait for one second at most in each five seconds.
+ * If a disk takes longer, the rest is written later.  If a reader takes longer,
+ * the rest is lost, and the owner's @failed is called even now, as it is if the
+ * end cannot be written.  For the guest this does not wait, as its device has
+ * gone.
  */
 void pmu_sink_free(PmuSink *sink);
 

@@ -2,7 +2,7 @@
  * Performance monitoring unit: a profile in the format of perf's pipes
  *
  * Records and their fields are named as in the documentation of perf
- * (perf.data-file-format.txt), and of perf_event_open().
+ * (perf.data-file-format.txt) and of perf_event_open().
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -31,7 +31,7 @@ enum {
     RECORD_FINISHED_INIT = 82,
 };
 
-/* Of a record's header */
+/* Bits of a record's header */
 #define MISC_KERNEL        1
 #define MISC_USER          2
 #define MISC_HYPERVISOR    3
@@ -47,7 +47,7 @@ enum {
 #define SAMPLE_PERIOD    (1u << 8)
 #define SAMPLE_BRANCHES  (1u << 11)
 
-/* Of the version of perf_event_attr that is written: up to sig_data */
+/* The size of the version of perf_event_attr that ends with sig_data */
 #define ATTR_SIZE 128
 
 /* Its flags are bit-fields of C: a big-endian host begins at the other end. */
@@ -63,27 +63,27 @@ enum {
 #define ATTR_SAMPLE_ID_ALL  ATTR_FIELD(18, 1, 1)
 #define ATTR_MMAP2          ATTR_FIELD(23, 1, 1)
 
-/* branch_sample_type: which branches, and that they have types */
+/* branch_sample_type: the branches to record, and that they have types */
 #define BRANCH_USER      (1u << 0)
 #define BRANCH_KERNEL    (1u << 1)
 #define BRANCH_ANY       (1u << 3)
 #define BRANCH_TYPES     (1u << 16)
 #define BRANCH_TYPE_AT   72 /* in the attributes */
 
-/* Where samples have their vCPU */
+/* The offset of the vCPU in a sample */
 #define SAMPLE_CPU_AT 32
 
-/* Flags of a branch, in bit-fields, too */
+/* Flags of a branch, which are bit-fields, too */
 #define BRANCH_PREDICTED  ATTR_FIELD(1, 1, 1)
 #define BRANCH_TYPE(type) ATTR_FIELD(20, 4, type)
 
-/* Of a record of a map */
+/* Fields of a record of a map */
 #define MMAP2_FILE_SIZE 24
 #define MMAP2_READ      1
 #define MMAP2_EXECUTE   4
 #define MMAP2_PRIVATE   2
 
-/* The types of branches that perf knows, of those that we do */
+/* perf's types of the branches that recorders know */
 enum {
     TYPE_UNKNOWN = 0,
     TYPE_CONDITIONAL = 1,
@@ -101,7 +101,7 @@ enum {
 #define FEATURE_OSRELEASE 4
 #define FEATURE_ARCH      6
 
-/* The event's, which perf takes for granted where there is but one. */
+/* The ID of the event; perf assumes it where there is only one event. */
 #define EVENT_ID 1
 
 #define KERNEL_NAME "[kernel.kallsyms]"
@@ -115,14 +115,14 @@ enum {
 
 #define MAX_NAME 255
 
-/* Of errors, with the NUL */
+/* The size of an error's message, with the NUL */
 #define MAX_MESSAGE 64
 
-/* An error's that is of no kind that perf knows, and has a time */
+/* An error of a kind that perf does not know, in the format with a time */
 #define ERROR_TYPE   0
 #define ERROR_FORMAT 1
 
-/* Where kernels are, on all that have 64 bits */
+/* The upper half of 64-bit addresses, in which kernels are */
 #define UPPER_HALF (1ull << 63)
 
 static void put8(PmuStream *s, uint8_t val)
@@ -152,7 +152,7 @@ static void put_zeroes(PmuStream *s, unsigned count)
     }
 }
 
-/* Names may be the guest's: nothing in them must reach a terminal as it is. */
+/* A guest may choose names: characters that cannot be printed are replaced. */
 static unsigned put_printable(PmuStream *s, const char *text)
 {
     unsigned i;
@@ -163,7 +163,7 @@ static unsigned put_printable(PmuStream *s, const char *text)
     return i;
 }
 
-/* A string as in all records of the kernel's: up to a multiple of 8 bytes */
+/* Strings in records of the kernel's fill a multiple of 8 bytes. */
 static void put_string(PmuStream *s, const char *text)
 {
     put_zeroes(s, 8 - put_printable(s, text) % 8);
@@ -190,7 +190,7 @@ static void end_record(PmuStream *s, unsigned start)
     memcpy(s->out->data + start + 6, &size, sizeof(size));
 }
 
-/* What ends each record but samples, so that they are sorted by time, too */
+/* Ends each record but samples, so that perf sorts these by time, too. */
 static void put_sample_id(PmuStream *s, uint32_t pid, uint32_t tid,
                           uint64_t time_ns, uint32_t cpu)
 {
@@ -253,7 +253,7 @@ static void put_event_name(PmuStream *s, const char *name)
     end_record(s, start);
 }
 
-/* Strings of features have their length, with the NULs, in front. */
+/* The length of a feature's string, with the NULs, stands in front of it. */
 static void put_feature(PmuStream *s, uint64_t feature, const char *text)
 {
     unsigned start = begin_record(s, RECORD_FEATURE, 0);
@@ -306,7 +306,7 @@ static void put_map_name(PmuStream *s, const PmuStreamMap *map)
 }
 
 /*
- * @misc: whether it is the kernel's
+ * @misc: MISC_KERNEL or MISC_USER
  */
 static void put_mmap(PmuStream *s, uint16_t misc, const PmuStreamMap *map)
 {
@@ -318,8 +318,9 @@ static void put_mmap(PmuStream *s, uint16_t misc, const PmuStreamMap *map)
 }
 
 /*
- * With the file's device, number and generation, of which nothing is known, and
- * with what is allowed: perf2bolt looks for programs in such records alone.
+ * perf2bolt looks for programs in records of this type only.  They have the
+ * file's device, number and generation, which are not known here, and its
+ * permissions.
  */
 static void put_mmap2(PmuStream *s, const PmuStreamMap *map)
 {
@@ -334,7 +335,7 @@ static void put_mmap2(PmuStream *s, const PmuStreamMap *map)
 }
 
 /*
- * The name ends with a symbol, whose address is the offset.
+ * The name ends with a symbol; the offset is the address of that symbol.
  */
 static void put_kernel_mmap(PmuStream *s, uint64_t start, uint64_t offset,
                             uint64_t time_ns)
@@ -439,7 +440,7 @@ void pmu_stream_fork(PmuStream *s, uint32_t pid, uint32_t parent,
     end_record(s, start);
 }
 
-/* perf has records of errors for those that decode traces. */
+/* The record is one that perf has for errors in decoding traces. */
 void pmu_stream_error(PmuStream *s, const char *message, uint64_t time_ns)
 {
     unsigned start = begin_record(s, RECORD_AUXTRACE_ERROR, 0);
@@ -458,7 +459,7 @@ void pmu_stream_error(PmuStream *s, const char *message, uint64_t time_ns)
     end_record(s, start);
 }
 
-/* All of a nested guest is what a process of the guest's would be. */
+/* A nested guest, with its kernel, is shown as a process of the guest. */
 static uint16_t sample_mode(const PmuStream *s, const PmuStreamSample *sample)
 {
     if (sample->user || sample->nested) {
@@ -479,7 +480,7 @@ static uint64_t context(uint16_t mode)
     }
 }
 
-/* Those that perf takes for addresses */
+/* Returns: how many callers come before the first that perf would misread. */
 static unsigned count_callers(const PmuStreamSample *sample)
 {
     unsigned max = MIN(sample->nr_callers, PMU_STREAM_MAX_CALLCHAIN);
@@ -592,7 +593,7 @@ void pmu_stream_flushed(PmuStream *s)
     end_record(s, begin_record(s, RECORD_FINISHED_INIT, 0));
 }
 
-/* Returns: 0 if it is not whole */
+/* Returns: the size of the first record; 0 if it is not whole */
 static size_t size_of_record(const uint8_t *bytes, size_t size)
 {
     uint64_t first;

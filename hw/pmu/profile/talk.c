@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what a guest says of itself to a profile
+ * Performance monitoring unit: messages from a guest to its profile
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,9 +10,9 @@
 #define MAX_NUMBERS 5
 
 /**
- * struct Number - what a number may be
+ * struct Number - the valid values of a number
  * @max: the highest
- * @step: it is a multiple of that
+ * @step: they are multiples of this
  */
 typedef struct Number {
     uint64_t max;
@@ -20,9 +20,9 @@ typedef struct Number {
 } Number;
 
 /**
- * struct Said - what a line says
+ * struct Said - the contents of a line
  * @numbers: the numbers
- * @path: what is behind them
+ * @path: the rest of the line
  */
 typedef struct Said {
     uint64_t numbers[MAX_NUMBERS];
@@ -32,10 +32,10 @@ typedef struct Said {
 /**
  * struct Sentence - a kind of line
  * @word: its first word
- * @numbers: what its numbers may be; those with a step of 0 are not there
- * @has_path: a path is behind them
- * @understood: is called then
- * @otherwise: what is wrong if the line is not like this
+ * @numbers: the valid values of its numbers; a step of 0 ends the list
+ * @has_path: a path follows the numbers
+ * @understood: called for a valid line
+ * @otherwise: the error for any other line with this word
  */
 typedef struct Sentence {
     const char *word;
@@ -104,7 +104,7 @@ static const Sentence sentences[] = {
     { "flush", {}, false, tell_flush, "not as a line of flush is" },
 };
 
-/* Returns: the next word, which is cut off; NULL if there is none */
+/* Returns: the next word, which is cut off from @rest, or NULL at the end */
 static char *next_word(char **rest)
 {
     char *word = *rest;

@@ -25,7 +25,7 @@ static bool read_number(const PmuTaskMemory *m, uint64_t addr, uint32_t *val)
     return *val < PMU_TASK_MAX_PID;
 }
 
-/* By words, so that none is in two pages. */
+/* Reads aligned words, as these do not cross pages. */
 static bool read_comm(const PmuTaskMemory *m, uint64_t addr, char *comm)
 {
     for (unsigned at = 0; at < PMU_TASK_COMM; at += 4) {

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: which kernel a guest says that it runs
+ * Performance monitoring unit: the kernel that a guest reports
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,15 +10,15 @@
 #include "hw/pmu/profile/guest-kernel.h"
 #include "hw/pmu/compat.h"
 
-/* Linux has a page for it, of at most 64 KiB, and the note's header. */
+/* Linux uses a page, of at most 64 KiB, and the header of the note. */
 #define MAX_NOTE (68 * 1024)
 
-/* The device by which a guest tells; NULL if the machine has none. */
+/* The device with which a guest reports its kernel; NULL without one */
 static const VMCoreInfoState *device;
 
 /*
- * It is looked for among all objects, and some are gone already when the last
- * samples are written.
+ * vmcoreinfo_find() searches all objects, so it is called early: some objects
+ * are gone already when the last samples are written.
  */
 bool pmu_guest_kernel_can_be_told(void)
 {

@@ -9,10 +9,10 @@
 #include "hw/pmu/pmu-monitor.h"
 #include "writer.h"
 
-/* So long after its name is a program still about to begin. */
+/* After the first sample with its name, a task counts as new for so long. */
 #define BEGINNING_NS NANOSECONDS_PER_SECOND
 
-/* Address spaces that get a pid of their own; the others share the last one. */
+/* So many address spaces get a pid of their own; all others share one. */
 #define MAX_SPACES 65536
 
 /*
@@ -31,7 +31,7 @@ static gboolean equal_spaces(gconstpointer a, gconstpointer b)
     return !memcmp(a, b, sizeof(PmuGuestSpace));
 }
 
-/* A guest that reads has pids of its own; those of spaces are behind these. */
+/* If the guest reads, pids of tasks come first, and pids of spaces follow. */
 static uint32_t first_pid(const PmuWriter *w)
 {
     return w->is_guests ? PMU_TASK_MAX_PID : 0;
@@ -69,7 +69,7 @@ static uint32_t pid_of_sample(PmuWriter *w, const PmuSampler *s)
 }
 
 /*
- * Tasks, of which the guest tells
+ * Tasks, which the guest reports
  */
 
 static uint64_t time_of(const PmuWriter *w, uint64_t age_ns)
@@ -80,9 +80,9 @@ static uint64_t time_of(const PmuWriter *w, uint64_t age_ns)
 }
 
 /**
- * struct Name - what a task is called
- * @since_ns: when it was sampled first with that name
- * @text: empty if it was not called anything yet
+ * struct Name - the name of a task
+ * @since_ns: the time of its first sample with that name
+ * @text: the name; empty if it is not known yet
  */
 typedef struct Name {
     uint64_t since_ns;
@@ -90,10 +90,10 @@ typedef struct Name {
 } Name;
 
 /**
- * struct Names - what is known of a task
- * @forked_ns: since when it is there, if that is known
- * @now: its name
- * @before: the one before
+ * struct Names - the names of a task
+ * @forked_ns: when it began; 0 if that is not known
+ * @now: its present name
+ * @before: its previous name
  */
 typedef struct Names {
     uint64_t forked_ns;
@@ -120,7 +120,7 @@ static bool is_called(const PmuTask *task, const Name *name)
     return !memcmp(name->text, task->comm, sizeof(task->comm));
 }
 
-/* @since_ns: from when on the stream is to have that name */
+/* @since_ns: the time from which on the task has that name in the stream */
 static void call_task(PmuWriter *w, const PmuTask *task, Name *name,
                       uint64_t since_ns)
 {
@@ -130,8 +130,8 @@ static void call_task(PmuWriter *w, const PmuTask *task, Name *name,
 }
 
 /*
- * A task that is new may have been sampled on another vCPU before, which comes
- * later; but not before all had been written that there was.
+ * A new task may have been sampled earlier on a vCPU whose samples are written
+ * later, but not before @taken_ns: all samples from before that were written.
  */
 static uint64_t named_since(const PmuWriter *w, const Names *names)
 {
@@ -149,8 +149,9 @@ static void rename_task(PmuWriter *w, const PmuTask *task, Names *names)
 }
 
 /*
- * Its name of now was perhaps written as if there had been none before, and is
- * written again, ahead of its own first sample.
+ * The stream may already have the present name for a time before its first
+ * sample.  So it is written again, after the previous name and ahead of that
+ * sample.
  */
 static void name_task_before(PmuWriter *w, const PmuTask *task, Names *names)
 {
@@ -164,8 +165,8 @@ static void name_task_before(PmuWriter *w, const PmuTask *task, Names *names)
 }
 
 /*
- * What is known may be newer: the vCPUs' samples come one vCPU after the other,
- * and a task that begins a program may have moved since.
+ * The known name may be newer than the sample: samples are written one vCPU
+ * after the other, and a task that begins a program may move to another vCPU.
  */
 static void announce_task(PmuWriter *w, const PmuTask *task)
 {
@@ -180,8 +181,8 @@ static void announce_task(PmuWriter *w, const PmuTask *task)
 }
 
 /*
- * What the guest says was on its way for a while: if the task was sampled
- * meanwhile, it has begun before that.
+ * The guest's messages arrive late: if the task was sampled meanwhile, it began
+ * before that sample.
  */
 static bool was_sampled(const Name *name, uint64_t said_ns)
 {
@@ -194,7 +195,7 @@ static uint64_t begun_at(const Name *name, uint64_t said_ns)
     return was_sampled(name, said_ns) ? name->since_ns - 1 : said_ns;
 }
 
-/* A program that begins gives its task its name, and then executes something */
+/* A program that begins names its task before it executes anything. */
 static uint64_t mapped_at(PmuWriter *w, const PmuTalkMap *map)
 {
     const Names *names = names_of(w, map->pid);
@@ -219,7 +220,7 @@ void pmu_writer_map(PmuWriter *w, const PmuTalkMap *map)
     pmu_stream_map(&w->stream, &written);
 }
 
-/* Its name was perhaps written before, and would be its parent's now. */
+/* perf gives it the parent's name now, so a known name is written again. */
 void pmu_writer_fork(PmuWriter *w, const PmuTalkFork *fork)
 {
     Names *names = names_of(w, fork->pid);
@@ -244,7 +245,7 @@ void pmu_writer_error(PmuWriter *w, const char *message)
  * Samples
  */
 
-/* Of an address space, there is no more to know. */
+/* Without a task, the address space stands for a process with one thread. */
 static PmuTask task_of_sample(PmuWriter *w, const PmuSampler *s)
 {
     uint32_t pid;
@@ -337,7 +338,7 @@ void pmu_writer_empty_to_end(PmuWriter *w, PmuSampler *s)
  * The guest's kernel
  */
 
-/* A guest that reads knows its own kernel, if it has not told. */
+/* A reader in the guest can use the symbols of the kernel that it runs on. */
 static void tell_guest_its_kernel(PmuWriter *w)
 {
     if (w->asks_guest && pmu_guest_kernel_find(&w->kernel)) {
@@ -348,8 +349,8 @@ static void tell_guest_its_kernel(PmuWriter *w)
 }
 
 /*
- * What the user says; or nothing, of a guest that has no way to tell.  perf
- * finds it ahead of all samples.
+ * Writes the kernel that the user has named, or an unknown kernel if the guest
+ * has no way to name one.  perf finds it ahead of all samples.
  */
 static void tell_known_kernel(PmuWriter *w)
 {
@@ -360,7 +361,7 @@ static void tell_known_kernel(PmuWriter *w)
     }
 }
 
-/* Linux tells when its driver qemu_fw_cfg is loaded. */
+/* Linux reports its kernel once its driver qemu_fw_cfg is loaded. */
 void pmu_writer_ask_kernel(PmuWriter *w, int64_t since_ns)
 {
     if (w->streaming && !w->stream.has_kernel && w->asks_guest
@@ -374,7 +375,7 @@ static bool is_known_kernel(const PmuGuestKernel *kernel)
     return kernel->text || kernel->build_id_size;
 }
 
-/* Whatever the user says is written for whoever reads later, too. */
+/* The kernel that the user has named is also written for later readers. */
 bool pmu_writer_depends_on_kernel(const PmuWriter *w)
 {
     bool told = !w->is_guests && w->streaming && w->stream.has_kernel;
@@ -432,7 +433,7 @@ GByteArray *pmu_writer_take(PmuWriter *w)
     return bytes;
 }
 
-/* The stream has ended, and does not say it. */
+/* The stream has ended, so it cannot report these losses. */
 void pmu_writer_unwrite(PmuWriter *w, const uint8_t *bytes, size_t size)
 {
     size_t at = 0;

@@ -51,8 +51,8 @@ FILTER = {
 NO_PMU = "the host's KVM has no PMU for guests"
 # Profiles that KVM on Power cannot have, and what QEMU says of them.
 REFUSED_ON_POWER = {
-    'guest': 'What KVM executes here cannot be sampled',
-    'vcpu': "there is no such profile of KVM's guests on ppc64",
+    'guest': "KVM's guests cannot be sampled here",
+    'vcpu': "accounting=vcpu is not available for KVM's guests on ppc64",
 }
 
 

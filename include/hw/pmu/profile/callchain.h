@@ -1,12 +1,12 @@
 /*
- * Performance monitoring unit: who called what, by frame pointers
+ * Performance monitoring unit: callers, found by frame pointers
  *
- * Compilers that are told to keep frame pointers make each stack frame begin
- * with the address of its caller's, which is above it: x86's saved (R/E)BP, and
- * Power's back chain.  At a fixed distance from there is an address to which a
- * function returns.
+ * With frame pointers, each stack frame begins with the address of its caller's
+ * frame, which is above it: the saved (R/E)BP on x86, and the back chain on
+ * Power.  An address to which a function returns is stored at a fixed distance
+ * from there.
  *
- * All of this is what a guest has in its memory, and so may be anything.
+ * All of this is read from a guest's memory, and so may be any value.
  *
  * Plain C on GLib, in any thread.
  *
@@ -20,14 +20,14 @@
  * PmuReadFn - read a guest's memory
  * @opaque: as in struct PmuStack
  * @addr: a virtual address
- * @buf: is set to what is there
- * @size: of that; 4 or 8, and @addr is a multiple of it
+ * @buf: is set to the contents
+ * @size: 4 or 8 bytes; @addr is a multiple of it
  *
- * Returns: false if it cannot be read; then @buf may be anything.
+ * Returns: false if it cannot be read; then the contents of @buf are undefined.
  */
 typedef bool PmuReadFn(void *opaque, uint64_t addr, void *buf, unsigned size);
 
-/* For programs, and for kernels, whose stacks are small */
+/* PmuStack.reach for programs, and for kernels, whose stacks are small */
 #define PMU_STACK_REACH        (1024 * 1024)
 #define PMU_STACK_REACH_KERNEL (64 * 1024)
 
@@ -37,10 +37,10 @@ typedef bool PmuReadFn(void *opaque, uint64_t addr, void *buf, unsigned size);
  * @opaque: for @read
  * @word: the size of an address, 4 or 8 bytes
  * @big_endian: the guest's byte order
- * @return_offset: from where a frame begins to the address of return
+ * @return_offset: offset of the return address from the beginning of a frame
  * @lowest, @highest: where frames may begin
- * @reach: how far above the last one; what keeps no frame pointers has other
- *         things in their register, which are seldom that near
+ * @reach: how far above the last frame; code without frame pointers uses their
+ *         register for other values, which are seldom that near
  */
 typedef struct PmuStack {
     PmuReadFn *read;
@@ -64,14 +64,14 @@ typedef struct PmuStack {
 bool pmu_stack_read(const PmuStack *stack, uint64_t addr, uint64_t *val);
 
 /**
- * pmu_callchain - find to where functions return
+ * pmu_callchain - find the addresses to which functions return
  * @stack: the stack
  * @frame: where the innermost frame begins
  * @callers: is set to the addresses, the innermost first
  * @max: how many there may be
  *
- * Ends before the first frame that is not above the last and in its reach, not
- * within the stack, not aligned or not to be read, or that returns to 0.
+ * Ends before the first frame that is not above the last one and in its reach,
+ * that is outside the stack, not aligned or not readable, or that returns to 0.
  *
  * Returns: how many there are.
  */

@@ -1,11 +1,11 @@
 /*
  * Performance monitoring unit: which kernel a guest runs
  *
- * Addresses of a profile mean something only together with the kernel that they
- * are of.  A Linux guest says which that is in VMCOREINFO, a note in its memory
- * that it tells -device vmcoreinfo of; for others, the user says it.
+ * A profile's addresses in a kernel have a meaning only if the kernel is known.
+ * A Linux guest names it in VMCOREINFO, a note in its memory that it reports to
+ * -device vmcoreinfo.  For other guests, the user names it.
  *
- * What is read from a guest is data: it is bounded, and can at worst name
+ * The guest may write any note.  Its size is limited, and at worst it names
  * another kernel.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -19,7 +19,7 @@
 
 /**
  * struct PmuGuestKernel - which kernel a guest runs
- * @release: as uname -r has it; empty if it is not known
+ * @release: as uname -r prints it; empty if it is not known
  * @text: where the kernel's symbol _stext is in the running guest, whatever its
  *        file says; 0 if it is not known
  * @build_id: its build id
@@ -33,45 +33,47 @@ typedef struct PmuGuestKernel {
 } PmuGuestKernel;
 
 /**
- * pmu_guest_kernel_set_build_id - take one that is written in hexadecimal
- * @kernel: the kernel; unchanged if it is none
+ * pmu_guest_kernel_set_build_id - set a build id that is written in hexadecimal
+ * @kernel: the kernel; unchanged if @text is not valid
  * @text: the build id; need not end with a NUL
  * @length: of @text
  *
- * Returns: whether it is one: 1 to %PMU_KERNEL_MAX_BUILD_ID bytes, not all 0.
+ * Returns: whether @text is valid: 1 to %PMU_KERNEL_MAX_BUILD_ID bytes that are
+ * not all 0.
  */
 bool pmu_guest_kernel_set_build_id(PmuGuestKernel *kernel, const char *text,
                                    size_t length);
 
 /**
  * pmu_guest_kernel_parse - read VMCOREINFO
- * @kernel: is set to what is found; else 0
+ * @kernel: set to the kernel; fields that the note does not give are 0
  * @note: the ELF note that a guest offers, with its header
  * @size: of @note, in bytes; any
  *
- * Returns: whether it names a kernel: at least where its text is.
+ * Returns: whether it names a kernel, at least by the address of its text.
  */
 bool pmu_guest_kernel_parse(PmuGuestKernel *kernel, const void *note,
                             size_t size);
 
 /**
- * pmu_guest_kernel_can_be_told - whether there is -device vmcoreinfo
+ * pmu_guest_kernel_can_be_told - find -device vmcoreinfo
  *
  * With the big lock held, when the machine has all its devices that cannot be
  * plugged in.
+ *
+ * Returns: whether the machine has that device.
  */
 bool pmu_guest_kernel_can_be_told(void);
 
 /**
- * pmu_guest_kernel_find - which kernel runs now, as the guest says
+ * pmu_guest_kernel_find - find the kernel that runs now, as the guest reports
  * @kernel: is set to it
  *
  * With the big lock held.  Only RAM is read.
  *
- * Returns: false if nobody has found that it can be told
- * (pmu_guest_kernel_can_be_told()), if the guest has not told since the
- * machine's reset (Linux does when its driver is loaded, which is qemu_fw_cfg),
- * or if what it offers names no kernel.
+ * Returns: false if pmu_guest_kernel_can_be_told() was not called or has found
+ * no device, if the guest has reported nothing since the machine's reset (Linux
+ * does when its driver qemu_fw_cfg is loaded), or if its note names no kernel.
  */
 bool pmu_guest_kernel_find(PmuGuestKernel *kernel);
 

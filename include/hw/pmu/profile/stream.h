@@ -1,22 +1,23 @@
 /*
  * Performance monitoring unit: a profile in the format of perf's pipes
  *
- * This writes what `perf record -o -` would have written inside the guest, so
- * that `perf report -i`, `perf script -i` and whatever reads their output can
- * be used.  (perf takes such a stream as a file, too.)  Numbers are in the byte
- * order of the host.  perf reads them on hosts of the same one: on others it
- * complains, or shows wrong CPUs.
+ * The stream is like the output of `perf record -o -` inside the guest, so
+ * `perf report -i`, `perf script -i` and programs that read their output can be
+ * used.  (perf takes such a stream as a file, too.)  Numbers are in the byte
+ * order of the host.  perf has to read them on a host with the same byte order:
+ * on others it complains, or shows wrong CPUs.
  *
- * perf must not show symbols of a kernel that the guest is not said to run:
+ * perf must not show symbols of a kernel that the guest may not run:
  *
  * - Until the kernel is known, the guest's kernel is shown as [H] without
- *   symbols: these samples are in hypervisor mode, for which perf has none.
- * - A kernel whose build id is not known gets one that no kernel has.  perf
- *   then resolves nothing by itself, but does with --kallsyms.  One that is
- *   known is believed, even if it is that of the host's kernel.
- * - Of nested guests nothing but the address is shown, as in "[nested-guest]".
+ *   symbols: these samples are in hypervisor mode, and perf does not resolve
+ *   addresses of that mode.
+ * - If the kernel's build id is not known, the stream has one that belongs to
+ *   no kernel.  perf then resolves addresses only with --kallsyms.  If it is
+ *   known, perf uses it, even if it is the build id of the host's kernel.
+ * - For nested guests, perf shows only the address, in "[nested-guest]".
  *
- * What is known before the first sample therefore gives the best profile.
+ * So the profile is best if the kernel is known before the first sample.
  *
  * Plain C on GLib.  A stream belongs to one thread at a time.
  *
@@ -29,19 +30,19 @@
 #include "hw/pmu/pmu-recorder.h"
 #include "hw/pmu/profile/guest-kernel.h"
 
-/* Longer ones are cut.  So are longer names, at 255 bytes. */
+/* Longer callchains are cut.  Names are cut after 255 bytes. */
 #define PMU_STREAM_MAX_CALLCHAIN 1024
 
 /**
- * struct PmuStreamEvent - what the samples are of
- * @name: as perf is to show it
+ * struct PmuStreamEvent - the event that is sampled
+ * @name: the name that perf shows
  * @type, @config: as in perf_event_attr
  * @period: events between two samples, or samples a second if @frequency
- * @frequency: which of the two
+ * @frequency: says which of the two
  * @exact: samples have the address of the very instruction
  * @callchain: samples have callchains
  * @branch_stack: samples have branches
- * @exclude_user, @exclude_kernel: what was left out
+ * @exclude_user, @exclude_kernel: no samples were taken in that mode
  */
 typedef struct PmuStreamEvent {
     const char *name;
@@ -67,7 +68,8 @@ typedef struct PmuStreamEvent {
  * @period: how many events the sample stands for
  * @callers: whence @ip was called, the innermost first, in the same mode
  * @nr_callers: how many these are; ignored if the event is without callchains
- * @branches: what was taken before @ip or by it, the newest first
+ * @branches: branches taken before the instruction at @ip or by it, the newest
+ *            first
  * @nr_branches: how many these are; ignored if the event is without branches
  */
 typedef struct PmuStreamSample {
@@ -89,7 +91,7 @@ typedef struct PmuStreamSample {
  * @pid: the process
  * @start, @length: where
  * @offset: in the file
- * @name: of the file; what cannot be printed is replaced
+ * @name: of the file; characters that cannot be printed are replaced
  * @time_ns: since when
  */
 typedef struct PmuStreamMap {
@@ -103,8 +105,8 @@ typedef struct PmuStreamMap {
 
 /**
  * struct PmuStream - a stream that is being written
- * @out: what has been written; whoever passes it on may take bytes away from
- *       it between two calls
+ * @out: the bytes that were written; between two calls, the caller may take
+ *       bytes away
  * @exact, @callchain, @branch_stack: as in its event
  * @has_kernel: pmu_stream_kernel() was called
  */
@@ -117,11 +119,11 @@ typedef struct PmuStream {
 } PmuStream;
 
 /**
- * pmu_stream_begin - write what has to come first
+ * pmu_stream_begin - write the records that have to come first
  * @stream: the stream; need not be initialized
- * @out: where to; is the caller's, and must outlive @stream
- * @event: what the samples are of
- * @machine: the guest's, as uname -m has it
+ * @out: gets the bytes; belongs to the caller, and must outlive @stream
+ * @event: the event that is sampled
+ * @machine: the guest's machine, as uname -m prints it
  */
 void pmu_stream_begin(PmuStream *stream, GByteArray *out,
                       const PmuStreamEvent *event, const char *machine);
@@ -129,14 +131,14 @@ void pmu_stream_begin(PmuStream *stream, GByteArray *out,
 /**
  * pmu_stream_kernel - say which kernel the guest runs
  * @stream: the stream
- * @kernel: the kernel, as far as it is known.  If nothing is, as of a guest
- *          that will never tell, its samples are at least named
- *          [kernel.kallsyms] and resolved with --kallsyms.
- * @time_ns: since when; not later than the samples of it
+ * @kernel: the kernel, as far as it is known.  If nothing is known, as with a
+ *          guest that will never report it, perf shows its samples as
+ *          [kernel.kallsyms], and can resolve them with --kallsyms.
+ * @time_ns: since when; not later than the samples taken in it
  *
- * Once: perf has one kernel for all of a stream.  When the guest boots another
- * one, or the same one at another address, that is the end of this stream, and
- * needs another.
+ * To be called only once: for perf, a stream has only one kernel.  When the
+ * guest boots another kernel, or the same one at another address, this stream
+ * has to end, and another one begins.
  */
 void pmu_stream_kernel(PmuStream *stream, const PmuGuestKernel *kernel,
                        uint64_t time_ns);
@@ -144,19 +146,19 @@ void pmu_stream_kernel(PmuStream *stream, const PmuGuestKernel *kernel,
 /**
  * pmu_stream_readers_kernel - say that the guest runs the reader's kernel
  * @stream: the stream
- * @time_ns: since when; not later than the samples of it
+ * @time_ns: since when; not later than the samples taken in it
  *
- * In place of pmu_stream_kernel(), where the reader is in the guest: its perf
- * takes the symbols of the kernel that it runs on.
+ * To be called in place of pmu_stream_kernel(), if the reader is in the guest:
+ * its perf uses the symbols of the kernel that it runs on.
  */
 void pmu_stream_readers_kernel(PmuStream *stream, uint64_t time_ns);
 
 /**
  * pmu_stream_comm - name a task
  * @stream: the stream
- * @pid, @tid: which; a thread without a name of its own has none in perf's
- *             output, so without threads @tid is @pid
- * @name: the name; what cannot be printed is replaced
+ * @pid, @tid: which; perf shows no name for a thread without a name of its
+ *             own, so for a process without threads, pass @pid as @tid
+ * @name: the name; characters that cannot be printed are replaced
  * @time_ns: since when
  */
 void pmu_stream_comm(PmuStream *stream, uint32_t pid, uint32_t tid,
@@ -172,7 +174,7 @@ void pmu_stream_map(PmuStream *stream, const PmuStreamMap *map);
 /**
  * pmu_stream_fork - say that a process has begun, with the maps of another
  * @stream: the stream
- * @pid: which; its name is the other's until it is named again
+ * @pid: which; it has the name of the other until it is named
  * @parent: the other
  * @time_ns: since when
  */
@@ -207,42 +209,42 @@ void pmu_stream_lost(PmuStream *stream, uint32_t cpu, uint64_t count,
                      uint64_t time_ns);
 
 /**
- * pmu_stream_throttle - say that samples begin, or cease, to be missing
+ * pmu_stream_throttle - say that the host stops, or resumes, taking samples
  * @stream: the stream
  * @cpu: of which vCPU
- * @throttled: they begin to: the host has had too many of them
+ * @throttled: it stops: there were too many samples
  * @time_ns: since when
  */
 void pmu_stream_throttle(PmuStream *stream, uint32_t cpu, bool throttled,
                          uint64_t time_ns);
 
 /**
- * pmu_stream_error - write a message, which perf passes over
+ * pmu_stream_error - write an error message, which perf skips
  * @stream: the stream
- * @message: what; at most 63 bytes of it
- * @time_ns: when that was
+ * @message: the message, cut after 63 bytes
+ * @time_ns: the time of the error
  */
 void pmu_stream_error(PmuStream *stream, const char *message,
                       uint64_t time_ns);
 
 /**
- * pmu_stream_flushed - what the reader has asked to be written was written
+ * pmu_stream_flushed - say that all samples the reader asked for were written
  * @stream: the stream
  */
 void pmu_stream_flushed(PmuStream *stream);
 
 /**
- * pmu_stream_round - all that had happened has been written
+ * pmu_stream_round - end a round
  * @stream: the stream
  *
- * To be called after each time that all vCPUs' samples were fetched in turn.
- * perf sorts by time all that comes between two of these and one more: nothing
- * that is written later may be earlier than the last but one of these calls.
+ * To be called after each round in which the samples of all vCPUs were fetched.
+ * perf sorts the records of two consecutive rounds by time: a record must not
+ * have a time before the last but one call of this function.
  */
 void pmu_stream_round(PmuStream *stream);
 
 /**
- * pmu_stream_whole - how much of a stream are whole records
+ * pmu_stream_whole - the size of the whole records of a stream
  * @bytes: the stream, from the beginning of any of its records on
  * @size: how much there is of it
  */
@@ -252,10 +254,10 @@ size_t pmu_stream_whole(const uint8_t *bytes, size_t size);
  * pmu_stream_next_sample - find a sample in a stream
  * @bytes: the stream, from the beginning of any of its records on
  * @size: how much there is of it
- * @at: where a record begins; is moved behind the sample
- * @cpu: where the number of the sample's vCPU is stored
+ * @at: where a record begins; is set to the end of the sample
+ * @cpu: is set to the number of the sample's vCPU
  *
- * Returns: whether there is one.
+ * Returns: whether there is a sample.
  */
 bool pmu_stream_next_sample(const uint8_t *bytes, size_t size, size_t *at,
                             uint32_t *cpu);

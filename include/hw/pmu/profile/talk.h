@@ -1,16 +1,16 @@
 /*
- * Performance monitoring unit: what a guest says of itself to a profile
+ * Performance monitoring unit: messages from a guest to its profile
  *
- * Lines of text, each a word and numbers, decimal or behind 0x, with one space
- * between:
+ * Messages are lines of text: a word and numbers, which are decimal or begin
+ * with 0x, with one space between:
  *
  *   task CURRENT PID TGID COMM
  *   map AGE PID START LENGTH OFFSET PATH
  *   fork AGE PID PARENT
  *   flush
  *
- * A guest may say anything.  What is not one of these lines is answered, and
- * has no effect.
+ * A guest may write anything.  A line that is not like one of these is answered
+ * with an error, and has no effect.
  *
  * Plain C on GLib.
  *
@@ -22,10 +22,10 @@
 
 #include "hw/pmu/profile/task.h"
 
-/* A longer line is answered, and dropped. */
+/* A longer line is answered with an error, and dropped. */
 #define PMU_TALK_MAX_LINE 4096
 
-/* Of ages: longer ago, and it is of no interest when. */
+/* The highest age in ns; it does not matter when older events happened. */
 #define PMU_TALK_MAX_AGE 10000000000ull
 
 /**
@@ -58,12 +58,12 @@ typedef struct PmuTalkFork {
 } PmuTalkFork;
 
 /**
- * struct PmuTalkOps - who listens
- * @task: where tasks are
+ * struct PmuTalkOps - calls for the lines of a guest
+ * @task: the guest says where its tasks are
  * @map: a process has mapped a file
  * @fork: a process has begun
- * @flush: what was sampled is wanted now
- * @nonsense: something else was said; @why ends no line
+ * @flush: all samples are to be written now
+ * @nonsense: a line is not valid; @why says so, without a newline
  */
 typedef struct PmuTalkOps {
     void (*task)(void *opaque, const PmuTaskLayout *layout);
@@ -74,10 +74,10 @@ typedef struct PmuTalkOps {
 } PmuTalkOps;
 
 /**
- * struct PmuTalk - what was said and is not a line yet
- * @length: of @line
- * @too_long: the line is, and was dropped
- * @line: its beginning
+ * struct PmuTalk - a line that is not complete yet
+ * @length: the length of @line
+ * @too_long: the line is too long, and is dropped
+ * @line: the beginning of the line
  */
 typedef struct PmuTalk {
     unsigned length;
@@ -86,17 +86,17 @@ typedef struct PmuTalk {
 } PmuTalk;
 
 /**
- * pmu_talk_begin - somebody else speaks from now on
+ * pmu_talk_begin - begin with an empty line, for another writer
  * @talk: is set up
  */
 void pmu_talk_begin(PmuTalk *talk);
 
 /**
- * pmu_talk_listen - take what was said
- * @talk: what was said before
+ * pmu_talk_listen - take bytes from the guest
+ * @talk: the line so far
  * @said: the bytes
  * @size: how many
- * @ops: who is told of each line that ends
+ * @ops: called for each line that ends
  * @opaque: for @ops
  */
 void pmu_talk_listen(PmuTalk *talk, const void *said, size_t size,

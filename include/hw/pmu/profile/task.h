@@ -1,9 +1,10 @@
 /*
  * Performance monitoring unit: which task a guest's CPU runs
  *
- * Linux has a structure for each task, and each CPU a pointer to that of its
- * current one.  A guest may say where in these its numbers and its name are.
- * That, and all that is read, may be anything.
+ * Linux has a structure for each task, and each CPU has a pointer to the
+ * structure of its current task.  A guest may say where this pointer is, and
+ * where the structure has the task's numbers and its name.  These offsets, and
+ * all data that is read, may be wrong.
  *
  * Plain C on GLib, in any thread.
  *
@@ -15,22 +16,21 @@
 
 #include "hw/pmu/profile/callchain.h"
 
-/* Linux's: with the NUL that ends it, if it is shorter */
+/* The size of a name in Linux; a shorter name ends with a NUL. */
 #define PMU_TASK_COMM 16
 
-/* The first number that is no task's */
+/* The first number that no task can have */
 #define PMU_TASK_MAX_PID (1u << 22)
 
-/* Offsets are in a structure, and words of 4 bytes. */
+/* The highest offset in the structure; offsets are multiples of 4. */
 #define PMU_TASK_MAX_OFFSET 65532
 
 /**
  * struct PmuTaskLayout - where a guest's kernel has its current task
- * @current: where the pointer to it is, from what is the CPU's own; a multiple
- *           of 8
- * @pid: where in the task its number is; this and the others multiples of 4
- * @tgid: where the number of its process is
- * @comm: where its name is
+ * @current: offset of the pointer to it in the CPU's own data; a multiple of 8
+ * @pid: offset of its number in its structure; a multiple of 4
+ * @tgid: offset of the number of its process there; a multiple of 4
+ * @comm: offset of its name there; a multiple of 4
  */
 typedef struct PmuTaskLayout {
     uint64_t current;
@@ -43,7 +43,7 @@ typedef struct PmuTaskLayout {
  * struct PmuTask - a task
  * @pid: the number of its process
  * @tid: its own
- * @comm: its name; what is behind a NUL means nothing
+ * @comm: its name; bytes after a NUL mean nothing
  */
 typedef struct PmuTask {
     uint32_t pid;
@@ -56,7 +56,7 @@ typedef struct PmuTask {
  * @read: reads it, whatever the mode of the CPU is
  * @opaque: for @read
  * @big_endian: the kernel's byte order
- * @own: the address of what is the CPU's own
+ * @own: the address of the CPU's own data
  */
 typedef struct PmuTaskMemory {
     PmuReadFn *read;
@@ -68,10 +68,10 @@ typedef struct PmuTaskMemory {
 /**
  * pmu_task_read - find out which task runs
  * @memory: where to look
- * @layout: where it is there
- * @task: is set to it
+ * @layout: where the current task is there
+ * @task: is set to the task
  *
- * Returns: false if it cannot be read, or is none.
+ * Returns: false if it cannot be read, or is not a valid task.
  */
 bool pmu_task_read(const PmuTaskMemory *memory, const PmuTaskLayout *layout,
                    PmuTask *task);

@@ -40,7 +40,7 @@ static const X86VPmuOps *emulated_ops(const X86CPU *cpu)
            : x86_vpmu_shown_as_amd(cpu) ? &amd_vpmu_ops : NULL;
 }
 
-/* The register file that a CPU would have; NULL if its vendor has no PMU */
+/* The register file that a CPU would have; NULL if it would have no PMU */
 static const X86VPmuOps *ops_for(X86CPU *cpu)
 {
     return pmu_cpu_is_emulated() ? emulated_ops(cpu)
@@ -62,7 +62,7 @@ static bool has_perfcore(const X86CPU *cpu)
            && cpu->env.features[FEAT_8000_0001_ECX] & CPUID_EXT3_PERFCORE;
 }
 
-/* Their registers would fault, or are not what a guest takes them for. */
+/* Their registers would fault, or differ from those that a guest expects. */
 uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
 {
     if (!kvm_enabled() || !cpu->vpmu_props.machine) {

@@ -40,8 +40,8 @@ static const uint64_t events[NR_EVENTS] = {
 };
 
 /**
- * struct Progress - what a vCPU's guest has done so far
- * @in_error: the guest's account cannot be read, so that what it says is old
+ * struct Progress - the progress of a vCPU's guest
+ * @in_error: the guest's account cannot be read, so its numbers are old
  * @insns: instructions by the guest's account
  * @blind_ns: for how long that account did not have the host's PMU
  * @guest_ns: how long the guest has run, by the kernel's ticks; 0 if unknown
@@ -70,7 +70,7 @@ typedef struct Reading {
  * @first: as in PmuHostReport
  * @ready: the machine has all that it starts with
  * @fds: a group of perf events for each scope
- * @accounts: what they had counted when they were last read
+ * @accounts: their counts when they were last read
  * @timer: when to report next; NULL if the accounts are not open
  * @pmu: the guest's counters, if they are watched
  * @sync: as given to pmu_host_watch()
@@ -377,9 +377,9 @@ static Progress progress(PmuHost *host)
 }
 
 /*
- * Whether the guest's account has missed what the guest did: a group that is
- * not pinned says for how long it had no counters; one that is pinned is in
- * error then, and says nothing.
+ * Whether the guest's account has missed some of the guest's work: a group that
+ * is not pinned reports for how long it had no counters; a pinned group is in
+ * error then, and reports nothing.
  */
 static bool was_blind(const Progress *then, const Progress *now)
 {

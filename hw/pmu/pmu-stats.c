@@ -1,9 +1,9 @@
 /*
  * Performance monitoring unit: query-stats
  *
- * What query-pmu says of each CPU, added up.  To ask begins nothing, so that it
- * costs nothing afterwards: of executed events, the numbers are those that an
- * observer counts already.
+ * This adds up numbers that query-pmu reports for each CPU.  A query does not
+ * begin to count anything, so it costs nothing afterwards: numbers of executed
+ * events come from observers that count them already.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -115,7 +115,7 @@ static bool get_lost_samples(const Source *s, PmuEvent event, uint64_t *value)
  * struct Number - a number that can be queried
  * @name: its name
  * @get: finds it, for a CPU
- * @event: what it is about, if observers count it
+ * @event: the event that observers count for it, if any
  */
 static const struct Number {
     const char *name;

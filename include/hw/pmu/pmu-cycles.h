@@ -41,7 +41,7 @@ typedef struct PmuCycleModel {
  *       not given
  * @frequency: in Hz, if they follow time; 0 if not given
  *
- * After pmu_cycles_configure(), numbers hold what is used.
+ * After pmu_cycles_configure(), the numbers have the values in use.
  */
 typedef struct PmuCycleProps {
     char *cycles;

@@ -52,8 +52,8 @@ typedef struct PmuGuestSpace {
  *              as other programs read what perf script prints
  * @callchain: to where the functions return that are under way, the innermost
  *             first, by frame pointers; as many as there are, up to a number.
- *             Only those in the present mode: what a program has called is
- *             not followed from the kernel.
+ *             Only functions in the present mode: calls of a program are not
+ *             followed from the kernel.
  * @task: the task that runs, where the guest has said how to find it; false if
  *        that is not known, as in guests of the guest.  It is found in the
  *        kernel's memory, also while a program runs.
@@ -149,9 +149,9 @@ typedef struct PmuGuestMemory {
  * @buf: set to the contents, in the guest's byte order
  * @size: 4 or 8
  *
- * What is read is RAM, as are the tables of pages that lead there; to read from
- * a device could have an effect.  The guest sees nothing of it: there are no
- * faults, and no page is marked as accessed.
+ * Only RAM is read, also for the page tables that lead there, as reading from a
+ * device could have an effect.  The guest does not notice: there are no faults,
+ * and no page is marked as accessed.
  *
  * Returns: false if nothing is mapped there, or no RAM.
  */

@@ -47,7 +47,7 @@ typedef enum PmuHostScope {
  * @running_ns: for how much of that the host's PMU counted; if it is less,
  *              the numbers cover that part alone
  * @losses: how often the host was found to have no counters for it, although it
- *          has priority over the guest's; no number includes what the vCPU did
+ *          has priority over the guest's; no number includes the vCPU's work
  *          then, for up to a second each time
  */
 typedef struct PmuHostAccount {
@@ -97,11 +97,11 @@ typedef bool PmuHostSyncFn(CPUState *cpu);
  * @scopes: which, bit n for the scope n
  *
  * They are opened when the machine has all that it starts with, before the
- * vCPU runs, and at once for a vCPU that is plugged later: what the machine
- * cannot start without has its file descriptors first.  The accounts take two
+ * vCPU runs, and at once for a vCPU that is plugged later: so everything that
+ * the machine needs gets its file descriptors first.  The accounts take two
  * perf events, and as many descriptors, for each scope, and are traced once a
- * second of the host's time.  That the host does not let QEMU have them is a
- * warning; the vCPU runs without.
+ * second of the host's time.  If the host refuses them, there is a warning, and
+ * the vCPU runs without accounts.
  */
 PmuHost *pmu_host_new(CPUState *cpu, unsigned scopes);
 
@@ -120,12 +120,12 @@ void pmu_host_free(PmuHost *host);
 
 /**
  * pmu_host_open_event - open a perf event on a thread of QEMU's
- * @attr: what it is
+ * @attr: its attributes
  * @thread_id: the thread
  * @group: the event that leads its group, or -1
  *
- * A quarter of the file descriptors that QEMU may have is left for what it
- * opens later: vCPUs and devices that are plugged, monitors, migrations.
+ * A quarter of the file descriptors that QEMU may have is left for later use by
+ * vCPUs and devices that are plugged, by monitors and by migrations.
  *
  * In any thread.
  *

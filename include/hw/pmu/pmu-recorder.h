@@ -232,7 +232,7 @@ void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch);
  * pmu_recorder_see - read a log
  * @r: the recorder, whose @since includes all instructions up to now; changes
  *     as if pmu_recorder_note() had been called for each branch
- * @log: branches that it has not read
+ * @log: branches that it is still to read
  * @left: for each mode, the budget left of its instructions now, as in
  *        PmuLoggedBranch.left; NULL if no @insns are counted
  */

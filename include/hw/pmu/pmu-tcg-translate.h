@@ -136,8 +136,9 @@ void pmu_translate_again(DisasContextBase *db);
  * pmu_gen_accesses - count an instruction's accesses to memory
  * @db: the block
  *
- * translator_loop() does this after each instruction that goes on to the
- * next or to tb_stop; front ends have to for those that leave by themselves.
+ * translator_loop() does this after each instruction that goes on to the next
+ * or to tb_stop; front ends have to do it for instructions that leave the block
+ * by themselves.
  * Counts the accesses that the instruction has emitted, and the accesses that
  * pmu_note_access() has reported.
  */
@@ -156,7 +157,7 @@ void pmu_gen_failed_store(DisasContextBase *db);
  * @db: the block
  *
  * To be called where an instruction leaves its block to be executed again, as
- * a repeated string instruction does in order to take interrupts: it has not
+ * a repeated string instruction does in order to take interrupts: it is not
  * retired yet.
  */
 void pmu_gen_repeat(DisasContextBase *db);

@@ -246,7 +246,7 @@ uint64_t pmu_tcg_address(CPUState *cpu);
  * @cpu: the vCPU, which goes on at the branch's target, in the state it has
  *       there
  * @from: where it comes from
- * @shown: what the guest's own record has for @from
+ * @shown: the address in the guest's own record, in place of @from
  */
 void pmu_tcg_far_branch(CPUState *cpu, uint64_t from, uint64_t shown);
 
@@ -289,7 +289,7 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
 /**
  * pmu_tcg_take_back - take back an event that was counted in translated code
  * @cpu: the vCPU, still in the mode in which the event was counted
- * @tally: the kind of event, which has not happened after all
+ * @tally: the kind of event, which does not happen after all
  */
 #ifdef CONFIG_USER_ONLY
 static inline void pmu_tcg_count(CPUState *cpu, PmuTally tally)

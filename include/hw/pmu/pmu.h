@@ -200,7 +200,7 @@ unsigned pmu_nr_modes(const Pmu *pmu);
  * pmu_reset - stop and clear every counter
  * @pmu: the Pmu
  *
- * Shapes stay.  Overflow that has not been folded yet is dropped.
+ * Shapes stay.  Overflow that is still to be folded is dropped.
  */
 void pmu_reset(Pmu *pmu);
 
@@ -241,10 +241,10 @@ void pmu_commit(Pmu *pmu);
 bool pmu_in_transaction(const Pmu *pmu);
 
 /**
- * pmu_select - say what a counter counts
+ * pmu_select - select the event that a counter counts
  * @pmu: the Pmu, in a transaction
  * @counter: which counter
- * @select: event, modes and threshold
+ * @select: the event, its modes and its threshold
  */
 void pmu_select(Pmu *pmu, unsigned counter, const PmuSelect *select);
 

@@ -91,16 +91,16 @@ uint64_t x86_vpmu_kvm_misc_enable(const X86CPU *cpu, uint64_t val);
  * @cpu: the CPU, whose CPUID the kernel has been told; in its thread, with
  *       the big lock
  *
- * Registers that the kernel ought to have, and refuses to read or to set to
- * what they hold after a reset, are left out from now on, with a warning.  It
- * gets the host's accounts, if they are asked for, also without a PMU; that
- * they cannot be had, and that counters of a guest cannot be watched, are
- * warnings, too.
+ * Registers that the kernel ought to have, but refuses to read or to set to
+ * their values after a reset, are left out from now on, with a warning.  The
+ * CPU gets the host's accounts, if the user asks for them, also without a PMU.
+ * If the host refuses the accounts, or a guest's counters cannot be watched,
+ * there is a warning, too.
  */
 void x86_vpmu_kvm_attach(X86CPU *cpu);
 
 /**
- * x86_vpmu_kvm_refuse_hidden - whether what has arrived is there to be loaded
+ * x86_vpmu_kvm_refuse_hidden - whether KVM can load the registers received
  * @v: the PMU, which holds the source's registers
  * @errp: which register this host's KVM hides, although it holds something
  *

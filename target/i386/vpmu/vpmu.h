@@ -74,14 +74,14 @@ typedef enum X86VPmuAccess {
 uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w);
 
 /**
- * x86_vpmu_missing_features - those that a CPU's PMU leaves nothing for
+ * x86_vpmu_missing_features - features that a CPU's PMU does not provide
  * @cpu: the CPU, not necessarily realized
  * @w: a word of features
  *
  * Under KVM, pmu=off disables the kernel's PMU, so that the registers that
  * AMD's PerfCtrExtCore and PerfMonV2 stand for are not there.  Nor is there
  * PerfMonV2 without PerfCtrExtCore, or a debug store without PEBS: KVM has no
- * branch trace stores.  Machine types without this PMU show what they did.
+ * branch trace stores.  Machine types without this PMU keep their CPUID.
  */
 uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w);
 

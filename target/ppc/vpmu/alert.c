@@ -37,7 +37,7 @@ static bool is_negative(PpcVPmu *v, unsigned pmc)
     return pmu_read(v->pmu, ppc_vpmu_counter(pmc)) >= PMC_NEGATIVE;
 }
 
-/* The first of these whose enabled condition holds; 0 if there is none. */
+/* Returns: the first of @counters whose enabled condition holds, or 0. */
 static unsigned negative_among(PpcVPmu *v, uint64_t counters)
 {
     unsigned pmc;

@@ -163,8 +163,8 @@ const PpcVPmuModel ppc_vpmu_power9 = {
 #define ADJUNCT    PPC_VPMU_MODE_HV
 
 /*
- * Its PM_EXT_INT is about cycles in which an external interrupt is active,
- * which nobody knows here.
+ * Its PM_EXT_INT counts cycles in which an external interrupt is active.  The
+ * model does not know these.
  */
 static const PpcVPmuEvent power10_events[] = {
     EVENT(PMC(1), 0x0, 0xfc, LOADS),             /* PM_LD_REF_L1 */

@@ -32,7 +32,7 @@ typedef enum PpcVPmuLatch {
  * @pmcs: on which counters it can be selected, bit n for PMCn; 0 for any
  * @unit: the unit
  * @sel: the selector
- * @event: what is counted
+ * @event: the event of the model
  * @latch: only while this is set
  * @states: only in these privilege states; 0 for all
  * @runs_always: MMCR0[FC1-4WAIT] does not freeze it

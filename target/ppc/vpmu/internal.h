@@ -121,9 +121,9 @@ void ppc_vpmu_update(PpcVPmu *v, uint64_t counters, bool event);
 /**
  * ppc_vpmu_alert_if_due - check the conditions for an alert
  * @v: the PMU, in a transaction
- * @counters: those that have turned negative, or that have been written; all of
- *            them if MMCR0 has been.  Of the others, no condition occurs now,
- *            negative or not
+ * @counters: the counters that have turned negative, or that were written; all
+ *            counters if MMCR0 was written.  On other counters, negative or
+ *            not, no condition occurs now
  * @event: an enabled event, other than a negative counter, has happened
  *
  * Power ISA 3.1B, book III, "Performance Monitor Alerts": freezes, ends a

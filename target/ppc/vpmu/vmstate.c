@@ -1,9 +1,9 @@
 /*
  * Power virtual PMU: migration state
  *
- * The registers are part of every CPU's state, also of those that QEMU wrote
- * before it had this PMU.  They determine the state of the counters, even
- * in the midst of counting, so that QEMU without this PMU can go on; additional
+ * The registers are part of every CPU's state, also in streams that QEMU wrote
+ * before it had this PMU.  They determine the state of the counters, even in
+ * the midst of counting, so that QEMU without this PMU can go on.  Additional
  * state is sent only if it does not follow from them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

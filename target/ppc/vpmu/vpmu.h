@@ -111,7 +111,7 @@ void ppc_vpmu_sibling_changed(CPUPPCState *env);
 
 /**
  * ppc_vpmu_started - handle a start by another CPU, which has set MSR and TB
- * @env: the state of the CPU, which has not executed anything with these
+ * @env: the state of the CPU, before it executes anything with these
  *
  * Forgets the branches before the start, which do not lead to the code after it
  * (pmu_observer_forget_branches()).  In any thread.

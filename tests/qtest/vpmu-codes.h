@@ -172,7 +172,7 @@
 /*
  * PM_INST_CMPL and PM_CYC; PM_1PLUS_PPC_CMPL, PM_INST_DISP, PM_1PLUS_PPC_DISP;
  * PM_ANY_THRD_RUN_CYC, PM_THRD_ALL_RUN_CYC, PM_RUN_CYC, PM_THRD_CONC_RUN_INST,
- * PM_RUN_INST_CMPL; PM_BRU_FIN, PM_DTLB_MISS, PM_ITLB_MISS.  Those that count
+ * PM_RUN_INST_CMPL; PM_BRU_FIN, PM_DTLB_MISS, PM_ITLB_MISS.  Codes that count
  * nothing are of another counter or unit, or of caches.
  */
 #define CODES_COMMON(E) \

@@ -475,7 +475,7 @@ static const char *const observed[] = {
     "instructions", "branches", "interrupts", "exceptions",
 };
 
-/* To ask begins nothing; what a profile counts is known until that ends. */
+/* A query does not begin to count; a profile's event is known until it ends. */
 static void check_events(Machine *m)
 {
     g_autofree char *owner = NULL;

@@ -1193,7 +1193,7 @@ static void test_start_cpu(void)
     stop(&m);
 }
 
-/* What a thread counts while all threads of its core run, and any of them. */
+/* Counts cycles in which all threads of the core run, or any of them. */
 static void assert_latches(Machine *m, unsigned all, unsigned any)
 {
     freeze_and_clear(m);

@@ -698,7 +698,7 @@ enum {
  * struct Record - a record of a stream
  * @type: its type
  * @at: where it begins
- * @end: where the next one begins; 0 if this is none yet
+ * @end: where the next one begins; 0 before the first record
  */
 typedef struct Record {
     uint32_t type;
@@ -728,7 +728,7 @@ static bool next_record(const GByteArray *stream, Record *r)
     return true;
 }
 
-/* In a stream, which is to end behind a record: otherwise there are none. */
+/* Returns: the samples of a stream; 0 if it ends in the middle of a record. */
 static unsigned count_samples(const GByteArray *stream)
 {
     unsigned number = 0;
@@ -740,7 +740,7 @@ static unsigned count_samples(const GByteArray *stream)
     return r.end == stream->len ? number : 0;
 }
 
-/* It has no more room for the whole of what is to be written. */
+/* Limits the size of files, so that there is no room for the whole stream. */
 static void limit_files(Profiled *p, rlim_t bytes)
 {
     const struct rlimit limit = { .rlim_cur = bytes, .rlim_max = bytes };
@@ -749,7 +749,7 @@ static void limit_files(Profiled *p, rlim_t bytes)
                     ==, 0);
 }
 
-/* What is said of the profile is what is in the file, and what is not. */
+/* The profile's numbers match the samples in the file, and the lost ones. */
 static void test_disk_fills_up(void)
 {
     const uint64_t many = 20000;
@@ -769,7 +769,7 @@ static void test_disk_fills_up(void)
     add_profile(&p, "p", "{'period': 10}");
     count_insns(&p.m, 10 * many);
     await_stop(&p, "write-error");
-    /* What was to be written after that comes to nothing now. */
+    /* Bytes that were still to be written are counted as lost now. */
     while (property(&p, "p", "size") > 300000) {
         g_usleep(G_USEC_PER_SEC / 100);
     }
@@ -1061,7 +1061,7 @@ static void test_reader_sleeps_at_end_of_machine(void)
     unlink(socket);
 }
 
-/* Somebody who reads so slowly that nobody waits for the end */
+/* A reader that is so slow that QEMU does not wait for the end */
 typedef struct Drip {
     int fd;
     GThread *thread;
@@ -1165,7 +1165,7 @@ static void test_slow_readers_of_machine(void)
     unlink(socket);
 }
 
-/* Returns: what there is until the end, for which nobody waits long */
+/* Returns: all bytes until the end, for which this does not wait long */
 static GByteArray *read_to_near_end(int fd)
 {
     GByteArray *all = g_byte_array_new();
@@ -1749,7 +1749,7 @@ static void test_kernel_before_reset(void)
     end(&p);
 }
 
-/* Returns: where the first sample begins in a stream; 0 if it has none. */
+/* Returns: where the first sample begins in a stream; 0 without samples. */
 static size_t first_sample(const GByteArray *stream)
 {
     Record r = {};
@@ -1786,7 +1786,7 @@ static void test_kernel_of_reader(void)
     end(&p);
 }
 
-/* It was not running when the profile began, and is what was sampled. */
+/* The kernel does not run yet when the profile begins, but is sampled. */
 static void test_kernel_before_cont(void)
 {
     Profiled p = start_profiled_with(face->cpu, "-device vmcoreinfo");
@@ -1926,7 +1926,7 @@ static void test_refused(const void *data)
     end(&p);
 }
 
-/* What the monitor says of the only profile; absent reasons are "". */
+/* Checks the monitor's report of the only profile; absent reasons are "". */
 static void assert_profile(Profiled *p, const char *state, const char *reason,
                            uint64_t number)
 {
@@ -2029,7 +2029,7 @@ static void test_no_file(void)
     end(&p);
 }
 
-/* What is in a profile is not for everybody. */
+/* Other users cannot read a profile. */
 static void test_file_mode(void)
 {
     mode_t before = umask(0);

@@ -651,7 +651,7 @@ static void test_is_taken_away(Tape *tape)
     assert_all_read(tape);
 }
 
-/* What is cut ends with the record before. */
+/* A stream that is cut in a record ends with the record before. */
 static void test_whole(Tape *tape)
 {
     PmuStreamSample sample = a_sample();

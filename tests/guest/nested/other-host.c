@@ -61,7 +61,7 @@ static bool has_long_select(const struct kvm_pmu_event_filter *f)
     return false;
 }
 
-/* Intel's PMU, and its registers; a number of one that is 0 is none */
+/* Intel's PMU; @hides and @holds are numbers of its registers, or 0 */
 struct pmu {
     unsigned version, gp, fixed;
     unsigned hides, holds;
@@ -127,7 +127,7 @@ static bool is_of_pmu(unsigned msr)
     return has_register(&all, msr);
 }
 
-/* What a register holds that was written. */
+/* The value that was last written to a register */
 static __u64 *content_of(unsigned msr)
 {
     static __u64 intel[0x1000], amd[NUM_K7];
@@ -230,7 +230,7 @@ static void say_shown(const struct kvm_cpuid2 *cpuid)
     }
 }
 
-/* With PEBS, its register is among those that are to be saved. */
+/* With PEBS, its register is one of the registers to be saved. */
 static int list_registers(const struct pmu *pmu, int fd,
                           struct kvm_msr_list *list)
 {
@@ -247,7 +247,7 @@ static int list_registers(const struct pmu *pmu, int fd,
     return result;
 }
 
-/* What a host with Intel's PMU does; false if it does what this one does. */
+/* Acts as a host with Intel's PMU; false if this host would act alike. */
 static bool with_pmu(const struct pmu *pmu, int fd, unsigned long request,
                      void *argument, int *result)
 {

@@ -27,7 +27,7 @@
  * enum RefWhen - condition of an event, in addition to freeze bits
  * @REF_RUN: only with CTRL[RUN]
  * @REF_WAIT: whatever MMCR0[FC1-4WAIT] says
- * @REF_MARKED: if MMCRA marks it, which says what is counted, too
+ * @REF_MARKED: if MMCRA marks it; MMCRA also selects the event
  * @REF_IN: plus a mode: in that one
  */
 typedef enum RefWhen {

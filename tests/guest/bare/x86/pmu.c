@@ -22,7 +22,7 @@ static uint32_t sample_lvt;
 
 static bool is_amd;
 
-/* What a processor of AMD's may lack, and has other registers for then. */
+/* Features that AMD's processors may lack; they have other registers then. */
 enum lack {
     LACKS_CORE_EXT,     /* six counters, with numbers of their own */
     LACKS_GLOBAL,       /* PerfMonV2 */
@@ -37,7 +37,7 @@ static bool lacks(enum lack what)
            || !(cpuid(LEAF_AMD_PMU, 0).a & 1);
 }
 
-/* Where the numbers that code of CODE() loads are, and what they are. */
+/* The numbers that code of CODE() loads, with their addresses */
 extern const uint64_t pmu_sites_begin[], pmu_sites_end[];
 
 /* Numbers of a kind, Intel's and AMD's. */
@@ -61,8 +61,8 @@ static const struct numbers registers[] = {
 };
 
 /*
- * Those that older ones have in the place of others.  Without global registers,
- * the selector of the first counter starts and stops it.
+ * Registers that older processors have in the place of others.  Without global
+ * registers, the selector of the first counter starts and stops it.
  */
 static const struct {
     enum lack lacking;

@@ -83,7 +83,7 @@ uint32_t pmu_delivered(uint32_t lvt);
 /**
  * pmu_version - CPUID's version of architectural perfmon
  *
- * Returns: 0 if there is none; AMD's with global registers is 2, without 1.
+ * Returns: 0 without one; for AMD's, 2 with global registers and 1 without.
  */
 unsigned pmu_version(void);
 unsigned pmu_gp_counters(void);

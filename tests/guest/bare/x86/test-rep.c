@@ -171,7 +171,7 @@ TEST(rep, single_step)
     steps = 0;
     on_trap(DB_VECTOR, on_step);
     c = measure_user(rep_stepped, 0);
-    /* Those of NOP and RET, of 20 iterations, and of none. */
+    /* A step each for NOP, 20 iterations, one without iterations, and RET */
     expect(steps, 1 + 20 + 1 + 1, "steps");
     expect(c.user, 9, "user instructions");
 }
@@ -198,8 +198,8 @@ static void expect_steps(code_fn *fn, unsigned iterations, unsigned executed,
 }
 
 /*
- * One trap an iteration, and none more, whoever counts: while nobody does,
- * while instructions are counted, and, from outside, loads and stores.
+ * There is exactly one trap for each iteration: without counters, while
+ * instructions are counted, and while QEMU counts loads and stores outside.
  */
 TEST(rep, steps_of_each)
 {

@@ -1,10 +1,10 @@
 /*
- * Suite reset: what the machine was before a reset interrupts nobody after it
+ * Suite reset: the machine before a reset raises no interrupts after it
  *
  * Cycles follow time here, so that a counter can overflow while no CPU executes
  * anything, between the last instruction before the reset and the first one
- * after it.  The NMI would come ahead of that one, or wake a CPU that nobody
- * has started, through the vector of real mode: what is there counts it.
+ * after it.  The NMI would come ahead of that one, or wake a CPU that is not
+ * started, through the vector of real mode: the code at that vector counts it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -15,7 +15,7 @@
 #define INSNS 14
 #define BRANCHES 6
 
-/* Three turns and what is around them */
+/* A loop with three turns, and the code around it */
 CODE("selectors_loop:\n"
      "    mov $3, %ecx\n"
      "1:  nop\n"
@@ -64,7 +64,7 @@ TEST(selectors, count)
     expect(count(run_user, AMD_BRANCHES | SEL_USR), BRANCHES + 2, "branches");
 }
 
-/* Those of the file that family 15h came with have old numbers, too. */
+/* Counters of the register file new in family 15h also have old numbers. */
 static void expect_counter(unsigned i, uint32_t select, uint32_t counter)
 {
     wrmsr(counter, 0);
@@ -96,7 +96,7 @@ static void on_pmi(struct regs *regs)
     pmi_count++;
 }
 
-/* At each instruction of user mode, behind which comes the way back. */
+/* Each instruction of user mode overflows once; then comes the way back. */
 TEST(selectors, overflow)
 {
     on_trap(NMI_VECTOR, on_pmi);

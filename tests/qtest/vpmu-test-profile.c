@@ -1413,8 +1413,8 @@ static void test_guest_speaks(void)
 
     say(&port, "giraffe\ntask 8 1 2 3\nfork 1 2\n");
     read_until_text(&port, "pmu-profile: neither task, map, fork nor flush");
-    read_until_text(&port, "pmu-profile: not as a line of task is");
-    read_until_text(&port, "pmu-profile: not as a line of fork is");
+    read_until_text(&port, "pmu-profile: not a valid line of task");
+    read_until_text(&port, "pmu-profile: not a valid line of fork");
     say(&port, "map 0 77 0x1000 0x1000 0 /bin/giraffe\nflush\n");
     read_until_text(&port, "/bin/giraffe");
     read_until(&port, &flushed);
@@ -1762,7 +1762,7 @@ static size_t first_sample(const GByteArray *stream)
     return 0;
 }
 
-/* Who begins to read is told of the kernel ahead of all samples. */
+/* A new reader gets the record of the kernel ahead of all samples. */
 static void test_kernel_of_reader(void)
 {
     g_autofree char *socket = name_socket();

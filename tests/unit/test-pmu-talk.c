@@ -128,9 +128,9 @@ static void test_flush(void)
     check("flush", "");
 }
 
-#define NOT_TASK "not as a line of task is;"
-#define NOT_MAP  "not as a line of map is;"
-#define NOT_FORK "not as a line of fork is;"
+#define NOT_TASK "not a valid line of task;"
+#define NOT_MAP  "not a valid line of map;"
+#define NOT_FORK "not a valid line of fork;"
 
 static void test_numbers(void)
 {
@@ -159,8 +159,8 @@ static void test_bounds(void)
     check("fork 10000000001 1 2\n", NOT_FORK);
     check("fork 0 4194304 2\n", NOT_FORK);
     check("fork 0 1 4194304\n", NOT_FORK);
-    check("flush now\n", "not as a line of flush is;");
-    check("flush " "\n", "not as a line of flush is;");
+    check("flush now\n", "not a valid line of flush;");
+    check("flush " "\n", "not a valid line of flush;");
 }
 
 static void test_words(void)

@@ -96,12 +96,12 @@ static void tell_flush(const PmuTalkOps *ops, void *opaque,
 
 static const Sentence sentences[] = {
     { "task", { POINTER, OFFSET, OFFSET, OFFSET }, false, tell_task,
-      "not as a line of task is" },
+      "not a valid line of task" },
     { "map", { AGE, PID, ANY, ANY, ANY }, true, tell_map,
-      "not as a line of map is" },
+      "not a valid line of map" },
     { "fork", { AGE, PID, PID }, false, tell_fork,
-      "not as a line of fork is" },
-    { "flush", {}, false, tell_flush, "not as a line of flush is" },
+      "not a valid line of fork" },
+    { "flush", {}, false, tell_flush, "not a valid line of flush" },
 };
 
 /* Returns: the next word, which is cut off from @rest, or NULL at the end */

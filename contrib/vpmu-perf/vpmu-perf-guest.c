@@ -572,7 +572,7 @@ static void fill(struct relay *r)
         r->start = 0;
         r->end = n;
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        /* The reader of the other end is told, unless it is a port. */
+        /* The reader of the other end finds its end, unless that is a port. */
         close_end(&r->from);
         if (!r->is_port) {
             close_end(&r->to);

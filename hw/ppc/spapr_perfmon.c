@@ -2,10 +2,10 @@
  * PAPR: partitions and the performance monitor
  *
  * H_PERFMON, "Linux on Power Architecture Reference", "Performance Monitor
- * Option".  The facility itself is the CPU's (target/ppc/vpmu), or KVM's; a
- * partition that has it may use it whether or not it has asked.  So there is
- * nothing to switch, to keep or to migrate: the mode is always "enabled", and
- * who asks for it to be deactivated is told that this cannot be done.
+ * Option".  The CPU (target/ppc/vpmu) or KVM provides the facility itself, and
+ * a partition may use it without asking.  So there is no state to switch, to
+ * keep or to migrate: the mode is always "enabled", and a request to deactivate
+ * it fails.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

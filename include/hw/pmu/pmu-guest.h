@@ -37,23 +37,24 @@ typedef struct PmuGuestSpace {
 } PmuGuestSpace;
 
 /**
- * struct PmuGuestOps - what an architecture tells of a guest
- * @machine: its name, as uname -m has it
- * @nr_modes: how many modes it tells apart, 1 to PMU_MAX_MODES
+ * struct PmuGuestOps - operations of an architecture
+ * @machine: its name, as uname -m prints it
+ * @nr_modes: how many modes it distinguishes, 1 to PMU_MAX_MODES
  * @mode_names: their names in the schema (PmuMode)
- * @user_modes: those in which users' programs run
- * @nested_modes: those in which the guest's own guests run.  Where modes do not
- *                tell, @space does.
- * @counted_by_host: the host's perf can count what KVM executes of a guest
+ * @user_modes: the modes in which users' programs run
+ * @nested_modes: the modes in which the guest's own guests run; 0 if only
+ *                @space distinguishes these
+ * @counted_by_host: the host's perf can count a guest that KVM executes
  * @kvm_mode: under KVM, the mode in which the vCPU resumes; NULL if QEMU cannot
  *            read the state that profiles need of a vCPU that KVM executes
  * @space: the address space in use
  * @space_name: its name, by the registers that say which it is; without blanks,
  *              as other programs read what perf script prints
- * @callchain: to where the functions return that are under way, the innermost
- *             first, by frame pointers; as many as there are, up to a number.
- *             Only functions in the present mode: calls of a program are not
- *             followed from the kernel.
+ * @callchain: store the return addresses of the functions that are being
+ *             executed, the innermost first, found by frame pointers.  Returns
+ *             how many there are, up to a maximum.  Includes only functions in
+ *             the present mode: calls of a program are not followed from the
+ *             kernel.
  * @task: the task that runs, where the guest has said how to find it; false if
  *        that is not known, as in guests of the guest.  It is found in the
  *        kernel's memory, also while a program runs.

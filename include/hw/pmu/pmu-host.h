@@ -145,8 +145,8 @@ int pmu_host_open_event(const struct perf_event_attr *attr, int thread_id,
  * has executed something since the last time; a halted vCPU is left alone.
  * A counter of cycles or instructions in all modes that was running at both
  * looks must have moved.  The first loss, and then at most one a minute, is
- * reported to the user with what would help; each is traced.  Each change emits
- * the monitor's event PMU_LOST.
+ * reported to the user with a remedy; each is traced.  Each change emits the
+ * monitor's event PMU_LOST.
  */
 void pmu_host_watch(PmuHost *host, Pmu *pmu, PmuHostSyncFn *sync);
 

@@ -76,7 +76,7 @@ typedef void PmuObserverGoneFn(void *opaque);
  * @event: the event that it counts
  * @modes: in which modes
  * @period: after how many events it calls @overflow, at least 1
- * @branches: pmu_observer_branches() is asked for what led there
+ * @branches: @overflow uses pmu_observer_branches()
  * @overflow: called once a period
  * @in_place: @overflow has to see the vCPU as the instruction has left it.
  *            Otherwise the rest of a block may be executed first: then no block

@@ -67,8 +67,8 @@ static const X86VPmuEvent icl_branches[] = {
 };
 
 /*
- * What Linux has for branch-loads from Golden Cove on.  Intel's lists no longer
- * name that unit mask, which was that of all branches up to Comet Lake.
+ * Linux's code of branch-loads from Golden Cove on.  Intel's lists no longer
+ * name this unit mask, which up to Comet Lake stood for all branches.
  */
 static const X86VPmuEvent glc_branches[] = {
     { CODE(0xc4, 0x04), PMU_EVENT_BRANCHES },

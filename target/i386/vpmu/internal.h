@@ -411,12 +411,12 @@ static inline PmuModes x86_vpmu_modes(bool os, bool user)
 #define X86_MISC_ENABLE_PEBS_UNAVAIL  (1ull << 12)
 
 /**
- * x86_vpmu_show_in_misc_enable - what IA32_MISC_ENABLE says about Intel's PMU
+ * x86_vpmu_show_in_misc_enable - set the bits of IA32_MISC_ENABLE for the PMU
  * @val: its other bits
  * @pmu: whether the guest has one
  * @pebs: whether it finds PEBS
  *
- * Branch trace stores there are none, under TCG nor under KVM.
+ * Branch trace stores are not available, neither under TCG nor under KVM.
  */
 static inline uint64_t x86_vpmu_show_in_misc_enable(uint64_t val, bool pmu,
                                                     bool pebs)

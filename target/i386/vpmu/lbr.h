@@ -167,7 +167,7 @@ void arch_lbr_update(X86VPmu *v, bool frozen);
  * @v: the PMU
  * @mode: in which it is there
  *
- * What comes from a mode that is filtered out has all ones for that.
+ * The record of a branch from a mode that is filtered out has all ones there.
  */
 bool arch_lbr_hides(const X86VPmu *v, unsigned mode);
 

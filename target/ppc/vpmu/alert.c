@@ -6,10 +6,10 @@
  * (FCECE), and an alert occurs (PMAE).  That a counter is negative is such a
  * condition.  It occurs when the counter turns negative, when it is written and
  * is negative then, and when MMCR0 is written, which enables it; it does not
- * occur again while the counter stays negative.  What ends a trigger is
- * therefore not what freezes: FCECE is taken for 0 when a condition "occurs
- * when MMCR0[TRIGGER] = 1", which would be void if it occurred once more just
- * after that.
+ * occur again while the counter stays negative.  So the condition that ends a
+ * trigger does not freeze counters, too: FCECE is taken for 0 when a condition
+ * "occurs when MMCR0[TRIGGER] = 1", which would be void if it occurred once
+ * more just after that.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

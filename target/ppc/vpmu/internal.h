@@ -135,9 +135,9 @@ void ppc_vpmu_alert_if_due(PpcVPmu *v, uint64_t counters, bool event);
  * ppc_vpmu_alert_if_loaded - check the conditions after registers were replaced
  * @v: the PMU, in a transaction
  *
- * What froze counters or ended the trigger has done so where they come from: no
- * condition occurs by that.  An alert that is enabled and has its condition is
- * raised all the same: another QEMU may not have raised it.
+ * Conditions froze counters, or ended the trigger, before the registers were
+ * saved, so loading them does neither.  An alert that is enabled and has its
+ * condition is raised nevertheless: another QEMU may not have raised it.
  */
 void ppc_vpmu_alert_if_loaded(PpcVPmu *v);
 

@@ -73,7 +73,7 @@ uint64_t fuzz_bits(FuzzRandom *r, uint64_t bits);
  * @name: in a program's text; NULL ends a list
  * @nr_args: how many numbers it takes
  * @weight: how often to choose it, relative to the others; 0 is never
- * @make: choose its numbers; NULL if it takes none
+ * @make: choose its numbers; NULL if it does not take any
  * @run: do it to the machine and to the reference, and compare results
  */
 typedef struct FuzzVerb {

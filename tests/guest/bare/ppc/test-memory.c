@@ -344,9 +344,10 @@ TEST(memory, code_tlb_misses)
 }
 
 /*
- * Who follows frames from outside walks page tables, which may lead to a
- * device.  One of its registers says which interrupt it has, and no longer if
- * it has been read: that of the serial port, which has one while it can send.
+ * QEMU walks page tables when it follows frames from outside, and these tables
+ * may lead to a device.  Reading a register can have an effect: the serial port
+ * has one that names the pending interrupt, and reading it ends that interrupt.
+ * There is one while the port can send.
  */
 #define SERIAL          0x60300d00103f8ull
 #define SERIAL_IER      1

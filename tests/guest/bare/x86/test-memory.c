@@ -435,9 +435,9 @@ TEST(memory, tlb_hits)
 }
 
 /*
- * Who follows frame pointers from outside walks page tables, which may lead to
- * a device.  One of its registers is cleared when it is read: that of a network
- * card (82540EM) with the causes of its interrupt.
+ * QEMU walks page tables when it follows frame pointers from outside, and these
+ * tables may lead to a device.  Reading a register can have an effect: a
+ * network card (82540EM) clears its interrupt causes when they are read.
  */
 #define PCI_ADDRESS     0xcf8
 #define PCI_DATA        0xcfc

@@ -10,7 +10,7 @@
  */
 #include "pmu.h"
 
-/* The reset control register of Intel's chipsets: reset all there is. */
+/* The reset control register of Intel's chipsets: reset the whole machine. */
 #define RESET_PORT      0xcf9
 #define RESET_ALL       0x06
 

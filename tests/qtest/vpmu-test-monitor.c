@@ -539,7 +539,7 @@ static void test_stats_without_names(void)
     stop(&m);
 }
 
-/* One of programs alone does not count what all of the machine executes. */
+/* A profile of programs only does not give the number for the whole guest. */
 static void test_stats_of_modes(void)
 {
     Machine m = begin(face->cpu);

@@ -9,7 +9,7 @@
 #include "predictor.h"
 #include "sets.h"
 
-/* What fetches use, or data does */
+/* The parts that only fetches use, or only accesses to data */
 typedef struct Side {
     PmuCoreSets l1;
     PmuCoreSets tlb;
@@ -18,14 +18,15 @@ typedef struct Side {
 /**
  * struct PmuCore - a core
  * @geometry: its sizes
- * @words: all of its state but the counters of branches
- * @nr_words: how many there are
- * @nr_counters: how many of those
+ * @words: all of its state, followed by the counters of branches
+ * @nr_words: how many words there are before the counters
+ * @nr_counters: how many counters there are
  * @instructions, @data: the first level and the TLB of each
  * @last: the last level
  * @predictor: of branches
  *
- * All arrays that are pointed to are parts of @words, but for the counters.
+ * All arrays of the caches, TLBs and predictors are parts of @words, except for
+ * the counters.
  */
 struct PmuCore {
     PmuCoreGeometry geometry;
@@ -38,12 +39,12 @@ struct PmuCore {
     PmuCorePredictor predictor;
 };
 
-/* Where the misses of a kind of access are counted, behind how many it has */
+/* Distances from the tally of a kind of access to the tallies of its misses */
 #define L1_MISSES   (PMU_CORE_FETCH_L1_MISSES - PMU_CORE_FETCHES)
 #define LAST_MISSES (PMU_CORE_FETCH_LAST_MISSES - PMU_CORE_FETCHES)
 #define TLB_MISSES  (PMU_CORE_FETCH_TLB_MISSES - PMU_CORE_FETCHES)
 
-/* Likewise of a kind of branch */
+/* Distances from a kind of branch to its tallies */
 #define BRANCHES    (PMU_CORE_BRANCHES_NOT_TAKEN - PMU_CORE_NOT_TAKEN)
 #define MISPREDICTS (PMU_CORE_NOT_TAKEN_MISSES - PMU_CORE_NOT_TAKEN)
 
@@ -95,7 +96,7 @@ static void lay_predictor(PmuCore *core, PmuCorePredictor *p)
     p->counters = (uint8_t *)take_words(core, 0);
 }
 
-/* Without @words yet, this says how many there have to be. */
+/* While @words is NULL, this only counts the words and counters. */
 static void lay_out(PmuCore *core)
 {
     const PmuCoreGeometry *g = &core->geometry;
@@ -144,7 +145,7 @@ void pmu_core_reset(PmuCore *core)
 }
 
 /*
- * What has happened
+ * The log
  */
 
 static PmuCoreKind kind_of(const PmuCoreEntry *entry)
@@ -163,7 +164,7 @@ static unsigned count_of(const PmuCoreEntry *entry)
 }
 
 /*
- * Most accesses are of the line, and the page, that their sets used last: they
+ * Most accesses are to the line, and the page, that their sets used last: they
  * miss nothing and change nothing.  No line is larger than a page.
  */
 static inline bool changes_nothing(const Side *side, const PmuCoreEntry *entry)
@@ -173,7 +174,7 @@ static inline bool changes_nothing(const Side *side, const PmuCoreEntry *entry)
            && pmu_core_in_line(&side->l1, entry->address, bytes_of(entry));
 }
 
-/* Of an access that the first level has, the last level does not know. */
+/* The last level sees only accesses that miss the first level. */
 static void access_memory(const Side *side, const PmuCoreSets *last,
                           const PmuCoreEntry *entry, uint64_t *tally)
 {
@@ -203,8 +204,8 @@ static void branch(const PmuCorePredictor *p, const PmuCoreEntry *entry,
 }
 
 /*
- * References to data of each kind are counted in 16 bits of one number, as an
- * addition to memory would have to wait for the one before it.
+ * Accesses to data of each kind are counted in 16 bits of one number, as each
+ * addition to a tally in memory would have to wait for the previous one.
  */
 static void see_some(PmuCore *core, const PmuCoreEntry *entries, size_t count,
                      uint64_t *tallies)
@@ -263,7 +264,7 @@ void pmu_core_save(const PmuCore *core, uint8_t *state)
            core->nr_counters);
 }
 
-/* All else is only compared: any number will do. */
+/* All other words are only compared, so they may have any value. */
 static void bound_returns(PmuCorePredictor *p)
 {
     unsigned depth = p->geometry->returns;

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what a core's misses cost
+ * Performance monitoring unit: the cost of a core's misses
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -35,7 +35,7 @@ uint64_t pmu_core_weigh(const PmuCoreWeights *weights, const uint64_t *tallies)
     return sum;
 }
 
-/* The most that an access of a kind can add: it misses everything. */
+/* An access of a kind adds most if it misses everything. */
 static uint64_t most_of_access(const PmuCoreWeights *w, unsigned kind,
                                unsigned count)
 {

@@ -41,7 +41,7 @@ static char *refuse_above(const char *what, uint64_t n, uint64_t most)
                                               what, n, most);
 }
 
-/* @lines in sets of so many @ways: of what a user knows as @what */
+/* @count of @lines, in sets of @ways; @what is the name of the cache or TLB */
 static char *refuse_sets(const char *what, const char *lines, uint64_t count,
                          uint32_t ways)
 {

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: how branches are predicted
+ * Performance monitoring unit: the prediction of branches
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -38,7 +38,7 @@ static bool indirect(const PmuCorePredictor *p, const PmuCoreEntry *entry)
     return wrong;
 }
 
-/* The oldest call is forgotten when there is no room. */
+/* A call replaces the oldest one if the ring is full. */
 static void call(const PmuCorePredictor *p, uint64_t after)
 {
     unsigned depth = p->geometry->returns;

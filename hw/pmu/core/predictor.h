@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: how branches are predicted
+ * Performance monitoring unit: the prediction of branches
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,14 +11,15 @@
 
 /**
  * struct PmuCorePredictor - all predictors of a core
- * @counters: 0 to 3 each; from 2 on, a branch is predicted to be taken.  Which
- *            one it has, the history says with the upper bits of its number,
- *            and the address with the lower ones.
- * @targets: where indirect branches went last, by their address
- * @returns: a ring of where calls want to be returned to
- * @history: bit 0 is the last conditional branch: whether it was taken
- * @next: where in the ring the next call will be
- * @held: how many calls it has
+ * @counters: 0 to 3 each; from 2 on, a branch is predicted to be taken.  The
+ *            history gives the upper bits of a counter's index, and the address
+ *            of the branch the lower bits.
+ * @targets: the last targets of indirect branches, by the branches' addresses
+ * @returns: a ring of the addresses to which calls return
+ * @history: whether the last conditional branches were taken, the newest in bit
+ *           0
+ * @next: the index in the ring for the next call
+ * @held: how many calls the ring holds
  * @geometry: the sizes of all these
  * @shift: how many bits of an instruction's address are always 0
  */
@@ -36,7 +37,7 @@ typedef struct PmuCorePredictor {
 /**
  * pmu_core_predict - predict a branch, and learn from it
  * @p: the predictors
- * @kind: what it is, or a call, which is not predicted
+ * @kind: the kind of branch; a call is noted, but not predicted
  * @entry: the branch
  *
  * Returns: whether the prediction was wrong.

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: cores after processors
+ * Performance monitoring unit: cores like those of processors
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,14 +8,13 @@
 #include "hw/pmu/pmu-core.h"
 
 /*
- * Presets.  No vendor publishes how its predictor works, or in cycles how far
- * memory is: the predictor of all presets is Cachegrind's, but for the number
- * of returns, and memory is 200 cycles away.  What the first level loses to
- * the next, each processor's level 2, is not modelled: an access that misses
- * the first level finds the last one.
+ * Presets.  Vendors publish neither how their predictors work, nor the latency
+ * of memory in cycles.  So all presets have Cachegrind's predictor, except for
+ * the number of returns, and memory takes 200 cycles.  The processors' level 2
+ * is not modelled: an access that misses the first level goes to the last one.
  */
 
-/* As Cachegrind of Valgrind 3.19 has them */
+/* The values of Cachegrind in Valgrind 3.19 */
 #define CACHEGRIND_HISTORY 7
 #define CACHEGRIND_PLACES  7
 #define CACHEGRIND_TARGETS 512
@@ -26,8 +25,8 @@ static const PmuCorePreset presets[] = {
          * Intel 64 and IA-32 Architectures Optimization Reference Manual,
          * Skylake client: tables "Cache Parameters" and "TLB Parameters": L3
          * 2 MB a core, here of four, 44 cycles where L1D has 4; second level
-         * TLB of 1536 entries, for code and data there.  The returns and the
-         * cost of a misprediction are those that are known by measurement.
+         * TLB of 1536 entries, for code and data there.  The number of returns
+         * and the cost of a misprediction are known from measurements.
          */
         .name = "skylake",
         .geometry = {
@@ -48,7 +47,7 @@ static const PmuCorePreset presets[] = {
     },
     {
         /*
-         * Caches: QEMU's EPYC-Genoa, as CPUID of the processor has them.
+         * Caches: as in QEMU's EPYC-Genoa and in CPUID of the processor.
          * Others: Software Optimization Guide for the AMD Zen4
          * Microarchitecture (57647): L2 DTLB of 3072 and L2 ITLB of 512
          * entries, return stack of 32, L3 50 cycles where L1D has 4, and 13
@@ -75,8 +74,8 @@ static const PmuCorePreset presets[] = {
         /*
          * POWER9 Processor User's Manual (OpenPOWER), "POWER9 core": caches
          * of 128-byte lines, L3 of 10 MB with 20 ways, TLB of 1024 entries
-         * with 4 ways, for code and data there.  Pages are Linux's, and what
-         * it costs is chosen.
+         * with 4 ways, for code and data there.  The size of pages is Linux's,
+         * and the penalties are chosen.
          */
         .name = "power9",
         .geometry = {

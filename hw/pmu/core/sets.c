@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "sets.h"
 
-/* Behind the last address is 0. */
+/* Address 0 follows the last address. */
 bool pmu_core_touch_lines(const PmuCoreSets *sets, uint64_t address,
                           unsigned bytes)
 {

@@ -1,9 +1,10 @@
 /*
  * Performance monitoring unit: the sets of a cache or a TLB
  *
- * A tag is the number of a line, or page, plus 1: so 0 is none, and memory that
- * is all zero is an empty cache.  The tags that were used last, one of each
- * set, are an array of their own: most accesses look at nothing else.
+ * A tag is the number of a line, or page, plus 1.  So 0 means that a place is
+ * empty, and memory that is all zero is an empty cache.  A separate array has
+ * the tags that were used last, one for each set: most accesses look only
+ * there.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,10 +17,9 @@
 
 /**
  * struct PmuCoreSets - all sets of a cache
- * @first: of each set, the tag of the line that was used last
- * @others: of the first set, the tags of its other lines, in the order of their
- *          use, the last first; then those of the next set
- * @mask: which bits of a line's number are the number of its set
+ * @first: for each set, the tag of the line that was used last
+ * @others: for each set, the tags of its other lines, the last used one first
+ * @mask: the bits of a line's number that are the number of its set
  * @bits: how many bits of an address lie within a line
  * @ways: how many lines a set has
  */
@@ -34,9 +34,9 @@ typedef struct PmuCoreSets {
 /**
  * pmu_core_is_first - whether a byte is in the line that its set used last
  * @sets: the cache
- * @address: of the byte
+ * @address: the address of the byte
  *
- * An access of this line would change nothing.
+ * An access to this line would not change the state.
  */
 static inline bool pmu_core_is_first(const PmuCoreSets *sets, uint64_t address)
 {
@@ -46,7 +46,7 @@ static inline bool pmu_core_is_first(const PmuCoreSets *sets, uint64_t address)
 }
 
 /**
- * pmu_core_in_line - whether an access is of one line
+ * pmu_core_in_line - whether an access stays within one line
  * @sets: the cache
  * @address: where it begins
  * @bytes: how many it accesses, at least 1
@@ -58,12 +58,14 @@ static inline bool pmu_core_in_line(const PmuCoreSets *sets, uint64_t address,
 }
 
 /**
- * pmu_core_touch_line - an access of one line
- * @sets: the cache, in which the line is the one that its set used last
- *        afterwards, and what was used later moves back by one
- * @number: of the line
+ * pmu_core_touch_line - access one line
+ * @sets: the cache
+ * @number: the number of the line
  *
- * Returns: whether it was missing.
+ * The line becomes the one that its set used last; lines that were used after
+ * its last use move back by one place.
+ *
+ * Returns: whether the line was missing.
  */
 static inline bool pmu_core_touch_line(const PmuCoreSets *sets,
                                        uint64_t number)
@@ -89,7 +91,7 @@ static inline bool pmu_core_touch_line(const PmuCoreSets *sets,
 }
 
 /**
- * pmu_core_touch_lines - an access of any number of lines, in their order
+ * pmu_core_touch_lines - access any number of lines, in their order
  * @sets: the cache
  * @address: where it begins
  * @bytes: how many it accesses, at least 1
@@ -100,7 +102,7 @@ bool pmu_core_touch_lines(const PmuCoreSets *sets, uint64_t address,
                           unsigned bytes);
 
 /**
- * pmu_core_touch - likewise, and quick where it is one line
+ * pmu_core_touch - as pmu_core_touch_lines(), but quick for one line
  */
 static inline bool pmu_core_touch(const PmuCoreSets *sets, uint64_t address,
                                   unsigned bytes)

@@ -1,13 +1,13 @@
 /*
  * Performance monitoring unit: a model of a core's caches and predictors
  *
- * What a program would miss in caches, TLBs and branch predictors of stated
- * sizes, and what that costs in cycles.  docs/devel/vpmu-core.rst defines what
- * is counted; this is how it is computed.
+ * The model counts the misses of a program in caches, TLBs and branch
+ * predictors of given sizes, and their cost in cycles.  The numbers are defined
+ * in docs/devel/vpmu-core.rst; this code computes them.
  *
- * Whoever executes a program writes to a log, in program order, what it
- * fetches, which addresses it accesses, and how its branches go.  A core sees
- * the log later, and adds to tallies.  All that it knows between two logs is
+ * The engine that executes a program writes its fetches, the addresses that it
+ * accesses, and the outcome of its branches to a log, in program order.  A core
+ * sees the log later, and adds to tallies.  Between two logs, a core keeps only
  * its state, which can be saved.
  *
  * Plain C on GLib.  Threads: one at a time for each core.
@@ -28,7 +28,7 @@
 
 /**
  * struct PmuCoreCache - a cache
- * @size: in bytes: a power of two of sets
+ * @size: in bytes; the number of sets is a power of two
  * @ways: how many lines a set has, any number up to 64
  * @line: in bytes, a power of two from 16 to 4096
  */
@@ -40,7 +40,7 @@ typedef struct PmuCoreCache {
 
 /**
  * struct PmuCoreTlb - a TLB
- * @entries: how many pages it knows: a power of two of sets
+ * @entries: how many pages it holds; the number of sets is a power of two
  * @ways: how many entries a set has, any number up to 64
  */
 typedef struct PmuCoreTlb {
@@ -56,15 +56,15 @@ typedef struct PmuCoreTlb {
  * @itlb: for instructions
  * @dtlb: for data
  * @page: the size of all pages, in bytes, a power of two
- * @history: of so many conditional branches the outcome chooses among the
- *           counters of a branch
- * @places: so many bits of a branch's address do, too; all these bits are 20
- *          at most
- * @targets: how many indirect branches have a target that is remembered, a
- *           power of two
+ * @history: how many conditional branches select, by their outcome, a counter
+ *           for the prediction
+ * @places: how many bits of a branch's address select it, too; together with
+ *          @history at most 20
+ * @targets: for how many indirect branches the target is remembered, a power of
+ *           two
  * @returns: how many calls are remembered; with 0, each return is predicted
- * @align: of instructions, in bytes, a power of two: bits of their addresses
- *         that are always 0 choose nothing
+ * @align: the alignment of instructions in bytes, a power of two: the bits of
+ *         addresses that are always 0 do not select anything
  */
 typedef struct PmuCoreGeometry {
     PmuCoreCache l1i;
@@ -81,33 +81,33 @@ typedef struct PmuCoreGeometry {
 } PmuCoreGeometry;
 
 /**
- * pmu_core_refuse - why there cannot be a core of these sizes
+ * pmu_core_refuse - check the sizes of a core
  * @geometry: the sizes
  *
- * Returns: a message for the user, to be freed with g_free(); NULL if there
- * can be one.
+ * Returns: a message for the user that says why no core can have these sizes,
+ * to be freed with g_free(); NULL if a core can have them.
  */
 char *pmu_core_refuse(const PmuCoreGeometry *geometry);
 
 /*
- * What is counted
+ * Events
  */
 
 /**
- * enum PmuCoreKind - what an entry of a log is
+ * enum PmuCoreKind - the kind of an entry of a log
  *
- * The first four access memory.  Of an instruction that is a branch, the
- * entries are in the order in which they are listed here.
+ * The first four access memory.  The entries of a branch instruction are in the
+ * order of this list.
  *
  * @PMU_CORE_FETCH: instructions were executed
- * @PMU_CORE_LOAD: a place was read
- * @PMU_CORE_STORE: a place was written
- * @PMU_CORE_MODIFY: an instruction read a place and wrote the same one
+ * @PMU_CORE_LOAD: memory was read
+ * @PMU_CORE_STORE: memory was written
+ * @PMU_CORE_MODIFY: an instruction read memory and wrote to the same place
  * @PMU_CORE_NOT_TAKEN: a conditional branch was not taken
  * @PMU_CORE_TAKEN: a conditional branch was taken
- * @PMU_CORE_INDIRECT: a branch went where a register or memory says
- * @PMU_CORE_RETURN: a branch went back behind a call
- * @PMU_CORE_CALL: a branch left the address behind it for a return
+ * @PMU_CORE_INDIRECT: a branch took its target from a register or from memory
+ * @PMU_CORE_RETURN: a branch returned to the address after a call
+ * @PMU_CORE_CALL: a branch stored the address after it for a return
  */
 typedef enum PmuCoreKind {
     PMU_CORE_FETCH,
@@ -127,12 +127,13 @@ typedef enum PmuCoreKind {
 #define PMU_CORE_ACCESSES 4
 
 /**
- * enum PmuCoreTally - what a core counts
+ * enum PmuCoreTally - the numbers that a core counts
  *
- * For each kind of access, in the order of PmuCoreKind: how many there were,
- * and how many of these missed the first level, the last level and the TLB.
- * Each fetched instruction is a reference.  For each kind of branch that is
- * predicted, likewise: how many there were, and how many were predicted wrong.
+ * For each kind of access, in the order of PmuCoreKind, this is the number of
+ * accesses, and the numbers of those which missed the first level, the last
+ * level and the TLB.  Each fetched instruction is an access.  For each kind of
+ * branch that is predicted, in the same order, this is the number of branches,
+ * and the number of wrong predictions.
  */
 typedef enum PmuCoreTally {
     PMU_CORE_FETCHES,
@@ -167,31 +168,31 @@ typedef enum PmuCoreTally {
  */
 
 /**
- * PMU_CORE_SIZE, PMU_CORE_COUNT - where parts of PmuCoreEntry.what begin;
- * below is the PmuCoreKind
+ * PMU_CORE_SIZE, PMU_CORE_COUNT - the lowest bits of the number of bytes and of
+ * instructions in PmuCoreEntry.what; the bits below have the PmuCoreKind
  */
 #define PMU_CORE_SIZE  4
 #define PMU_CORE_COUNT 16
 
 /**
- * PMU_CORE_MOST_BYTES, PMU_CORE_MOST_INSNS - what PmuCoreEntry.what has room
- * for
+ * PMU_CORE_MOST_BYTES, PMU_CORE_MOST_INSNS - the highest numbers of bytes and
+ * of instructions that fit into PmuCoreEntry.what
  */
 #define PMU_CORE_MOST_BYTES ((1u << (PMU_CORE_COUNT - PMU_CORE_SIZE)) - 1)
 #define PMU_CORE_MOST_INSNS ((1u << (32 - PMU_CORE_COUNT)) - 1)
 
 /**
- * struct PmuCoreEntry - something that the program has done
- * @address: of a fetch, the first instruction's; of another access, the lowest
- *           that it reads or writes; of an indirect branch or a return, where
- *           it went; of a call, where its return will go; of other branches
- *           not looked at
- * @what: its kind; of accesses, too, how many bytes, at least 1, of a fetch the
- *        bytes of its first instruction; and how many instructions a fetch
- *        stands for: all others lie in the last line and page that the first
- *        one reaches; 1 for other accesses
- * @from: of a conditional or an indirect branch, the lower half of its address;
- *        otherwise not looked at
+ * struct PmuCoreEntry - an entry of a log
+ * @address: for a fetch, the address of the first instruction; for another
+ *           access, the lowest address that it reads or writes; for an indirect
+ *           branch or a return, its target; for a call, the target of its
+ *           return; ignored for other branches
+ * @what: the kind; for accesses, also the number of bytes, at least 1; for a
+ *        fetch, the number of bytes of its first instruction, and the number of
+ *        instructions: all but the first lie in the last line and page that the
+ *        first one reaches; for other accesses, that number is 1
+ * @from: for a conditional or an indirect branch, the lower half of its
+ *        address; ignored otherwise
  */
 typedef struct PmuCoreEntry {
     uint64_t address;
@@ -200,9 +201,9 @@ typedef struct PmuCoreEntry {
 } PmuCoreEntry;
 
 /**
- * pmu_core_what - PmuCoreEntry.what
- * @kind: what the entry is
- * @bytes: of an access; 0 otherwise
+ * pmu_core_what - make PmuCoreEntry.what
+ * @kind: the kind of entry
+ * @bytes: the number of bytes of an access; 0 otherwise
  * @count: how many instructions a fetch stands for; 1 for another access; 0
  *         otherwise
  */
@@ -217,15 +218,15 @@ static inline uint32_t pmu_core_what(PmuCoreKind kind, unsigned bytes,
  */
 
 /**
- * typedef PmuCore - caches, TLBs and predictors with what they remember
+ * typedef PmuCore - caches, TLBs and predictors, with their contents
  */
 typedef struct PmuCore PmuCore;
 
 /**
- * pmu_core_new - make a core that remembers nothing
+ * pmu_core_new - create a core whose caches, TLBs and predictors are empty
  * @geometry: its sizes, which pmu_core_refuse() does not refuse; copied
  *
- * Memory that it has not used yet costs nothing but addresses.
+ * Memory that it does not use yet costs only addresses.
  */
 PmuCore *pmu_core_new(const PmuCoreGeometry *geometry);
 
@@ -236,59 +237,57 @@ PmuCore *pmu_core_new(const PmuCoreGeometry *geometry);
 void pmu_core_free(PmuCore *core);
 
 /**
- * pmu_core_reset - forget everything, as at a reset of the machine
+ * pmu_core_reset - empty a core, as at a reset of the machine
  * @core: the core
  */
 void pmu_core_reset(PmuCore *core);
 
 /**
- * pmu_core_see - all that is in a log has happened
- * @core: where it has happened
+ * pmu_core_see - show a log to a core
+ * @core: the core
  * @entries: the log, in program order
  * @count: how many entries it has
- * @tallies: PMU_CORE_TALLIES of them, to which is added what has happened.
- *           They belong to whoever asks, who has one set for each mode that is
- *           to be told apart, and shows the core its log before the mode
- *           changes.
+ * @tallies: PMU_CORE_TALLIES numbers, to which this adds the events of the log.
+ *           The caller owns them, and may have a set for each mode; then it has
+ *           to show the log before the mode changes.
  */
 void pmu_core_see(PmuCore *core, const PmuCoreEntry *entries, size_t count,
                   uint64_t *tallies);
 
 /**
- * pmu_core_state_size - how many bytes a state has
- * @core: the core; with the same geometry it is the same
+ * pmu_core_state_size - the size of a saved state in bytes
+ * @core: the core; the size depends on its geometry only
  */
 size_t pmu_core_state_size(const PmuCore *core);
 
 /**
- * pmu_core_save - write down what a core remembers
+ * pmu_core_save - save the state of a core
  * @core: the core
  * @state: pmu_core_state_size() bytes, which are the same on every host
  */
 void pmu_core_save(const PmuCore *core, uint8_t *state);
 
 /**
- * pmu_core_load - remember what another core did
- * @core: the core; what it remembers is forgotten
- * @state: what pmu_core_save() has written, or anything else, which can make no
- *         more than numbers wrong
- * @size: of @state
+ * pmu_core_load - load the state of another core
+ * @core: the core; its own state is lost
+ * @state: bytes from pmu_core_save(); with other bytes, numbers become wrong,
+ *         but nothing worse happens
+ * @size: the size of @state
  *
- * Returns: whether @size is that of a state of this core; if not, nothing
- * has changed.
+ * Returns: whether @size is right for this core; if not, nothing changes.
  */
 bool pmu_core_load(PmuCore *core, const uint8_t *state, size_t size);
 
 /*
- * What it costs
+ * Cycles
  */
 
 /**
- * struct PmuCorePenalties - cycles
+ * struct PmuCorePenalties - the cost of events in cycles
  * @insn: for each instruction
  * @l1: for each access that misses the first level
- * @last: for each that misses the last level, too, beside @l1
- * @tlb: for each that misses the TLB
+ * @last: for each access that also misses the last level, in addition to @l1
+ * @tlb: for each access that misses the TLB
  * @branch: for each wrong prediction
  */
 typedef struct PmuCorePenalties {
@@ -300,51 +299,51 @@ typedef struct PmuCorePenalties {
 } PmuCorePenalties;
 
 /**
- * struct PmuCoreWeights - a sum of tallies
- * @of: by what each is multiplied; an event that counts some of them has 1 for
- *      those
+ * struct PmuCoreWeights - a weighted sum of tallies
+ * @of: the factor of each tally; for an event that counts some of the tallies,
+ *      their factors are 1, and the others are 0
  */
 typedef struct PmuCoreWeights {
     uint32_t of[PMU_CORE_TALLIES];
 } PmuCoreWeights;
 
 /**
- * pmu_core_cycles - the sum of tallies that are a core's cycles
- * @penalties: what they cost
+ * pmu_core_cycles - the weighted sum that gives a core's cycles
+ * @penalties: the cost of each event
  */
 PmuCoreWeights pmu_core_cycles(const PmuCorePenalties *penalties);
 
 /**
- * pmu_core_weigh - a sum of tallies
- * @weights: which
- * @tallies: PMU_CORE_TALLIES of them
+ * pmu_core_weigh - compute a weighted sum of tallies
+ * @weights: the factors
+ * @tallies: PMU_CORE_TALLIES numbers
  *
- * Returns: the sum, modulo 2^64 as that of other tallies.
+ * Returns: the sum, modulo 2^64, like other tallies.
  */
 uint64_t pmu_core_weigh(const PmuCoreWeights *weights,
                         const uint64_t *tallies);
 
 /**
- * pmu_core_safe_entries - how long a log may be
- * @weights: of a sum
- * @insns: no fetch in the log stands for more instructions
- * @distance: so far is the sum from a deadline
+ * pmu_core_safe_entries - how many entries a log may have before a deadline
+ * @weights: the factors of a sum
+ * @insns: the most instructions that a fetch in the log stands for
+ * @distance: the distance of the sum from the deadline
  *
- * Returns: the most entries that cannot make the sum grow by @distance,
- * whatever they are and whatever the core remembers.
+ * Returns: the highest number of entries that cannot make the sum grow by
+ * @distance, for any entries and any state of the core.
  */
 uint64_t pmu_core_safe_entries(const PmuCoreWeights *weights, unsigned insns,
                                uint64_t distance);
 
 /*
- * Cores that there are
+ * Presets
  */
 
 /**
- * struct PmuCorePreset - sizes and penalties after a processor
- * @name: what users call it
+ * struct PmuCorePreset - the sizes and penalties of a processor
+ * @name: its name for users
  * @geometry: its sizes
- * @penalties: what they cost
+ * @penalties: its penalties
  */
 typedef struct PmuCorePreset {
     const char *name;
@@ -353,18 +352,18 @@ typedef struct PmuCorePreset {
 } PmuCorePreset;
 
 /**
- * pmu_core_preset - one of the cores that have a name
- * @index: which, from 0
+ * pmu_core_preset - get a preset
+ * @index: its index, from 0
  *
- * Returns: the preset, NULL behind the last.
+ * Returns: the preset, or NULL after the last one.
  */
 const PmuCorePreset *pmu_core_preset(unsigned index);
 
 /**
- * pmu_core_find_preset - the core of a name
- * @name: its name
+ * pmu_core_find_preset - find a preset by its name
+ * @name: the name
  *
- * Returns: the preset, NULL if no core has that name.
+ * Returns: the preset, or NULL if no preset has that name.
  */
 const PmuCorePreset *pmu_core_find_preset(const char *name);
 

@@ -1,12 +1,12 @@
 /*
- * Benchmark: what a core takes to see an entry of its log
+ * Benchmark: the time in which a core sees an entry of its log
  *
- * For each pattern of entries, logs as long as those of translated code are
- * written and shown to a core again and again; only the latter is timed, and
- * the median of the logs is taken.  There are rounds of all patterns, as a busy
- * host is slow for seconds.  In nanoseconds for each entry, the best round and
- * the worst one are printed; then how many of the entries missed the first
- * level, the last level and the TLB, or were predicted wrong.
+ * For each pattern of entries, this writes logs as long as the logs of
+ * translated code, and shows them to a core again and again.  Only the latter
+ * is timed, and the median of the logs is used.  Each round has all patterns,
+ * as a busy host is slow for seconds.  The output has the nanoseconds for each
+ * entry in the best round and in the worst one; then how many of the entries
+ * missed the first level, the last level and the TLB, or were predicted wrong.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -45,7 +45,7 @@ static uint64_t scattered(uint64_t n)
     return n >> 8;
 }
 
-/* Each line eight times: one access of eight is not of the first line. */
+/* Each line eight times: one access of eight is not to the last used line. */
 static PmuCoreEntry walk(uint64_t n)
 {
     return access_to(PMU_CORE_LOAD, n * 8 % 16384);
@@ -56,13 +56,13 @@ static PmuCoreEntry same(uint64_t n)
     return access_to(PMU_CORE_LOAD, n % 8 * 8);
 }
 
-/* Two lines of a set, in turns: the second one is always the one. */
+/* Two lines of a set, in turns: each access is to the second last used line. */
 static PmuCoreEntry second(uint64_t n)
 {
     return access_to(PMU_CORE_LOAD, n % 2 * 4096);
 }
 
-/* Eight lines of a set, in turns: always the one that was used last. */
+/* Eight lines of a set, in turns: each access is to the oldest line. */
 static PmuCoreEntry eighth(uint64_t n)
 {
     return access_to(PMU_CORE_LOAD, n % 8 * 4096);

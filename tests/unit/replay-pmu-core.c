@@ -1,5 +1,5 @@
 /*
- * What a core counts of the accesses that Valgrind's lackey prints
+ * A core's counts of the accesses that Valgrind's lackey prints
  *
  *   valgrind --tool=lackey --trace-mem=yes --log-fd=1 PROGRAM |
  *       replay-pmu-core PRESET

@@ -1,5 +1,5 @@
 /*
- * Unit test: what a core counts of programs whose misses are known on paper
+ * Unit test: a core's counts of programs whose misses are known on paper
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,8 +11,8 @@
 
 /**
  * struct Run - a program that is executed
- * @core: where
- * @tallies: what it has counted since assert_adds()
+ * @core: the core that executes it
+ * @tallies: the core's counts since the last assert_adds()
  */
 typedef struct Run {
     PmuCore *core;
@@ -138,7 +138,7 @@ static void test_conflicts(void)
     }
 }
 
-/* What was used last stays, what was used first goes. */
+/* A new line replaces the line whose last use is the oldest. */
 static void test_order(void)
 {
     Run run;
@@ -325,7 +325,7 @@ static void recurse(Run *run, unsigned depth)
     }
 }
 
-/* Of calls deeper than 16, those that are forgotten are mispredicted. */
+/* If calls are nested deeper than 16, returns of the oldest ones are wrong. */
 static void test_depths(void)
 {
     Run run;

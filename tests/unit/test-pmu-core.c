@@ -17,7 +17,7 @@
  */
 
 /**
- * struct Reference - what a core does, as slow as it may be
+ * struct Reference - a slow and simple core
  * @g: its sizes
  * @l1i, @l1d, @last, @itlb, @dtlb: numbers of lines or pages of all sets, the
  *                                  one that was used last first
@@ -345,7 +345,7 @@ static void assert_tallies(const uint64_t *is, const uint64_t *want)
     }
 }
 
-/* A core that goes on with the state of another one, which is no more */
+/* Replaces a core by a new one that loads its state */
 static PmuCore *move(PmuCore *core, const PmuCoreGeometry *g)
 {
     size_t size = pmu_core_state_size(core);
@@ -399,7 +399,7 @@ static void test_random(void)
     }
 }
 
-/* What is counted within a log has room for any log. */
+/* The counts within a log do not overflow, however long the log is. */
 static void test_long(void)
 {
     const PmuCorePreset *preset = pmu_core_find_preset("skylake");
@@ -456,7 +456,7 @@ static void test_state(void)
     pmu_core_free(core);
 }
 
-/* Whatever is in a stream, a core goes on; what it counts is bounded. */
+/* With any state from a stream, a core goes on, and its counts are bounded. */
 static void test_hostile(void)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(42);
@@ -483,7 +483,7 @@ static void test_hostile(void)
 }
 
 /*
- * What it costs
+ * Costs
  */
 
 static PmuCoreWeights some_weights(GRand *rand)

@@ -99,11 +99,11 @@ places() {
 # By name: properties of a profile, and what the answer says.
 REFUSED = {
     'callchain': ({'callchain': 3}, 'cannot follow the calls'),
-    'nested': ({'modes': 'G'}, 'guests of it'),
+    'nested': ({'modes': 'G'}, 'from its guests'),
     'event': ({'event': 'far-branches'}, 'no name for it'),
     'events_of_vcpu': ({'accounting': 'vcpu', 'event': 'instructions'},
-                       'does not count what is done'),
-    'nested_of_vcpu': ({'accounting': 'vcpu', 'modes': 'G'}, 'guests of it'),
+                       'does not count work done'),
+    'nested_of_vcpu': ({'accounting': 'vcpu', 'modes': 'G'}, 'from its guests'),
     'frequency': ({'frequency': 10000000}, 'takes no samples of vCPU 0'),
 }
 # At the same time, and of the same vCPU.

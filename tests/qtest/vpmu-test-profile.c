@@ -262,7 +262,8 @@ static void test_nested_modes(void)
         } else {
             QDict *error = qdict_get_qdict(answer, "error");
 
-            g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "distinguish"));
+            g_assert_nonnull(strstr(qdict_get_str(error, "desc"),
+                                    "do not distinguish"));
         }
         qobject_unref(answer);
     }

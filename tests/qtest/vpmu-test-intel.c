@@ -1973,7 +1973,7 @@ static void test_kvm_kept(void)
 
 static const struct KvmMismatch kept_mismatches[] = {
     { "pebs", NULL, KVM_PEBS ",pebs=off", as_kvm, MSR_DS_AREA, 0x1000,
-      "does not keep" },
+      "does not save" },
     { "accelerator", NULL, KVM_PEBS ",pebs=on", NULL, MSR_DEBUGCTL,
       DEBUGCTL_BTF, "of KVM's" },
     { "no-pmu", NULL, "Icelake-Server-v1,pmu=off", NULL, MSR_PEBS_ENABLE, 1,
@@ -2052,8 +2052,8 @@ static const Refusal refusals[] = {
     { PEBS ",pmu-version=1", "pmu-version=1", "2 to 5" },
     { "Icelake-Server-v1,pmu=on,pebs=on,pmu-version=4", "pmu-version=4",
       "5 to 5" },
-    { "Denverton-v1,pmu=on,pebs=on", "pebs=on", "Choose a model" },
-    { "EPYC-v1,pmu=on,pebs=on", "pebs=on", "Choose a model" },
+    { "Denverton-v1,pmu=on,pebs=on", "pebs=on", "Choose an Intel CPU model" },
+    { "EPYC-v1,pmu=on,pebs=on", "pebs=on", "Choose an Intel CPU model" },
     { MODEL ",pebs=on", "pebs=on", "pmu=on" },
     { MODEL ",pmu=off,pmu-version=2", "pmu-version", "pmu=on" },
     { MODEL ",pmu-gp-counters=4", "pmu-gp-counters", "pmu=on" },

@@ -1975,9 +1975,9 @@ static const struct KvmMismatch kept_mismatches[] = {
     { "pebs", NULL, KVM_PEBS ",pebs=off", as_kvm, MSR_DS_AREA, 0x1000,
       "does not save" },
     { "accelerator", NULL, KVM_PEBS ",pebs=on", NULL, MSR_DEBUGCTL,
-      DEBUGCTL_BTF, "of KVM's" },
+      DEBUGCTL_BTF, "of KVM, which" },
     { "no-pmu", NULL, "Icelake-Server-v1,pmu=off", NULL, MSR_PEBS_ENABLE, 1,
-      "of KVM's" },
+      "of KVM, which" },
 };
 
 /* A single register causes the refusal. */

@@ -408,3 +408,17 @@ void sample_reload(unsigned bit, uint64_t period)
 {
     reload[bit] = period;
 }
+
+CODE("    .globl run_own_switch, run_own_switch_here\n"
+     "run_own_switch:\n"
+     "    mov %esi, %ecx\n"
+     "    mov %edi, %eax\n"
+     "    xor %edx, %edx\n"
+     "    wrmsr\n"
+     "    .rept 10\n"
+     "    nop\n"
+     "    .endr\n"
+     "run_own_switch_here:\n"
+     "    xor %eax, %eax\n"
+     "    wrmsr\n"
+     "    ret\n");

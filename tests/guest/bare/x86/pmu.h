@@ -150,6 +150,17 @@ void expect_counts(const char *what, struct counts c, uint64_t user,
  */
 void expect_both(const char *what, code_fn *fn, uint64_t arg, uint64_t count);
 
+/**
+ * run_own_switch - let a counter count until its own selector stops it
+ * @select: the value of the selector, of 32 bits
+ * @msr: the number of the selector
+ *
+ * Executes 10 NOPs and 2 instructions of its own after the selector is written.
+ * At run_own_switch_here the NOPs have been executed.
+ */
+uint64_t run_own_switch(uint64_t select, uint32_t msr);
+LABEL(run_own_switch_here);
+
 /* ---- Sampling ------------------------------------------------------- */
 
 #define MAX_SAMPLES 4096

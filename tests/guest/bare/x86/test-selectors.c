@@ -25,20 +25,6 @@ CODE("selectors_loop:\n"
      "    ret\n");
 code_fn selectors_loop;
 
-/* For any counter: %edi is its event, %esi the number of its selector. */
-CODE("selectors_own_switch:\n"
-     "    mov %esi, %ecx\n"
-     "    mov %edi, %eax\n"
-     "    xor %edx, %edx\n"
-     "    wrmsr\n"
-     "    .rept 10\n"
-     "    nop\n"
-     "    .endr\n"
-     "    xor %eax, %eax\n"
-     "    wrmsr\n"
-     "    ret\n");
-uint64_t selectors_own_switch(uint64_t select, uint32_t msr);
-
 static uint64_t count(run_fn *run, uint64_t select)
 {
     wrmsr(MSR_PMC(0), 0);
@@ -68,7 +54,7 @@ TEST(selectors, count)
 static void expect_counter(unsigned i, uint32_t select, uint32_t counter)
 {
     wrmsr(counter, 0);
-    selectors_own_switch(AMD_INSTRUCTIONS | SEL_ALL | SEL_EN, select);
+    run_own_switch(AMD_INSTRUCTIONS | SEL_ALL | SEL_EN, select);
     expect(rdmsr(counter), 12, "MSR 0x%x", counter);
     expect(rdpmc(i), 12, "RDPMC of %u", i);
 }

@@ -10,25 +10,6 @@
 
 #define ANY_DEPRECATED      BIT(15)
 
-/*
- * A counter that its own register starts and stops, as in version 1, which
- * has no GLOBAL_CTRL. Called directly: it is a C function, too.
- */
-CODE("version_own_switch:\n"
-     "    mov $0x186, %ecx\n"
-     "    mov %edi, %eax\n"
-     "    xor %edx, %edx\n"
-     "    wrmsr\n"
-     "    .rept 10\n"
-     "    nop\n"
-     "    .endr\n"
-     "version_own_switch_here:\n"
-     "    xor %eax, %eax\n"
-     "    wrmsr\n"
-     "    ret\n");
-LABEL(version_own_switch_here);
-code_fn version_own_switch;
-
 TEST(version, cpuid)
 {
     unsigned version = option("version", 2);
@@ -41,13 +22,17 @@ TEST(version, cpuid)
     expect(!!(leaf.d & ANY_DEPRECATED), version >= 5, "ANY deprecated");
 }
 
-/* GLOBAL_CTRL enables the general counters after a reset. */
+/*
+ * The counter's own register starts and stops it, as in version 1, which has no
+ * GLOBAL_CTRL.  In later versions, GLOBAL_CTRL enables the general counters
+ * after a reset.
+ */
 TEST(version, own_switch)
 {
     if (pmu_version() >= 2) {
         wrmsr(MSR_GLOBAL_CTRL, GP(0));
     }
-    version_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN);
+    run_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN, MSR_EVTSEL(0));
     expect(rdmsr(MSR_PMC(0)), 12, "instructions");
 }
 
@@ -67,8 +52,8 @@ TEST(version, overflow)
     if (pmu_version() >= 2) {
         wrmsr(MSR_GLOBAL_CTRL, GP(0));
     }
-    version_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_INT | SEL_EN);
-    expect(pmi_rip, (uint64_t)version_own_switch_here, "RIP");
+    run_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_INT | SEL_EN, MSR_EVTSEL(0));
+    expect(pmi_rip, (uint64_t)run_own_switch_here, "RIP");
 }
 
 /* Registers introduced by a version fault in earlier versions. */
@@ -115,7 +100,8 @@ TEST(version, any_thread)
         wrmsr(MSR_GLOBAL_CTRL, GP(0));
     }
     if (there) {
-        version_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN | SEL_ANY);
+        run_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN | SEL_ANY,
+                       MSR_EVTSEL(0));
         expect(rdmsr(MSR_PMC(0)), 12, "instructions");
     }
 }
@@ -134,10 +120,10 @@ TEST(version, status_set)
     /* A frozen PMU does not count, even with GLOBAL_CTRL set. */
     wrmsr(MSR_STATUS_SET, STATUS_CTR_FRZ);
     wrmsr(MSR_GLOBAL_CTRL, GP(0));
-    version_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN);
+    run_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN, MSR_EVTSEL(0));
     expect(rdmsr(MSR_PMC(0)), 0, "instructions while frozen");
     wrmsr(MSR_GLOBAL_OVF_CTRL, STATUS_CTR_FRZ);
-    version_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN);
+    run_own_switch(EV_INSTRUCTIONS | SEL_ALL | SEL_EN, MSR_EVTSEL(0));
     expect(rdmsr(MSR_PMC(0)), 12, "instructions afterwards");
 }
 

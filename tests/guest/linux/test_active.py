@@ -340,7 +340,11 @@ echo "@@@ size $(timeout 20 head -c 50000 <&4 | wc -c)"
 # Each line is a sentence, and nobody reads what QEMU answers.
 FLOOD = SETUP + """
 yes '' | head -c 4194304 > /tmp/lines
-(while :; do dd if=/tmp/lines of="$port" bs=32k; done) > /dev/null 2>&1 &
+(while :; do
+    dd if=/tmp/lines of="$port" bs=32k count=1
+    echo @@@ wrote > /dev/console
+    dd if=/tmp/lines of="$port" bs=32k
+done) > /dev/null 2>&1 &
 wait_for_test
 """
 
@@ -350,6 +354,7 @@ def test_guest_speaks_without_end(start, machine):
     """However much it writes, QEMU has time for others."""
     guest = start(machine, FLOOD, extra=port(enabled='off'))
     guest.lines_until('@@@ ready')
+    guest.lines_until('@@@ wrote')
     answered = time.monotonic()
     longest = 0
     for _ in range(20):

@@ -189,7 +189,9 @@ def hidden_by_interrupt(machine, name):
     """
     if machine is LBR_PENRYN:
         return DEPTHS[machine]
-    return 1 if name == 'any_call' else hidden_returns(machine)
+    if name == 'any_call':
+        return 1
+    return hidden_returns(machine) if name in ['any', 'any_ret'] else 0
 
 
 def check_calls(machine, output, name, kinds):

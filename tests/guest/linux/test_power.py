@@ -138,8 +138,8 @@ def test_memory_accesses(guest, machine):
 
 @on(THREADS)
 def test_offline_thread(guest, machine):
-    """A thread that is offline is none that runs, and none that the others wait
-    for."""
+    """An offline thread executes no cycles; the core has them while the other
+    thread runs, and no cycle is one in which both run."""
     output = guest.run('''
         echo 0 > /sys/devices/system/cpu/cpu1/online
         sleep 1
@@ -148,6 +148,7 @@ def test_offline_thread(guest, machine):
     counts = {line.split(',')[2]: int(line.split(',')[0])
               for line in output.splitlines()}
     require(counts['r1001e'] > 0, 'no cycles')
+    require(counts['r100fa'] > 0, 'no cycles in which any thread runs')
     require_equal(counts['r2000c'], 0, 'cycles in which all threads run')
 
 

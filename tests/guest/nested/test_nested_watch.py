@@ -61,14 +61,15 @@ STUCK = {
 }
 
 
-def hog(counters, seconds=1000):
+def hog(counters):
     """Nobody goes before these, and they come all at once: a counter that is
     lost on the way there would stay so."""
     events = '{' + ','.join(['cycles'] * counters) + '}:D'
     yield 'rm -f /tmp/hogging'
     yield (f"perf stat -a -e '{events}' -o /tmp/hogs "
-           f'sh -c "touch /tmp/hogging; exec sleep {seconds}" & hog=$!')
-    yield 'until [ -e /tmp/hogging ]; do sleep 0.2; done'
+           'sh -c "touch /tmp/hogging; exec sleep 1000" & hog=$!')
+    yield ('for try in $(seq 100); do [ -e /tmp/hogging ] && break; '
+           'sleep 0.2; done')
 
 
 def contention(name):

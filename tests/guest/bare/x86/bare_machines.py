@@ -264,9 +264,6 @@ def groups(suite, cases, ways):
     if ways.beside() and suite == 'step':
         found += [Group([job(DEBUGGED[0], mode, kind=partial(Stepped, step))])
                   for mode in STEP_MODES]
-    if ways.beside() and suite in SPOKEN_OF:
-        found[0].jobs.append(Job(BRANCHES_OUTSIDE.variant(name=''), 'logged',
-                                 cases, LOGGED))
     return found
 
 

@@ -43,7 +43,7 @@ LABEL(reset_handler_end);
 
 /* The ROM copies no .bss: it survives a reset, as all memory does. */
 static unsigned resets;
-static volatile unsigned spinning;
+static volatile unsigned spinning, nmis_before;
 
 static void count_cycles(void)
 {
@@ -55,6 +55,7 @@ static void count_cycles(void)
 static void on_nmi(struct regs *regs)
 {
     (void)regs;
+    nmis_before++;
     wrmsr(MSR_GLOBAL_CONTROL, 0);
     wrmsr(MSR_GLOBAL_OVF_CTRL, rdmsr(MSR_GLOBAL_STATUS));
     count_cycles();
@@ -89,9 +90,11 @@ TEST(reset, interrupts_nobody)
     }
     if (resets++ < RESETS) {
         spinning = false;
+        nmis_before = 0;
         on_trap(NMI_VECTOR, on_nmi);
         start_cpu(1, spin);
         expect(spin_until(spinning), true, "the other CPU");
+        expect(spin_until(nmis_before), true, "NMIs before the reset");
         pmu_gp(0, EV_CYCLES | SEL_ALL | SEL_INT, 0);
         count_cycles();
         outb(RESET_PORT, RESET_ALL);

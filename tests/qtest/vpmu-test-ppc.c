@@ -289,7 +289,7 @@ static const struct Access {
     { "POWER10", MMCR0_PMCC(3) | MMCR0_PMCCEXT,
                               { { "ok", "ok" },  { "fu", "fu" },
                                                  { "ok", "hea" } } },
-    /* ...... and POWER9 does not have this bit. */
+    /* ... and POWER9 does not have this bit. */
     { "POWER9", MMCR0_PMCC(0) | MMCR0_PMCCEXT,
                               { { "ok", "hea" }, { "ok", "hea" },
                                                  { "ok", "hea" } } },

@@ -55,7 +55,6 @@
  * @pending: bytes that the chardev is still to take, from the beginning of a
  *           record on
  * @taken: how many of these it has taken already
- * @backlog: how many are left
  * @watch: calls back when it takes more
  * @is_late: flush() has waited in vain for the reader, which has taken nothing
  *           since
@@ -75,7 +74,6 @@ struct PmuSink {
     QEMUBH *hang_up;
     GByteArray *pending;
     size_t taken;
-    size_t backlog;
     guint watch;
     bool is_late;
     PmuFile *file;
@@ -87,9 +85,16 @@ struct PmuSink {
 /* The sinks that write to a chardev other than their owner's own */
 static GSList *chardev_sinks;
 
+/* How many bytes the chardev is still to take */
+static size_t backlog_of(const PmuSink *sink)
+{
+    return sink->pending->len - sink->taken;
+}
+
 bool pmu_sink_is_busy(PmuSink *sink)
 {
-    size_t backlog = sink->file ? pmu_file_backlog(sink->file) : sink->backlog;
+    size_t backlog = sink->file ? pmu_file_backlog(sink->file)
+                                : backlog_of(sink);
 
     return backlog > MAX_BACKLOG;
 }
@@ -148,6 +153,21 @@ static void tell_error(PmuSink *sink)
     }
 }
 
+/*
+ * The profile may have stopped, so that its state has another reason; or QEMU
+ * ends, and no monitor is left that gets the event.
+ */
+static void tell_last_failure(PmuSink *sink)
+{
+    if (sink->error && sink->error != -EPIPE && !sink->is_told) {
+        warn_report("The end of a profile cannot be written: %s",
+                    strerror(-sink->error));
+    }
+    if (sink->error) {
+        tell_error(sink);
+    }
+}
+
 static void tell_failure(void *opaque)
 {
     PmuSink *sink = opaque;
@@ -156,7 +176,11 @@ static void tell_failure(void *opaque)
         sink->error = pmu_file_error(sink->file);
         tell_unwritten(sink);
     }
-    tell_error(sink);
+    if (sink->hangs_up) {
+        tell_last_failure(sink);
+    } else {
+        tell_error(sink);
+    }
 }
 
 /*
@@ -277,7 +301,8 @@ static void free_file(PmuSink *sink)
     has_waited_since(begin_us);
     tell_unwritten(sink);
     if (error == -EINPROGRESS) {
-        warn_report("The end of a profile is still being written");
+        warn_report("The end of a profile is still being written; it is lost "
+                    "if QEMU ends first");
     } else {
         sink->error = error;
     }
@@ -307,7 +332,6 @@ static void drop(PmuSink *sink)
     }
     g_byte_array_set_size(sink->pending, 0);
     sink->taken = 0;
-    sink->backlog = 0;
 }
 
 /* Removes whole records only, and seldom, as it has to move all later bytes. */
@@ -320,7 +344,6 @@ static void remove_taken(PmuSink *sink, size_t count)
         g_byte_array_remove_range(sink->pending, 0, whole);
         sink->taken -= whole;
     }
-    sink->backlog = sink->pending->len - sink->taken;
 }
 
 /* These chardevs report that the reader has gone, and another may come. */
@@ -331,15 +354,21 @@ static bool may_come_back(const PmuSink *sink)
                                    QEMU_CHAR_FEATURE_RECONNECTABLE);
 }
 
-/* Chardevs do not report the cause of an error. */
-static void fail_chardev(PmuSink *sink)
+/* A record of which the chardev has taken a part is lost, too. */
+static void lose_pending(PmuSink *sink, int error)
 {
     size_t whole = pmu_stream_whole(sink->pending->data, sink->taken);
 
-    sink->error = -EIO;
+    sink->error = error;
     sink->ops->unwritten(sink->opaque, sink->pending->data + whole,
                          sink->pending->len - whole);
     drop(sink);
+}
+
+/* Chardevs do not report the cause of an error. */
+static void fail_chardev(PmuSink *sink)
+{
+    lose_pending(sink, -EIO);
     qemu_bh_schedule(sink->fail);
 }
 
@@ -347,7 +376,7 @@ static void fail_chardev(PmuSink *sink)
 static bool offer_to_chardev(PmuSink *sink, size_t most)
 {
     int done = qemu_chr_fe_write(&sink->chr, sink->pending->data + sink->taken,
-                                 MIN(sink->pending->len - sink->taken, most));
+                                 MIN(backlog_of(sink), most));
 
     if (done < 0 && errno != EAGAIN && !may_come_back(sink)) {
         fail_chardev(sink);
@@ -366,14 +395,14 @@ static void write_to_chardev(PmuSink *sink)
         return;
     }
     offer_to_chardev(sink, SIZE_MAX);
-    if (sink->backlog) {
+    if (backlog_of(sink)) {
         sink->watch = qemu_chr_fe_add_watch(&sink->chr, G_IO_OUT | G_IO_HUP,
                                             takes_more, sink);
         if (!sink->watch) {
             drop(sink);
         }
     }
-    if (sink->hangs_up && !sink->backlog) {
+    if (sink->hangs_up && !backlog_of(sink)) {
         qemu_bh_schedule(sink->hang_up);
     }
 }
@@ -391,7 +420,7 @@ static void hang_up(void *opaque)
 {
     PmuSink *sink = opaque;
 
-    if (sink->hangs_up && !sink->backlog) {
+    if (sink->hangs_up && !backlog_of(sink)) {
         disconnect(sink);
     }
 }
@@ -400,8 +429,8 @@ static void write_to_guest(PmuSink *sink)
 {
     remove_taken(sink, pmu_chardev_write(sink->own,
                                          sink->pending->data + sink->taken,
-                                         sink->pending->len - sink->taken));
-    if (sink->hangs_up && !sink->backlog) {
+                                         backlog_of(sink)));
+    if (sink->hangs_up && !backlog_of(sink)) {
         pmu_chardev_connect(sink->own, false);
     }
 }
@@ -641,9 +670,10 @@ void pmu_sink_write(PmuSink *sink, GByteArray *bytes)
         pmu_file_write(sink->file, bytes);
         return;
     }
-    if (!sink->error) {
+    if (sink->error) {
+        sink->ops->unwritten(sink->opaque, bytes->data, bytes->len);
+    } else {
         g_byte_array_append(sink->pending, bytes->data, bytes->len);
-        sink->backlog = sink->pending->len - sink->taken;
         write_pending(sink);
     }
     g_byte_array_unref(bytes);
@@ -658,8 +688,8 @@ static bool offer_to_all(GSList *sinks, bool *more)
     for (; sinks; sinks = sinks->next) {
         PmuSink *sink = sinks->data;
 
-        taken |= sink->backlog && offer_to_chardev(sink, CHARDEV_PART);
-        *more |= sink->backlog;
+        taken |= backlog_of(sink) && offer_to_chardev(sink, CHARDEV_PART);
+        *more |= backlog_of(sink) > 0;
     }
     return taken;
 }
@@ -669,7 +699,7 @@ static void give_up(GSList *sinks)
     for (; sinks; sinks = sinks->next) {
         PmuSink *sink = sinks->data;
 
-        sink->is_late |= sink->backlog;
+        sink->is_late |= backlog_of(sink) > 0;
     }
 }
 
@@ -693,21 +723,11 @@ void pmu_sink_flush_all(void)
     flush(chardev_sinks);
 }
 
-/* When QEMU ends, there may be no monitor left that gets the event. */
-static void tell_last_failure(PmuSink *sink)
-{
-    if (sink->error && !sink->is_told) {
-        warn_report("The end of a profile cannot be written: %s",
-                    strerror(-sink->error));
-        tell_error(sink);
-    }
-}
-
 /* When QEMU ends, its chardevs have ended: their readers seem to have left. */
 static bool is_cut(PmuSink *sink)
 {
     return sink->is_late
-           && (sink->backlog || !qemu_chr_fe_backend_connected(&sink->chr));
+           && (backlog_of(sink) || !qemu_chr_fe_backend_connected(&sink->chr));
 }
 
 static void free_chardev(PmuSink *sink)
@@ -716,7 +736,7 @@ static void free_chardev(PmuSink *sink)
 
     flush(&alone);
     if (is_cut(sink) && !sink->error) {
-        sink->error = -ETIMEDOUT;
+        lose_pending(sink, -ETIMEDOUT);
     }
     drop(sink);
     chardev_sinks = g_slist_remove(chardev_sinks, sink);

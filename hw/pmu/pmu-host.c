@@ -256,7 +256,9 @@ bool pmu_host_report(PmuHost *host, PmuHostReport *report)
     report->scopes = host->scopes;
     report->first = host->first;
     for (int scope = 0; scope < PMU_HOST__SCOPES; scope++) {
-        report->accounts[scope] = read_account(host, scope);
+        if (has_scope(host, scope)) {
+            report->accounts[scope] = read_account(host, scope);
+        }
     }
     report->lost = host->lost;
     report->losses = host->losses;

@@ -63,7 +63,7 @@ void pmu_observer_prepare(const PmuObserver *observer);
 
 /**
  * pmu_observer_distance - the number of events left of a period
- * @observer: the observer, which has a period
+ * @observer: the observer
  *
  * In the vCPU's thread.
  */

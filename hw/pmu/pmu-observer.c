@@ -183,7 +183,7 @@ static void run_counter(PmuObserver *o)
     pmu_begin(pmu);
     pmu_select(pmu, o->index, &select);
     write_counter(o, o->config.period);
-    pmu_set_alert(pmu, o->index, o->config.period);
+    pmu_set_alert(pmu, o->index, true);
     pmu_run(pmu, o->index, true);
     pmu_commit(pmu);
 }

@@ -6,7 +6,6 @@
 
 #include "qemu/osdep.h"
 #include "qapi/qapi-commands-pmu-monitor.h"
-#include "qom/object_interfaces.h"
 #include "object.h"
 
 static PmuProfileState state_of(const PmuProfile *p)

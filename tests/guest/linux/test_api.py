@@ -63,7 +63,7 @@ STEPS = {'branches': [3499, 500, 999, 999, 999, 1],
          'instructions': [7496, 999, 999, 999, 1000, 1]}
 
 
-@on(UP, GENOA, LBR_SAPPHIRE, each=STEPS, more=(EPYC,))
+@on(UP, each=STEPS, more=(GENOA, LBR_SAPPHIRE, EPYC))
 def test_debugger_steps(guest, machine, what):
     """A debugger steps from branch to branch, or through instructions."""
     found = lines_of(guest.run(f'blocks {what}'))

@@ -205,9 +205,11 @@ def check_calls(machine, output, name, kinds):
                 hidden_by_interrupt(machine, name))
 
 
-@on(LBR_SKYLAKE, LBR_HASWELL, each=FILTERS)
-@on(LBR_GENOA, LBR_SAPPHIRE, each=FEW_FILTERS)
-@on(more=(LBR_GENOA, LBR_SAPPHIRE), each=OTHER_FILTERS)
+@on(LBR_SKYLAKE, LBR_HASWELL, each=FEW_FILTERS)
+@on(LBR_GENOA, LBR_SAPPHIRE, each=['any', 'any_call'])
+@on(more=(LBR_GENOA, LBR_SAPPHIRE), each=['cond,ind_jmp'])
+@on(more=(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, LBR_SAPPHIRE),
+    each=OTHER_FILTERS)
 @on(LBR_PENRYN, each=['any'])
 @on(LBR_NEHALEM, each=['any', 'cond', 'ind_jmp'])
 @on(LBR_KNIGHTS, each=['any', 'any_call', 'cond'])
@@ -240,7 +242,8 @@ def test_branches_left(guest, machine, name):
     require(interrupted <= most, f'{interrupted} are short, not {most}')
 
 
-@on(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE, each=FILTERS_BY_TRANSACTIONS)
+@on(LBR_SKYLAKE, LBR_HASWELL, each=FILTERS_BY_TRANSACTIONS,
+    more=[LBR_SAPPHIRE])
 def test_branches_of_transactions(guest, machine, name):
     """All branches are outside of transactions."""
     check_calls(machine, guest.run(record_calls(name)), name,
@@ -331,7 +334,7 @@ def test_calls_of_kernel(guest, machine):
     require(not inside, f'calls into the midst of functions: {inside}')
 
 
-@on(LBR_SKYLAKE, LBR_GENOA, more=(LBR_HASWELL, LBR_SAPPHIRE))
+@on(LBR_GENOA, more=(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE))
 def test_branches_of_kernel(guest, machine):
     """The filter is for where branches end: most come from the kernel, too,
     and those that do not enter it."""
@@ -400,7 +403,7 @@ def test_types_of_branches(guest, machine):
     require_equal(told, set(wanted), 'branches')
 
 
-@on(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE)
+@on(LBR_SAPPHIRE, more=(LBR_SKYLAKE, LBR_HASWELL))
 def test_callers_by_branches(guest, machine):
     """Who called a loop, without frame pointers."""
     at = symbols('chain')
@@ -458,7 +461,7 @@ def decoded(output):
     return samples
 
 
-@on(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
+@on(LBR_SAPPHIRE, LBR_GENOA, more=[LBR_SKYLAKE])
 def test_code_between_branches(guest, machine):
     """Between two records there is code that leads from one to the other."""
     period = 20011
@@ -502,7 +505,7 @@ def named_branches():
             for _, start, end in taken_in_round()}
 
 
-@on(LBR_SKYLAKE, LBR_SAPPHIRE, LBR_GENOA)
+@on(LBR_SKYLAKE, more=(LBR_SAPPHIRE, LBR_GENOA))
 def test_report_of_branches(guest, machine):
     """All branches of the loop have the same share."""
     output = guest.run(f'''
@@ -520,7 +523,7 @@ def test_report_of_branches(guest, machine):
     require(mean > 10 and max(shares) - min(shares) < mean / 20, found)
 
 
-@on(LBR_SKYLAKE, LBR_SAPPHIRE)
+@on(LBR_SKYLAKE, more=[LBR_SAPPHIRE])
 def test_history_of_branches(guest, machine):
     """perf shows what led to a sample, branch by branch, as a callchain."""
     output = guest.run(f'''

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from harness import ROOT, expectations, on, require, require_equal
-from machines import (EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
-                      ICOUNT, INTEL_MAX, OBSERVED, ONE_INSN, ON_OPTERON,
-                      ON_POWER8, OPTERON, POWER8, POWER10, POWER11, POWERNV8,
-                      POWERNV9, POWERNV10, PROGRAMS, QUICK, SINGLE, SMP,
-                      TOGETHER, TOGETHER_ON, UNCOUNTED, UP, VENDOR, VENDOR_OF)
+from machines import (EACH_EVENT, EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP,
+                      ICELAKE, ICOUNT, INTEL_MAX, OBSERVED, ONE_INSN,
+                      ON_OPTERON, ON_POWER8, OPTERON, OTHER_PROGRAMS, POWER8,
+                      POWER10, POWER11, POWERNV8, POWERNV9, POWERNV10,
+                      PROGRAMS, QUICK, SINGLE, SMP, TOGETHER, TOGETHER_ON,
+                      UNCOUNTED, UP, VENDOR, VENDOR_OF)
 
 
 def perf_event(machine, name):
@@ -57,8 +58,13 @@ def check_counts(machine, program, output):
     require(not wrong, '; '.join(wrong))
 
 
-@on(UP, SMP, SINGLE, ICOUNT, OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC,
-    POWER10, POWER11, POWERNV9, POWERNV10, each=PROGRAMS)
+OTHERS = [OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10, POWER11,
+          POWERNV9, POWERNV10]
+
+
+@on(UP, SMP, SINGLE, ICOUNT, each=PROGRAMS)
+@on(*OTHERS, each=EACH_EVENT)
+@on(more=OTHERS, each=OTHER_PROGRAMS)
 @on(OPTERON, each=ON_OPTERON)
 @on(POWER8, POWERNV8, each=ON_POWER8)
 @on(ONE_INSN, each=QUICK)
@@ -107,7 +113,8 @@ def documented(vendor):
 
 
 @pytest.mark.arch('x86_64')
-@on(*UNCOUNTED)
+@on(UP, GENOA, more=[machine for machine in UNCOUNTED
+                     if machine not in [UP, GENOA]])
 def test_uncounted(guest, machine):
     """All that perf offers is counted, or refused, or documented to read 0."""
     lines = guest.run(READ_ALL).splitlines()
@@ -180,7 +187,7 @@ def test_driver(guest, machine):
                   'version and counters')
 
 
-@on(INTEL_MAX)
+@on(more=[INTEL_MAX])
 def test_architectural_events(guest, machine):
     """A model that Linux does not know has the architecture's events."""
     output = guest.run('''

@@ -3,8 +3,8 @@
 
 from harness import (ARCH, Failure, expectations, filtered, on, require,
                      require_equal)
-from machines import (ALLOWS, DENIED, DENIES, DENIES_OTHERS, MALFORMED, QUICK,
-                      UP)
+from machines import (ALLOWS, DENIED, DENIES, DENIES_OTHERS, EACH_EVENT,
+                      MALFORMED, QUICK, UP)
 from test_counting import groups, parse, perf_event
 from test_sampling import PINNED
 
@@ -12,7 +12,9 @@ from test_sampling import PINNED
 NOWHERE = {'format': 'x86-select-umask', 'select': 0x1000, 'umask': 0}
 
 
-@on(ALLOWS, DENIES, each=QUICK)
+@on(ALLOWS, DENIES, each=EACH_EVENT)
+@on(more=(ALLOWS, DENIES), each=[
+    program for program in QUICK if program not in EACH_EVENT])
 @on(*DENIES_OTHERS, each=['branches'])
 def test_filtered_counts(guest, machine, program):
     """Counters of denied events are there, and read 0."""

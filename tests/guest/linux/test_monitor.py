@@ -37,7 +37,7 @@ def text(monitor, line):
                            **{'command-line': line})
 
 
-@on(UP, GENOA, POWER8, POWER10_BOTH)
+@on(UP, GENOA, POWER10_BOTH, more=[POWER8])
 def test_monitor_shows_counters(start, machine):
     """query-pmu sees what perf stat counts, and changes nothing of it."""
     guest = start(machine, count_long(machine))

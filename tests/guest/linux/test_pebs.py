@@ -97,8 +97,11 @@ def nth_of(places):
     return lambda nth: places[nth - 1] if nth <= len(places) else None
 
 
-@on(PEBS_SKYLAKE, PEBS_ICELAKE, each=[1000003, 10007, 4999])
-@on(PEBS_HASWELL, PEBS_BROADWELL, PEBS_SAPPHIRE, each=[10007])
+@on(PEBS_SKYLAKE, each=[4999])
+@on(more=(PEBS_SKYLAKE, PEBS_ICELAKE), each=[1000003])
+@on(more=[PEBS_ICELAKE], each=[4999])
+@on(PEBS_ICELAKE, PEBS_HASWELL, PEBS_BROADWELL, PEBS_SAPPHIRE, each=[10007],
+    more=[PEBS_SKYLAKE])
 def test_precise_samples_of_loop(guest, machine, period):
     """Each sample is the instruction that is a multiple of the period."""
     got = addresses(guest.run(f'''
@@ -118,7 +121,8 @@ def instructions_of(event):
             if steps is None or mixed.step(index) in steps]
 
 
-@on(PEBS_SKYLAKE, PEBS_ICELAKE, each=[3, 26, 1009])
+@on(PEBS_SKYLAKE, PEBS_ICELAKE, each=[26])
+@on(more=(PEBS_SKYLAKE, PEBS_ICELAKE), each=[3, 1009])
 def test_precise_samples_of_mixed(guest, machine, period):
     """Short periods, and instructions that are special in some way."""
     got = addresses(guest.run(f'''
@@ -128,7 +132,8 @@ def test_precise_samples_of_mixed(guest, machine, period):
                   least_rest(machine, 3))
 
 
-@on(PEBS_SKYLAKE, each=['branches', 'conditional', 'loads'])
+@on(PEBS_SKYLAKE, each=['branches', 'loads'])
+@on(more=[PEBS_SKYLAKE], each=['conditional'])
 @on(PEBS_SKYLAKE, PEBS_HASWELL, each=['calls', 'cycles'])
 @on(PEBS_ICELAKE, PEBS_SAPPHIRE, each=['branches', 'stores'])
 def test_precise_samples_of_event(guest, machine, event):
@@ -141,7 +146,7 @@ def test_precise_samples_of_event(guest, machine, event):
                   least_rest(machine))
 
 
-@on(PEBS_SKYLAKE, PEBS_ICELAKE)
+@on(PEBS_ICELAKE, more=[PEBS_SKYLAKE])
 def test_precise_samples_of_many_events(guest, machine):
     """Counters whose buffer is the same do not disturb each other."""
     period = 23
@@ -228,7 +233,7 @@ def check_accesses(found, buffers):
     require(stack.pop() > 1 << 46, 'it is no stack')
 
 
-@on(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
+@on(PEBS_HASWELL, PEBS_ICELAKE, more=(PEBS_SKYLAKE, PEBS_SAPPHIRE))
 def test_addresses_of_loads(guest, machine):
     """Each sample of a load tells what it loaded, and how long it took."""
     names = symbols('mixed')
@@ -244,7 +249,7 @@ def test_addresses_of_loads(guest, machine):
     check_accesses(found, {names['step_13']})
 
 
-@on(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
+@on(PEBS_HASWELL, PEBS_SAPPHIRE, more=(PEBS_SKYLAKE, PEBS_ICELAKE))
 def test_addresses_of_stores(guest, machine):
     """Each sample of a store tells where it stored."""
     # Far more than Linux makes of a rest of it.
@@ -315,7 +320,7 @@ def check_with_registers(machine, output, period, program):
                lambda sample, nth: sample == after(nth))
 
 
-@on(PEBS_HASWELL, PEBS_SKYLAKE, PEBS_ICELAKE, PEBS_SAPPHIRE)
+@on(PEBS_HASWELL, PEBS_SKYLAKE, more=(PEBS_ICELAKE, PEBS_SAPPHIRE))
 def test_registers_are_recorded(guest, machine):
     """As many, and as exact, as samples that have none."""
     period = 1000003

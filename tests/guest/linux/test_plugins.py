@@ -62,7 +62,7 @@ def counted(start, machine, log, plugin, options):
 
 
 @pytest.mark.arch('x86_64')
-@on(UP, SMP, each=['inline=on', 'inline=off'])
+@on(SMP, each=['inline=on', 'inline=off'], more=[UP])
 def test_instructions_that_begin(start, tmp_path, machine, how):
     """On each CPU, as many as have retired, and those that faulted or were
     repeated."""

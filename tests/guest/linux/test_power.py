@@ -238,7 +238,7 @@ def check_lengths(machine, stacks, least, most):
             f'samples {short} have not {least} branches, more than {most}')
 
 
-@on(POWER8, UP, each=['any', 'any_call'])
+@on(UP, each=['any', 'any_call'], more=[POWER8])
 @on(POWER10, each=FILTERS)
 def test_branch_stack(guest, machine, name):
     """The branches that are recorded are those that the program has taken."""
@@ -295,7 +295,7 @@ def check_stacks_of_long(machine, lines):
         '\n'.join(lines), 32 * 4, LONG_PERIOD))
 
 
-@on(UP, POWER10)
+@on(POWER10, more=[UP])
 def test_records_migrate(start, tmp_path, machine):
     """The buffer goes on where the machine goes."""
     source = start(machine, RECORDING)

@@ -26,8 +26,8 @@ def one_each(output):
 # Modes
 #
 
-@on(UP, SMP, SINGLE, ICOUNT, CPI_2, CLOCK, GENOA, GENOA_SMP, POWER8,
-    POWER10, POWERNV9, POWERNV10, each=IN_MODES)
+@on(SMP, SINGLE, ICOUNT, CPI_2, CLOCK, GENOA, GENOA_SMP, POWERNV9, POWERNV10,
+    each=IN_MODES, more=(UP, POWER8, POWER10))
 def test_modes_add_up(guest, machine, event):
     """What is counted in user mode and in the kernel is all there is.
 
@@ -181,7 +181,7 @@ def multiplexed(output):
     return found
 
 
-@on(UP, GENOA, POWER10, more=(SMP, ICELAKE, EPYC, OPTERON, POWER8))
+@on(GENOA, POWER10, more=(UP, SMP, ICELAKE, EPYC, OPTERON, POWER8))
 def test_multiplexed_counts(guest, machine):
     """All counters are in use all the time, and none counts twice.
 
@@ -224,8 +224,8 @@ def test_multiplexed_scaled(guest, machine):
 #
 
 @pytest.mark.arch('x86_64')
-@on(UP, SMP, GENOA, PEBS_SKYLAKE,
-    more=(GENOA_SMP, EPYC, OPTERON, PEBS_ICELAKE))
+@on(SMP, GENOA, PEBS_SKYLAKE,
+    more=(UP, GENOA_SMP, EPYC, OPTERON, PEBS_ICELAKE))
 def test_watchdog(guest, machine):
     """Its counter overflows, and perf's do, in each other's presence."""
     output = guest.run('''
@@ -267,7 +267,7 @@ NO_DRIVER = {
 
 
 @pytest.mark.arch('x86_64')
-@on(OFF, MAX, QEMU64)
+@on(OFF, QEMU64, more=[MAX])
 def test_no_pmu(guest, machine):
     """Linux knows that there is none, and perf says so."""
     output = guest.run('''

@@ -8,6 +8,8 @@ import pytest
 from nested_bare import (FUNCTIONS, KVM, OURS, STOCK, fw_cfg,
                          require_passed)
 
+pytestmark = pytest.mark.more
+
 # CPUs that start with stock QEMU, and what of them is warned of here.
 NOTHING = None
 HAS_NO_EFFECT = 'pmu=on has no effect'

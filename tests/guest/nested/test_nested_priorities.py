@@ -11,6 +11,8 @@ from harness import expectations
 from machines import IN_TURNS
 from nested_l1 import event_of, job, stat_in_turns
 
+pytestmark = pytest.mark.more
+
 # Six counters, of which QEMU's accounts take four: properties, how many the
 # guest has, and whether it and the accounts count all the time.
 PRIORITIES = {

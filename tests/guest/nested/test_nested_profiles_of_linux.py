@@ -10,6 +10,8 @@ import pytest
 from harness import symbols
 from nested_l1 import UNTHROTTLED, job
 
+pytestmark = pytest.mark.more
+
 PERIOD = 100003
 PERIOD_NS = 200000
 # The program loops in five functions for the same time each.

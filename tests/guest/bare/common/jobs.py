@@ -234,7 +234,7 @@ class StraightCode(Profiled):
     comes when the file is full, in the loops of some suites, is not looked at.
     """
 
-    PROPERTIES = f'{straight.BRANCHES},period=17,max-size={1 << 26}'
+    PROPERTIES = f'{straight.BRANCHES},period=17,max-size={1 << 23}'
 
     def __init__(self, listing, *args, **more):
         """@listing returns that of the program, once it is built."""

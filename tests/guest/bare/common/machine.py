@@ -61,13 +61,14 @@ MODES = {
     'profiled': ['-accel', 'tcg,thread=multi', *LATE_OBSERVER],
     'plugins': ['-accel', 'tcg,thread=multi', *PLUGGED_IN],
 }
-# Modes that a usual check leaves out.  It has one thread for all in icount;
-# nothing is chained in one-insn; late observers look where a debugger
-# interferes; and plugins look at some suites.
-OTHER_MODES = ('single', 'no-chain', 'profiled', 'plugins')
+# Modes of a usual check.  It has one thread for all in icount; nothing is
+# chained in one-insn; late observers look where a debugger interferes; and
+# plugins look at some suites.
+USUAL_MODES = ('multi', 'one-insn', 'observed', 'icount')
 PLUGGED = ['count', 'fault', 'memory', 'pebs', 'rep']
-# The same of a model like another that is observed.
-NOT_OBSERVED = (*OTHER_MODES, 'observed')
+# The same for a machine on which a suite runs after it has in all of these on
+# another: engine and guest are the same, only the model differs.
+ONE_MODE = ('multi',)
 
 
 class Ways:
@@ -78,11 +79,10 @@ class Ways:
         self._modes = modes
         self._ways = ways               # 'usual', 'other' or None for both
 
-    def modes(self, other=OTHER_MODES):
-        """Those in which a machine's suites run; @other: not in a usual check
-        """
+    def modes(self, machine):
+        """Those in which a machine's suites run."""
         return self._modes or [mode for mode in MODES
-                               if self._has(mode not in other)]
+                               if self._has(mode in machine.usual_modes)]
 
     def beside(self, usual=True):
         """Whether to run something else; @usual: a usual check does"""
@@ -103,11 +103,11 @@ class Machine:
     usual = re.compile('warning:|WARNING: ASan')
     ends_itself = True
 
-    def __init__(self, name, cpu='', options=None, other=OTHER_MODES):
+    def __init__(self, name, cpu='', options=None, usual_modes=USUAL_MODES):
         self.name = name
         self.cpu = cpu
         self.options = options or {}    # of the guest
-        self.other = other              # modes that no usual check has
+        self.usual_modes = usual_modes  # of a usual check
 
     def variant(self, **changes):
         """A machine that differs in what is named."""

@@ -8,8 +8,8 @@ from functools import cache, partial
 import assistant
 import debugger
 from jobs import Debugged, Group, Job, StraightCode, agreeing
-from machine import (COMMON, KERNEL, LOGGED, MODES, PLUGGED, PROGRAMS, QEMU,
-                     Machine)
+from machine import (COMMON, KERNEL, LOGGED, MODES, ONE_MODE, PLUGGED, PROGRAMS,
+                     QEMU, USUAL_MODES, Machine)
 from straight import Listing
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=1']
@@ -32,8 +32,8 @@ class PowerNV(Machine):
     ends_itself = False
 
     def __init__(self, name, suites=None, but=(), cpu='', options=None,
-                 model='powernv9', smp='1'):
-        super().__init__(name, cpu, options)
+                 model='powernv9', smp='1', usual_modes=USUAL_MODES):
+        super().__init__(name, cpu, options, usual_modes)
         self.suites = suites            # if none: all
         self.but = but
         self.model = model
@@ -70,7 +70,7 @@ DEFAULT = PowerNV('POWER9', but=OTHERS)
 ASSISTED = PowerNV('debugger', ['debugger'])
 MACHINES = [
     DEFAULT,
-    PowerNV('POWER10', but=OTHERS, model='powernv10'),
+    PowerNV('POWER10', but=OTHERS, model='powernv10', usual_modes=ONE_MODE),
     ASSISTED,
     PowerNV('two cores', ['smp'], smp='2,cores=2'),
     PowerNV('four cores', ['smp'], smp='4,cores=4', options={'cpus': 4}),
@@ -86,7 +86,7 @@ INTERRUPTED = [PowerNV('debugger', [suite]) for suite in
                ('alert', 'bhrb', 'branch', 'count', 'ebb', 'fault',
                 'interrupt', 'memory', 'overflow')]
 # Modes in which it does so, and whether a usual check has them.
-DEBUGGED_MODES = {'multi': True, 'observed': False, 'profiled': True}
+DEBUGGED_MODES = {'multi': False, 'observed': False, 'profiled': True}
 # Suites in which branches are recorded from outside, and what no code goes
 # straight on from.
 STRAIGHT = ['branch', 'domain', 'ebb', 'fault', 'freeze', 'interrupt']
@@ -124,7 +124,7 @@ def all_groups(cases, ways):
         suitable = machine.suitable(cases)
         if suitable:
             found.append(agreeing(
-                partial(kind, machine), ways.modes(machine.other), suitable,
+                partial(kind, machine), ways.modes(machine), suitable,
                 [case for case in COMPARED if case in suitable]))
     for machine in INTERRUPTED:
         suitable = machine.suitable(cases)

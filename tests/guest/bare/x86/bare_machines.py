@@ -9,8 +9,8 @@ import debugger
 from codes import code
 from jobs import (Debugged, Group, Job, NestedApart, Replayed, SpacesApart,
                   Stepped, StraightCode, agreeing)
-from machine import (COMMON, KERNEL, LOGGED, MODES, NOT_OBSERVED, OTHER_MODES,
-                     PLUGGED, PROGRAMS, QEMU, Machine)
+from machine import (COMMON, KERNEL, LOGGED, MODES, ONE_MODE, PLUGGED, PROGRAMS,
+                     QEMU, USUAL_MODES, Machine)
 from straight import Listing
 
 MODES['icount'] = ['-accel', 'tcg', '-icount', 'shift=0']
@@ -77,10 +77,6 @@ def lbr(name, number, thousandths=1000, depth=32, **more):
               **more)
 
 
-# In a usual check another of its kind is observed.
-seldom_observed = partial(lbr, other=NOT_OBSERVED)
-
-
 def pebs(name, **options):
     return Pc(f'{name} PEBS', f'{name},pmu=on,pebs=on', options)
 
@@ -101,8 +97,6 @@ def model(name, codes_of):
 
 
 DEFAULT = Pc('')
-# For suites in which plugins look on.
-PLUGGED_IN = [mode for mode in OTHER_MODES if mode != 'plugins']
 AMD = Pc('AMD', AMD_CPU)
 
 # Suites that also run on AMD's PMU: all but those about registers of Intel's.
@@ -116,14 +110,14 @@ MACHINES = {
     'count': [Pc('', DEFAULT_CPU + ',+monitor')],
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
     'lbr': [lbr('Skylake-Client-v1', 4),
-            seldom_observed('Skylake-Client-v1', 2),
-            seldom_observed('Haswell-noTSX', 3, depth=16),
-            seldom_observed('Nehalem', 3, depth=16),
-            seldom_observed('KnightsMill', 3, depth=8),
-            seldom_observed('Denverton', 4, 1500),
-            seldom_observed('Snowridge', 4),
+            lbr('Skylake-Client-v1', 2),
+            lbr('Haswell-noTSX', 3, depth=16),
+            lbr('Nehalem', 3, depth=16),
+            lbr('KnightsMill', 3, depth=8),
+            lbr('Denverton', 4, 1500),
+            lbr('Snowridge', 4),
             lbr('SapphireRapids', 5),
-            seldom_observed('SierraForest', 4, 1500),
+            lbr('SierraForest', 4, 1500),
             Pc('AMD', f'{AMD_CPU},lbr=on')],
     'memory': [Pc('', DEFAULT_CPU + ',+mpx',
                   devices=['-device', 'e1000,addr=3,romfile='])],
@@ -154,7 +148,7 @@ MACHINES = {
                 'pmu-frequency=1000000000')],
     'reset': [clock(1000), clock(1000, 'AMD ', AMD_CPU)],
     # K8, families 10h and 15h, Zen and Zen 3
-    'selectors': [Pc(name, f'{name},pmu=on', other=NOT_OBSERVED)
+    'selectors': [Pc(name, f'{name},pmu=on')
                   for name in ['Opteron_G1', 'Opteron_G3',
                                'EPYC-v1,family=21,model=2', 'EPYC-v1',
                                'EPYC-Milan-v1']],
@@ -175,11 +169,11 @@ ARGUMENTS = dict.fromkeys(['reset', 'state'], ['-action', 'reboot=reset'])
 # Suites that assert nothing themselves: what they print is compared.
 COMPARED = ['oracle']
 
-# Suites that are also recorded and replayed, with one CPU, and those with which
-# no usual check does so.  A replay may end by the recorded event before it has
-# the guest's status.
+# Suites that are also recorded and replayed, with one CPU.  A replay may end by
+# the recorded event before it has the guest's status.
 REPLAYED = ['count', 'interrupt', 'memory', 'oracle', 'overflow', 'rep']
-SELDOM_REPLAYED = ['oracle']
+# Of long suites, no usual check has replays, or a debugger that interferes.
+LONG = ['oracle', 'overflow', 'rep']
 RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
 
 # Suites that a debugger interferes with: it stops where everything that is
@@ -211,7 +205,7 @@ LEAVING = re.compile('l?jmp|l?call|l?ret|iret|int|sys(call|ret|enter|exit)|ud2|'
 SPOKEN_OF = ['fault', 'interrupt', 'smm', 'svm']
 PROGRAM = debugger.Program(KERNEL, nm='nm', counter=16, order='little')
 # Modes in which a debugger interferes, and whether a usual check has them.
-DEBUGGED_MODES = {'multi': True, 'observed': False, 'profiled': True}
+DEBUGGED_MODES = {'multi': False, 'observed': False, 'profiled': True}
 # Those in which it takes every step of the suite "step".
 STEP_MODES = [*DEBUGGED_MODES, 'icount']
 
@@ -236,17 +230,19 @@ def groups(suite, cases, ways):
         return kind(machine, mode, cases, ARGUMENTS.get(suite, []),
                     {'insn_ns': INSN_NS.get(mode, 0)}, suite not in COMPARED)
 
-    machines = MACHINES.get(suite, [DEFAULT]) + [AMD] * (suite in ON_AMD)
+    first, *others = MACHINES.get(suite, [DEFAULT]) + [AMD] * (suite in ON_AMD)
     if suite in PLUGGED:
-        machines[0] = machines[0].variant(other=PLUGGED_IN)
+        first = first.variant(usual_modes=[*USUAL_MODES, 'plugins'])
+    machines = [first, *(machine.variant(usual_modes=ONE_MODE)
+                         for machine in others)]
     compared = cases if suite in COMPARED else []
-    found = [agreeing(partial(job, machine), ways.modes(machine.other), cases,
+    found = [agreeing(partial(job, machine), ways.modes(machine), cases,
                       compared) for machine in machines]
     if suite in INTERRUPTED:
         found[0].jobs += [job(machine, mode, kind=partial(Debugged, interfere))
                           for machine in DEBUGGED_MACHINES.get(suite, DEBUGGED)
                           for mode, usual in DEBUGGED_MODES.items()
-                          if ways.beside(usual)]
+                          if ways.beside(usual and suite not in LONG)]
     if ways.beside() and suite == 'svm':
         found[0].jobs.append(job(PROFILED, 'multi', kind=partial(
             NestedApart, KERNEL, 'svm_guest', 'svm_guest_exit')))
@@ -259,7 +255,7 @@ def groups(suite, cases, ways):
     if ways.beside() and suite in SPOKEN_OF:
         found[0].jobs.append(Job(BRANCHES_OUTSIDE.variant(name=''), 'logged',
                                  cases, LOGGED))
-    if suite in REPLAYED and ways.beside(suite not in SELDOM_REPLAYED):
+    if suite in REPLAYED and ways.beside(suite not in LONG):
         found.append(Group([job(RECORDED, None, kind=Replayed)]))
     if ways.beside() and suite == 'step':
         found += [Group([job(DEBUGGED[0], mode, kind=partial(Stepped, step))])

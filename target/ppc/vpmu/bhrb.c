@@ -40,8 +40,8 @@ static PmuRecorder *recorder(CPUPPCState *env)
 
 /*
  * As Power ISA 3.1 has it.  In earlier ones, 2 and 3 were other filters, in
- * which unconditional indirect branches have no address: docs/system/vpmu.rst
- * has more on this.
+ * which unconditional indirect branches have no address, as
+ * docs/system/vpmu-branch-records.rst describes.
  */
 static PmuBranchKinds filter(const CPUPPCState *env)
 {

@@ -100,14 +100,15 @@ READ_ALL = f"""
                 < /dev/null
             grep , /tmp/stat
         done"""
-SECTION = re.compile(r'^Events that read 0\n~+\n(.*?)\n~+\n', re.M | re.S)
+SECTION = re.compile(r'^Events that read 0\n-+\n(.*?)\n-+\n', re.M | re.S)
 # The row of a vendor: from its name to the next one's, or to the end.
 ROW = r"^{}'s (.*?)(?=^\S)"
 
 
 def documented(vendor):
     """Patterns of names that are documented to read 0."""
-    table = SECTION.search((ROOT / 'docs/system/vpmu.rst').read_text()).group(1)
+    page = (ROOT / 'docs/system/vpmu-events.rst').read_text()
+    table = SECTION.search(page).group(1)
     row = re.search(ROW.format(vendor), table, re.M | re.S).group(1)
     return re.findall('``(.*?)``', row)
 

@@ -104,7 +104,8 @@ def test_cache_of_others(place):
 @on_x86
 def test_places_that_are_the_guests(place):
     for words in (['--write-to', '/', 'stat'], ['--write-to', '/proc', 'stat'],
-                  ['stat', '-o', '/dev/shm/vpmu-perf-test']):
+                  ['stat', '-o', '/dev/shm/vpmu-perf-test'],
+                  ['stat', '-o', '/dev/vpmu-perf-test']):
         status, _, err = place.run(*words, 'true')
         assert status == 125 and 'guest' in err, f'{words}: {err}'
     assert not os.path.exists('/dev/shm/vpmu-perf-test'), 'is on the host'

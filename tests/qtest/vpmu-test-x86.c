@@ -399,6 +399,65 @@ static void test_unplug_executed(const void *data)
     stop(&m);
 }
 
+#define READY 0x800
+#define GO    0x1000
+/* Writing so much takes longer than the guest needs. */
+#define MUCH  (64 * MiB)
+
+/*
+ * Code in place of the firmware, whose last KiB this is: eject a CPU as above,
+ * but wait for another value at GO before the last write.
+ */
+static const uint8_t ejecting[KiB] = {
+    0xba, 0xd8, 0x0c,               /*    mov $0xcd8, %dx */
+    0x66, 0x31, 0xc0,               /*    xor %eax, %eax */
+    0x66, 0xef,                     /*    out %eax, %dx */
+    0x40,                           /*    inc %ax */
+    0x66, 0xef,                     /*    out %eax, %dx */
+    0xb2, 0xdc,                     /*    mov $0xdc, %dl */
+    0xb0, 0x08,                     /*    mov $8, %al */
+    0xa2, 0x00, 0x08,               /*    mov %al, READY */
+    0x80, 0x3e, 0x00, 0x10, 0x00,   /* 1: cmpb $0, GO */
+    0x74, 0xf9,                     /*    je 1b */
+    0xee,                           /*    out %al, %dx */
+    0xf4,                           /* 2: hlt */
+    0xeb, 0xfd,                     /*    jmp 2b */
+    [KiB - 16] = 0xe9, 0x0d, 0xfc,  /* begin here */
+};
+
+static Machine start_ejecting(const char *thread)
+{
+    g_autofree uint8_t *image = g_malloc0(64 * KiB);
+    char *firmware = new_file();
+    Machine m;
+
+    memcpy(image + 63 * KiB, ejecting, sizeof(ejecting));
+    g_assert_true(g_file_set_contents(firmware, (char *)image, 64 * KiB, NULL));
+    m.qts = qtest_initf("-accel tcg,thread=%s -nodefaults -machine q35 -m 128 "
+                        "-smp 2 -cpu %s -bios %s", thread, face->cpu, firmware);
+    delete_file(firmware);
+    return m;
+}
+
+/*
+ * The main loop holds the big lock when the guest is about to eject a CPU, and
+ * releases it while it waits for work of that CPU: both is done.
+ */
+static void test_unplug_asked(const void *data)
+{
+    Machine m = start_ejecting(data);
+
+    while (!qtest_readb(m.qts, READY)) {
+        g_usleep(1000);
+    }
+    g_strfreev(qtest_command(m.qts, 1, "memset %u %" PRId64 " 1\n"
+                             "vpmu_cpuid 1 0 0", GO, MUCH));
+    while (nr_cpus(&m) > 1) {
+        g_usleep(1000);
+    }
+    stop(&m);
+}
+
 static void set_enabled(Machine *m, bool enabled)
 {
     qtest_qmp_assert_success(m->qts, "{'execute': 'qom-set', 'arguments': "
@@ -647,4 +706,6 @@ void add_x86_cases(void)
     add("property-when-realized", test_property_when_realized);
     add_data("unplug-executed", "multi", "multi", test_unplug_executed);
     add_data("unplug-executed", "single", "single", test_unplug_executed);
+    add_data("unplug-asked", "multi", "multi", test_unplug_asked);
+    add_data("unplug-asked", "single", "single", test_unplug_asked);
 }

@@ -340,6 +340,9 @@ CODE("alert_wait:\n"
 code_fn alert_wait;
 LABEL(alert_waited);
 
+/* In ticks of the decrementer, which are 2 ns long */
+#define A_SECOND 500000000
+
 #define TB_ALERT (MMCR0_PMAE | MMCR0_TBEE | MMCR0_TBSEL(0))
 
 /* One that comes before the instruction is of no use: there is a next one. */
@@ -368,6 +371,20 @@ TEST(alert, wait)
         }
     }
     mtspr(SPR_PSSCR, 0);
+}
+
+/* One that is pending, and not taken as MSR[EE] is 0, ends "wait" at once. */
+TEST(alert, wait_pending)
+{
+    static const uint64_t states[] = { STATE_PRIV, STATE_HV };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+        mtspr(SPR_DECR, A_SECOND);
+        run(MMCR0_FC | MMCR0_PMAO, states[i], alert_wait, 0);
+        expect((int64_t)mfspr(SPR_DECR) > 0, true,
+               "state %u: ended before the decrementer ended it", i);
+        mtspr(SPR_MMCR0, MMCR0_FC);
+    }
 }
 
 /* An alert is enabled without a cause, and none comes. */

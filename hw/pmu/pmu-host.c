@@ -392,13 +392,13 @@ static bool was_blind(const Progress *then, const Progress *now)
 /*
  * Whether the guest has executed anything since the last look.  Its account
  * shows that or, if the host has taken the PMU from the account as well, its
- * time.  Time alone does not show it: with -overcommit cpu-pm=on, a halted
- * guest spends time, too.
+ * time.  With -overcommit cpu-pm=on, time shows nothing: a halted guest spends
+ * it, too.
  */
 static bool has_executed(const Progress *then, const Progress *now)
 {
     return now->insns >= then->insns + BUSY_INSNS
-           || (was_blind(then, now)
+           || (!enable_cpu_pm && was_blind(then, now)
                && now->guest_ns >= then->guest_ns + BUSY_NS);
 }
 

@@ -499,6 +499,15 @@ static void close_accounts(PmuHost *host)
     }
 }
 
+static void warn_without_guest(const PmuHost *host)
+{
+    if (!has_scope(host, PMU_HOST_GUEST)) {
+        warn_report_once("pmu-host-perf: the host's kernel cannot count what a "
+                         "guest executes; there is only the account '%s'",
+                         pmu_host_scope_name(ctz32(host->scopes)));
+    }
+}
+
 static void machine_is_ready(Notifier *notifier, void *unused)
 {
     PmuHost *host = container_of(notifier, PmuHost, ready);
@@ -509,6 +518,7 @@ static void machine_is_ready(Notifier *notifier, void *unused)
         close_accounts(host);
         return;
     }
+    warn_without_guest(host);
     host->timer = timer_new_ms(QEMU_CLOCK_REALTIME, period_passed, host);
     timer_mod(host->timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PERIOD_MS);
 }

@@ -8,7 +8,6 @@
 #include <linux/kvm.h>
 #include "qapi/error.h"
 #include "qapi/util.h"
-#include "qemu/error-report.h"
 #include "system/kvm.h"
 #include "system/kvm_int.h"
 #include "hw/pmu/pmu-host.h"
@@ -44,15 +43,9 @@ static PmuHostScope what_is_counted(void)
 
 void ppc_vpmu_kvm_attach(PowerPCCPU *cpu)
 {
-    const PmuHostScope scope = what_is_counted();
-
-    if (!cpu->pmu_host_perf) {
-        return;
+    if (cpu->pmu_host_perf) {
+        cpu->pmu_host = pmu_host_new(CPU(cpu), 1u << what_is_counted());
     }
-    cpu->pmu_host = pmu_host_new(CPU(cpu), 1u << scope);
-    warn_report_once("pmu-host-perf: on Power, the host's kernel cannot count "
-                     "what a guest executes; there is only the account '%s'",
-                     pmu_host_scope_name(scope));
 }
 
 void ppc_vpmu_kvm_detach(PowerPCCPU *cpu)

@@ -86,6 +86,9 @@ REFUSALS = {
     'perfmon_v2_without_perfcore': (
         f'{OURS} {KVM},pmu=on,perfctr-core=off,perfmon-v2=on,enforce',
         'This feature depends on other features'),
+    'perfcore_without_pmu': (
+        f'{OURS} {KVM},pmu=off,perfctr-core=on,enforce',
+        'pmu=off excludes this feature'),
     'host_counters_without_pmu': (
         f'{OURS} {KVM},pmu=off,pmu-host-counters=2', 'Add pmu=on'),
 }

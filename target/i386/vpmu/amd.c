@@ -15,7 +15,6 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "qapi/error.h"
 #include "system/kvm.h"
 #include "amd-events.h"
 #include "internal.h"
@@ -52,7 +51,6 @@
 #define DEBUGCTL_FREEZE_COUNTERS_ON_PMI (1ull << 12)
 
 /* CPUID leaf 0x80000022 */
-#define LEAF_EXT_PERFMON 0x80000022
 #define EXT_PERFMON_EAX_LBR_V2 (1u << 1)
 #define EXT_PERFMON_EAX_FREEZE (1u << 2)
 #define EXT_PERFMON_EBX_LBR_SHIFT 4
@@ -74,11 +72,7 @@ static uint64_t amd_features(X86CPU *cpu, FeatureWord w)
     }
 }
 
-/*
- * Whether there are six counters that the user did not disable.  Under KVM the
- * host decides, whatever model the guest sees.
- */
-static bool has_core_counters(X86CPU *cpu)
+bool amd_has_core_counters(const X86CPU *cpu)
 {
     return cpu->env.features[FEAT_8000_0001_ECX] & CPUID_EXT3_PERFCORE
            && (kvm_enabled() || model_of(cpu)->core_ext);
@@ -92,20 +86,16 @@ static uint32_t cpuid_counters(X86CPU *cpu)
 {
     uint32_t eax, ebx, ecx, edx;
 
-    cpu_x86_cpuid(&cpu->env, LEAF_EXT_PERFMON, 0, &eax, &ebx, &ecx, &edx);
-    return cpu->env.cpuid_xlevel >= LEAF_EXT_PERFMON
+    cpu_x86_cpuid(&cpu->env, AMD_LEAF_PERFMON, 0, &eax, &ebx, &ecx, &edx);
+    return cpu->env.cpuid_xlevel >= AMD_LEAF_PERFMON
            && (eax & CPUID_8000_0022_EAX_PERFMON_V2) ? extract32(ebx, 0, 4) : 0;
 }
 
-/*
- * PerfMonV2 extends PerfCtrExtCore.  Under KVM, CPUID does not have it without
- * that (x86_vpmu_missing_features()), but on old machine types.
- */
-static bool has_global_registers(X86CPU *cpu)
+bool amd_has_global_registers(X86CPU *cpu)
 {
     return kvm_enabled()
            ? cpuid_counters(cpu) > 0
-           : has_core_counters(cpu) && model_of(cpu)->global
+           : amd_has_core_counters(cpu) && model_of(cpu)->global
              && (cpu->env.features[FEAT_8000_0022_EAX]
                  & CPUID_8000_0022_EAX_PERFMON_V2);
 }
@@ -337,7 +327,7 @@ static void write_lbr_select(X86VPmu *v, unsigned i, uint64_t val)
 
 static unsigned count_core(const X86VPmu *v)
 {
-    return has_core_counters(v->cpu) ? v->nr_gp : 0;
+    return amd_has_core_counters(v->cpu) ? v->nr_gp : 0;
 }
 
 static unsigned one_with_global(const X86VPmu *v)
@@ -408,7 +398,7 @@ static bool amd_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
 static void amd_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
                       uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
-    if (leaf == LEAF_EXT_PERFMON && has_global(v)) {
+    if (leaf == AMD_LEAF_PERFMON && has_global(v)) {
         *eax = CPUID_8000_0022_EAX_PERFMON_V2
                | (v->lbr ? EXT_PERFMON_EAX_LBR_V2 | EXT_PERFMON_EAX_FREEZE : 0);
         *ebx = v->nr_gp | lbr_count(v) << EXT_PERFMON_EBX_LBR_SHIFT;
@@ -469,87 +459,24 @@ static unsigned amd_stops(const X86VPmu *v, unsigned i)
            | (needs_svme(v, v->evtsel[i]) ? X86_VPMU_STOP_SVME : 0);
 }
 
-/*
- * Properties
- */
-
-static bool refuse_version(Error **errp)
-{
-    ERRP_GUARD();
-
-    error_setg(errp, "pmu-version is only for Intel CPUs");
-    error_append_hint(errp, "The PMU of AMD CPUs follows their model; "
-                      "perfmon-v2=off and perfctr-core=off reduce it.\n");
-    return false;
-}
-
-/* Without PerfMonV2, guests know the number by the family of processors. */
-static bool refuse_host_counters(X86CPU *cpu, Error **errp)
-{
-    ERRP_GUARD();
-
-    error_setg(errp, "pmu-host-counters is not possible: only PerfMonV2 can "
-               "tell a guest of AMD's that there are fewer counters");
-    error_append_hint(errp, "Choose pmu=on and a CPU that has perfmon-v2, if "
-                      "the host has it%s.\n", has_core_counters(cpu)
-                      ? "; perfctr-core=off leaves four of six counters" : "");
-    return false;
-}
-
-static bool can_tell_of_lbr(X86CPU *cpu)
-{
-    return model_of(cpu)->lbr && has_global_registers(cpu)
-           && cpu->env.cpuid_xlevel >= LEAF_EXT_PERFMON;
-}
-
-static bool wants_lbr(X86CPU *cpu)
-{
-    return x86_vpmu_wants(cpu->vpmu_props.lbr, can_tell_of_lbr(cpu));
-}
-
-static uint32_t count_all(X86CPU *cpu)
+uint32_t amd_count_counters(X86CPU *cpu)
 {
     const uint32_t told = kvm_enabled() ? cpuid_counters(cpu) : 0;
 
-    return !has_core_counters(cpu) ? NR_LEGACY
+    return !amd_has_core_counters(cpu) ? NR_LEGACY
            : told ? MIN(told, NR_CORE) : NR_CORE;
-}
-
-static bool amd_configure(X86CPU *cpu, Error **errp)
-{
-    X86VPmuProps *props = &cpu->vpmu_props;
-    uint32_t counters = count_all(cpu);
-
-    if (props->version) {
-        return refuse_version(errp);
-    }
-    if (wants_lbr(cpu) && !can_tell_of_lbr(cpu)) {
-        return x86_vpmu_refuse_lbr(errp);
-    }
-    if (props->pebs) {
-        return x86_vpmu_refuse_pebs(errp);
-    }
-    if (props->host_counters && !has_global_registers(cpu)) {
-        return refuse_host_counters(cpu, errp);
-    }
-    return x86_vpmu_keep_for_host(props, &counters, errp)
-           && x86_vpmu_take_number(&props->gp_counters, "pmu-gp-counters",
-                                counters, errp)
-           && x86_vpmu_take_number(&props->fixed_counters,
-                                   "pmu-fixed-counters", 0, errp);
 }
 
 static void amd_init(X86VPmu *v)
 {
-    v->version = has_global_registers(v->cpu) ? 2 : 1;
+    v->version = amd_has_global_registers(v->cpu) ? 2 : 1;
     v->global_reset = has_global(v) ? global_bits(v) : 0;
     v->model = &model_of(v->cpu)->vpmu;
-    v->lbr = wants_lbr(v->cpu) ? model_of(v->cpu)->lbr : NULL;
+    v->lbr = x86_vpmu_wanted_lbr(v->cpu);
 }
 
 const X86VPmuOps amd_vpmu_ops = {
     .features = amd_features,
-    .configure = amd_configure,
     .init = amd_init,
     .reset = amd_reset,
     .cpuid = amd_cpuid,

@@ -11,7 +11,6 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "qemu/log.h"
-#include "qapi/error.h"
 #include "intel-events.h"
 #include "internal.h"
 #include "lbr.h"
@@ -66,7 +65,6 @@
 /* IA32_PERF_CAPABILITIES */
 #define PERF_CAP_FREEZE_IN_SMM (1ull << 12)
 #define PERF_CAP_FULL_WIDTH    (1ull << 13)
-#define PERF_CAP_PEBS          (MAKE_64BIT_MASK(6, 6) | 1ull << 14)
 
 /* RDPMC's ECX: which counters, and the number of one */
 #define RDPMC_INDEX      MAKE_64BIT_MASK(0, 16)
@@ -141,13 +139,6 @@ static const IntelVersion versions[] = {
         .fixed_bitmap = true,
     },
 };
-
-#define MAX_VERSION     X86_VPMU_MAX_INTEL_VERSION
-#define DEFAULT_VERSION 2
-
-/* For PMUs with architectural branch records, which freeze by status bits */
-#define MIN_VERSION_ARCH_LBR     4
-#define DEFAULT_VERSION_ARCH_LBR 5
 
 #define LEAF_ARCH_LBR 0x1c
 
@@ -829,222 +820,26 @@ static unsigned intel_stops(const X86VPmu *v, unsigned i)
     return stops | (freezes_in_smm(v) ? X86_VPMU_STOP_IN_SMM : 0);
 }
 
-/*
- * Properties
- */
-
-/* Whether the user has switched off one of these features */
-static bool has_switched_off(const X86CPU *cpu, FeatureWord w, uint64_t bits)
-{
-    return cpu->env.user_features[w] & ~cpu->env.features[w] & bits;
-}
-
-/* Whether the version is not given, or new enough */
-static bool takes_version(const X86CPU *cpu, uint32_t least)
-{
-    return !cpu->vpmu_props.version || cpu->vpmu_props.version >= least;
-}
-
-static bool takes_lbr_format(const X86CPU *cpu, uint64_t format)
-{
-    return cpu->lbr_fmt == ~PERF_CAP_LBR_FMT || cpu->lbr_fmt == format;
-}
-
-/* A level that the user did not give is raised for architectural records. */
-static bool can_tell_of_arch_lbr(const X86CPU *cpu)
-{
-    const CPUX86State *env = &cpu->env;
-
-    return env->cpuid_level == UINT32_MAX && !cpu->full_cpuid_auto_level
-           ? env->cpuid_min_level >= LEAF_ARCH_LBR
-           : env->cpuid_level >= LEAF_ARCH_LBR;
-}
-
-static bool is_lbr_possible(const X86CPU *cpu, const X86VPmuLbr *lbr)
-{
-    return lbr && !has_switched_off(cpu, FEAT_1_ECX, CPUID_EXT_PDCM)
-           && takes_lbr_format(cpu, lbr->format)
-           && (!lbr->architectural
-               || (takes_version(cpu, MIN_VERSION_ARCH_LBR)
-                   && can_tell_of_arch_lbr(cpu)
-                   && !has_switched_off(cpu, FEAT_7_0_EDX,
-                                        CPUID_7_0_EDX_ARCH_LBR)));
-}
-
-/* The branch records that a CPU is to have, or NULL */
-static const X86VPmuLbr *wanted_lbr(const X86CPU *cpu)
-{
-    const X86VPmuLbr *lbr = intel_model(cpu->env.cpuid_version)->lbr;
-
-    return x86_vpmu_wants(cpu->vpmu_props.lbr, is_lbr_possible(cpu, lbr))
-           ? lbr : NULL;
-}
-
-static bool wants_arch_lbr(const X86CPU *cpu)
-{
-    const X86VPmuLbr *lbr = wanted_lbr(cpu);
-
-    return lbr && lbr->architectural;
-}
-
-/* The PEBS that a CPU is to have, or NULL */
-static const X86VPmuPebs *pebs_of(const X86CPU *cpu)
-{
-    return cpu->vpmu_props.pebs ? intel_model(cpu->env.cpuid_version)->pebs
-                                : NULL;
-}
-
-/* Linux interprets the bits of IA32_PEBS_ENABLE by the version. */
-static uint32_t least_version(const X86CPU *cpu)
-{
-    const X86VPmuPebs *pebs = pebs_of(cpu);
-
-    return !pebs ? 1 : pebs->baseline ? 5 : 2;
-}
-
-static uint32_t version_or_default(const X86CPU *cpu)
-{
-    uint32_t usual = wants_arch_lbr(cpu) ? DEFAULT_VERSION_ARCH_LBR
-                                         : DEFAULT_VERSION;
-
-    return cpu->vpmu_props.version ?: MAX(usual, least_version(cpu));
-}
-
-static uint64_t lbr_format(const X86CPU *cpu)
-{
-    const X86VPmuLbr *lbr = wanted_lbr(cpu);
-
-    return lbr ? lbr->format : 0;
-}
-
 static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
 {
+    const X86VPmuLbr *lbr = x86_vpmu_wanted_lbr(cpu);
+    const X86VPmuPebs *pebs = x86_vpmu_wanted_pebs(cpu);
+
     switch (w) {
     case FEAT_1_EDX:
-        return pebs_of(cpu) ? CPUID_DTS : 0;
+        return pebs ? CPUID_DTS : 0;
     case FEAT_1_ECX:
-        return CPUID_EXT_PDCM | (pebs_of(cpu) ? CPUID_EXT_DTES64 : 0);
+        return CPUID_EXT_PDCM | (pebs ? CPUID_EXT_DTES64 : 0);
     case FEAT_7_0_EDX:
-        return wants_arch_lbr(cpu) ? CPUID_7_0_EDX_ARCH_LBR : 0;
+        return lbr && lbr->architectural ? CPUID_7_0_EDX_ARCH_LBR : 0;
     case FEAT_PERF_CAPABILITIES:
-        return PERF_CAP_FULL_WIDTH | lbr_format(cpu)
-               | (pebs_of(cpu) ? pebs_capabilities(pebs_of(cpu)) : 0)
-               | (version_or_default(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM : 0);
+        return PERF_CAP_FULL_WIDTH | (lbr ? lbr->format : 0)
+               | (pebs ? pebs_capabilities(pebs) : 0)
+               | (x86_vpmu_intel_version(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM
+                                                   : 0);
     default:
         return 0;
     }
-}
-
-/* Linux assumes that PMUs with these records freeze by status bits. */
-static bool check_arch_lbr(const X86CPU *cpu, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (!(cpu->env.features[FEAT_7_0_EDX] & CPUID_7_0_EDX_ARCH_LBR)) {
-        error_setg(errp, "lbr=on needs arch-lbr=on on this CPU model");
-        error_append_hint(errp, "Leave out arch-lbr.\n");
-        return false;
-    }
-    if (version_or_default(cpu) < MIN_VERSION_ARCH_LBR) {
-        error_setg(errp, "lbr=on needs pmu-version=%u or newer on this CPU "
-                   "model", MIN_VERSION_ARCH_LBR);
-        error_append_hint(errp, "Leave out pmu-version.\n");
-        return false;
-    }
-    if (!can_tell_of_arch_lbr(cpu)) {
-        error_setg(errp, "lbr=on needs CPUID leaf 0x%x on this CPU model",
-                   LEAF_ARCH_LBR);
-        error_append_hint(errp, "Leave out level, and "
-                          "full-cpuid-auto-level=off.\n");
-        return false;
-    }
-    return true;
-}
-
-/* CPUID has to say which records the guest has. */
-static bool check_lbr(const X86CPU *cpu, Error **errp)
-{
-    ERRP_GUARD();
-    const uint64_t told = cpu->env.features[FEAT_PERF_CAPABILITIES]
-                          & PERF_CAP_LBR_FMT;
-
-    if (!wanted_lbr(cpu)) {
-        return cpu->vpmu_props.lbr != ON_OFF_AUTO_ON
-               || x86_vpmu_refuse_lbr(errp);
-    }
-    if (!(cpu->env.features[FEAT_1_ECX] & CPUID_EXT_PDCM)
-        || told != lbr_format(cpu)) {
-        error_setg(errp, "lbr=on needs pdcm=on and lbr-fmt=%" PRIu64,
-                   lbr_format(cpu));
-        error_append_hint(errp, "Leave out both pdcm and lbr-fmt.\n");
-        return false;
-    }
-    return !wants_arch_lbr(cpu) || check_arch_lbr(cpu, errp);
-}
-
-/* Whether CPUID says which PEBS the guest has */
-static bool is_pebs_told(const X86CPU *cpu)
-{
-    const uint64_t told = pebs_capabilities(pebs_of(cpu));
-    const uint64_t *features = cpu->env.features;
-
-    return features[FEAT_1_EDX] & CPUID_DTS
-           && features[FEAT_1_ECX] & CPUID_EXT_DTES64
-           && features[FEAT_1_ECX] & CPUID_EXT_PDCM
-           && (features[FEAT_PERF_CAPABILITIES] & PERF_CAP_PEBS) == told;
-}
-
-static bool check_pebs(const X86CPU *cpu, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (!cpu->vpmu_props.pebs) {
-        return true;
-    }
-    if (!pebs_of(cpu)) {
-        return x86_vpmu_refuse_pebs(errp);
-    }
-    if (!is_pebs_told(cpu)) {
-        error_setg(errp, "pebs=on needs ds=on, dtes64=on, pdcm=on and the "
-                   "fields of PEBS in IA32_PERF_CAPABILITIES");
-        error_append_hint(errp, "Leave out these features.\n");
-        return false;
-    }
-    if (version_or_default(cpu) < least_version(cpu)) {
-        error_setg(errp, "pebs=on is not possible with pmu-version=%u",
-                   version_or_default(cpu));
-        error_append_hint(errp, "With this CPU model, allowed: %u to %u.\n",
-                          least_version(cpu), MAX_VERSION);
-        return false;
-    }
-    return true;
-}
-
-static bool intel_configure(X86CPU *cpu, Error **errp)
-{
-    ERRP_GUARD();
-    X86VPmuProps *props = &cpu->vpmu_props;
-
-    if (!check_lbr(cpu, errp) || !check_pebs(cpu, errp)) {
-        return false;
-    }
-    props->version = version_or_default(cpu);
-    if (props->version > MAX_VERSION) {
-        error_setg(errp, "pmu-version=%u is not supported", props->version);
-        error_append_hint(errp, "Allowed: 1 to %u.\n", MAX_VERSION);
-        return false;
-    }
-    if (!props->gp_counters) {
-        props->gp_counters = intel_model(cpu->env.cpuid_version)->gp_counters;
-    } else if (props->gp_counters != 4 && props->gp_counters != 8) {
-        error_setg(errp, "pmu-gp-counters=%u is not supported",
-                   props->gp_counters);
-        error_append_hint(errp, "Allowed: 4 or 8.\n");
-        return false;
-    }
-    return x86_vpmu_take_number(&props->fixed_counters, "pmu-fixed-counters",
-                                versions[props->version].fixed
-                                ? INTEL_NR_FIXED : 0, errp);
 }
 
 static void intel_init(X86VPmu *v)
@@ -1054,14 +849,13 @@ static void intel_init(X86VPmu *v)
     v->global_reset = v->cpu->vpmu_props.machine && version_of(v)->fixed
                       ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
-    v->lbr = wanted_lbr(v->cpu);
-    v->pebs = pebs_of(v->cpu);
+    v->lbr = x86_vpmu_wanted_lbr(v->cpu);
+    v->pebs = x86_vpmu_wanted_pebs(v->cpu);
     pebs_init(v);
 }
 
 const X86VPmuOps intel_vpmu_ops = {
     .features = intel_features,
-    .configure = intel_configure,
     .init = intel_init,
     .reset = intel_reset,
     .cpuid = intel_cpuid,

@@ -130,7 +130,6 @@ typedef enum X86VPmuStop {
 /**
  * struct X86VPmuOps - a vendor's register file
  * @features: as x86_vpmu_features()
- * @configure: as x86_vpmu_configure(), for the parts that depend on the vendor
  * @init: initialize fields that depend on the numbers of counters
  * @reset: registers to their state after RESET; the counters are cleared
  * @cpuid: as x86_vpmu_cpuid(); the registers are 0
@@ -160,7 +159,6 @@ typedef enum X86VPmuStop {
  */
 typedef struct X86VPmuOps {
     uint64_t (*features)(X86CPU *cpu, FeatureWord w);
-    bool (*configure)(X86CPU *cpu, Error **errp);
     void (*init)(X86VPmu *v);
     void (*reset)(X86VPmu *v);
     void (*cpuid)(const X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
@@ -359,16 +357,56 @@ static inline bool x86_vpmu_asked_off(const X86CPU *cpu)
 }
 
 /**
- * x86_vpmu_report_missing - report that a PMU with pmu=on is not available
- * @cpu: the CPU
- * @why: the reason
- * @hint: the remedy
- * @errp: set if the user wants no CPU then, that is, with "enforce"
+ * x86_vpmu_ops_for - the register file that a CPU would have
+ * @cpu: the CPU, not necessarily realized
  *
- * Without "enforce" this is a warning, and the machine starts.
+ * Returns: NULL if it would have no PMU.
  */
-bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
-                             const char *hint, Error **errp);
+const X86VPmuOps *x86_vpmu_ops_for(X86CPU *cpu);
+
+/**
+ * x86_vpmu_wanted_lbr, x86_vpmu_wanted_pebs - what a CPU is to have, according
+ *                                             to its properties
+ * @cpu: the CPU, not necessarily realized
+ *
+ * Returns: the kind of its model; NULL if it is to have none.
+ */
+const X86VPmuLbr *x86_vpmu_wanted_lbr(X86CPU *cpu);
+const X86VPmuPebs *x86_vpmu_wanted_pebs(const X86CPU *cpu);
+
+/**
+ * x86_vpmu_intel_version - the version of Intel's architecture, as given by the
+ *                          user or as its features need
+ * @cpu: the CPU, not necessarily realized
+ */
+uint32_t x86_vpmu_intel_version(X86CPU *cpu);
+
+/* The CPUID leaf of PerfMonV2 */
+#define AMD_LEAF_PERFMON 0x80000022
+
+/**
+ * amd_has_core_counters - whether there are six counters that the user did not
+ *                         disable
+ * @cpu: the CPU
+ *
+ * Under KVM the host decides, whatever model the guest sees.
+ */
+bool amd_has_core_counters(const X86CPU *cpu);
+
+/**
+ * amd_has_global_registers - whether a CPU has the registers of PerfMonV2
+ * @cpu: the CPU
+ *
+ * PerfMonV2 extends PerfCtrExtCore.  Under KVM, CPUID does not have it without
+ * that (x86_vpmu_missing_features()), but on old machine types.
+ */
+bool amd_has_global_registers(X86CPU *cpu);
+
+/**
+ * amd_count_counters - the number of counters, without the user's properties
+ * @cpu: the CPU
+ */
+uint32_t amd_count_counters(X86CPU *cpu);
 
 /**
  * x86_vpmu_event_of - the event of a code on this CPU, without any filter
@@ -426,51 +464,6 @@ static inline uint64_t x86_vpmu_show_in_misc_enable(uint64_t val, bool pmu,
            | (pmu ? X86_MISC_ENABLE_PERFMON : 0)
            | (pebs ? 0 : X86_MISC_ENABLE_PEBS_UNAVAIL);
 }
-
-/**
- * x86_vpmu_take_number - fill in a number that the CPU determines
- * @number: as the user has given it
- * @property: its name
- * @there: the number of the CPU
- * @errp: the allowed number, if the user has given another
- */
-bool x86_vpmu_take_number(uint32_t *number, const char *property,
-                          uint32_t there, Error **errp);
-
-/**
- * x86_vpmu_keep_for_host - subtract the counters that are hidden from the guest
- * @props: the user's properties
- * @counters: the number of general-purpose counters; changed to the number that
- *            the guest gets
- * @errp: the allowed range, if the guest would get none
- */
-bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
-                            Error **errp);
-
-/**
- * x86_vpmu_wants - whether a CPU is to have the feature of a property
- * @property: as the user has given it
- * @possible: no other property of the user's conflicts with it
- *
- * Under KVM, the default is off, and the caller refuses "on".
- */
-bool x86_vpmu_wants(OnOffAuto property, bool possible);
-
-/**
- * x86_vpmu_refuse_lbr - report that a CPU has no branch records for lbr=on
- * @errp: set to that
- *
- * Returns: false.
- */
-bool x86_vpmu_refuse_lbr(Error **errp);
-
-/**
- * x86_vpmu_refuse_pebs - report that a CPU has no PEBS for pebs=on
- * @errp: set to that
- *
- * Returns: false.
- */
-bool x86_vpmu_refuse_pebs(Error **errp);
 
 /**
  * x86_vpmu_read, x86_vpmu_write - access a register of the table

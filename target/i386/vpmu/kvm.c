@@ -19,20 +19,6 @@
 #include "pebs.h"
 #include "trace.h"
 
-#define ENABLE_PMU "/sys/module/kvm/parameters/enable_pmu"
-
-/**
- * struct X86VPmuShape - the size of a PMU
- * @version: as in struct X86VPmu
- * @nr_gp: general-purpose counters
- * @nr_fixed: fixed-function counters
- */
-typedef struct X86VPmuShape {
-    uint32_t version;
-    uint32_t nr_gp;
-    uint32_t nr_fixed;
-} X86VPmuShape;
-
 /*
  * Capability
  */
@@ -42,7 +28,7 @@ static bool read_from_module(void)
 {
     g_autofree char *value = NULL;
 
-    return !g_file_get_contents(ENABLE_PMU, &value, NULL, NULL)
+    return !g_file_get_contents(KVM_ENABLE_PMU, &value, NULL, NULL)
            || value[0] != 'N';
 }
 
@@ -62,8 +48,7 @@ static uint32_t host_leaf(uint32_t leaf, int reg)
     return kvm_arch_get_supported_cpuid(kvm_state, leaf, 0, reg);
 }
 
-/* The size of the host's Intel PMU, as far as the state has room for it */
-static X86VPmuShape intel_shape(void)
+X86VPmuShape x86_vpmu_kvm_intel_shape(void)
 {
     uint32_t eax = host_leaf(0xa, R_EAX);
     uint32_t edx = host_leaf(0xa, R_EDX);
@@ -91,7 +76,7 @@ static bool host_has_amd_pmu(const X86CPU *cpu)
 bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu)
 {
     return host_has_amd_pmu(cpu)
-           || (enabled_in_module() && intel_shape().version > 0);
+           || (enabled_in_module() && x86_vpmu_kvm_intel_shape().version > 0);
 }
 
 /*
@@ -107,7 +92,7 @@ static bool is_settled(OnOffAuto as)
 static bool has_intel_registers(const X86CPU *cpu)
 {
     return cpu->enable_pmu && cpu->env.cpuid_level >= 0xa
-           && enabled_in_module() && intel_shape().version > 0;
+           && enabled_in_module() && x86_vpmu_kvm_intel_shape().version > 0;
 }
 
 const X86VPmuOps *x86_vpmu_kvm_ops(const X86CPU *cpu)
@@ -257,8 +242,8 @@ static bool refuse_mixture(const X86CPU *cpu, bool off, Error **errp)
     return false;
 }
 
-static bool settle_for_machine(const X86CPU *cpu, bool off,
-                               const PmuFilter *filter, Error **errp)
+bool x86_vpmu_kvm_settle(const X86CPU *cpu, bool off, const PmuFilter *filter,
+                         Error **errp)
 {
     if (refuse_mixture(cpu, off, errp)) {
         return false;
@@ -272,78 +257,6 @@ static bool settle_for_machine(const X86CPU *cpu, bool off,
         trace_x86_vpmu_kvm_settled(!off);
     }
     return true;
-}
-
-/* The remedy if the host has no PMU for guests */
-#define NO_PMU_HINT                                                         \
-    "The kvm module's parameter enable_pmu must be Y (" ENABLE_PMU "), and " \
-    "perf must have hardware events on the host.  KVM has none on hybrid CPUs."
-
-bool x86_vpmu_kvm_refuse(const char *property, Error **errp)
-{
-    ERRP_GUARD();
-
-    error_setg(errp, "%s is not possible: the host's KVM has no PMU for "
-               "guests", property);
-    error_append_hint(errp, "%s\n", NO_PMU_HINT);
-    return false;
-}
-
-/* Settle one size: the one given by the user, if the host has as much */
-static bool settle_size(uint32_t *size, const char *property, uint32_t most,
-                        Error **errp)
-{
-    ERRP_GUARD();
-
-    if (!*size) {
-        *size = most;
-    } else if (*size > most) {
-        error_setg(errp, "%s=%u is more than the host's KVM has for guests",
-                   property, *size);
-        error_append_hint(errp, "Allowed: up to %u.\n", most);
-        return false;
-    }
-    return true;
-}
-
-static bool settle_shape(X86CPU *cpu, Error **errp)
-{
-    X86VPmuProps *props = &cpu->vpmu_props;
-    X86VPmuShape host;
-
-    /* The counters of AMD CPUs follow from their features. */
-    if (!has_intel_registers(cpu)) {
-        return amd_vpmu_ops.configure(cpu, errp);
-    }
-    host = intel_shape();
-    if (!x86_vpmu_keep_for_host(props, &host.nr_gp, errp)) {
-        return false;
-    }
-    /* Guests rely on the fixed counters of their version without asking. */
-    return settle_size(&props->version, "pmu-version", host.version, errp)
-           && settle_size(&props->gp_counters, "pmu-gp-counters", host.nr_gp,
-                          errp)
-           && x86_vpmu_take_number(&props->fixed_counters,
-                                   "pmu-fixed-counters",
-                                   props->version < 2 ? 0 : host.nr_fixed,
-                                   errp);
-}
-
-bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
-                            Error **errp)
-{
-    bool off = x86_vpmu_asked_off(cpu);
-
-    if (cpu->enable_pmu && !x86_vpmu_kvm_host_has_pmu(cpu)) {
-        if (cpu->pmu_asked_for
-            && !x86_vpmu_report_missing(cpu, "the host's KVM has no PMU for "
-                                        "guests", NO_PMU_HINT, errp)) {
-            return false;
-        }
-        cpu->enable_pmu = false;
-    }
-    return settle_for_machine(cpu, off, filter, errp)
-           && (!x86_vpmu_kvm_ops(cpu) || settle_shape(cpu, errp));
 }
 
 /* The host's leaf, with the settled sizes in it */

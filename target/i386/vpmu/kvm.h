@@ -19,38 +19,49 @@
 #include "cpu.h"
 #include "hw/pmu/pmu-filter.h"
 
+/* The parameter of KVM's module without which it has no PMU for guests */
+#define KVM_ENABLE_PMU "/sys/module/kvm/parameters/enable_pmu"
+
 /**
- * x86_vpmu_kvm_configure - settle the PMU of the guest
+ * struct X86VPmuShape - the size of a PMU
+ * @version: as in struct X86VPmu
+ * @nr_gp: general-purpose counters
+ * @nr_fixed: fixed-function counters
+ */
+typedef struct X86VPmuShape {
+    uint32_t version;
+    uint32_t nr_gp;
+    uint32_t nr_fixed;
+} X86VPmuShape;
+
+/**
+ * x86_vpmu_kvm_intel_shape - the size of the host's Intel PMU, as far as the
+ *                            state has room for it
+ */
+X86VPmuShape x86_vpmu_kvm_intel_shape(void);
+
+/**
+ * x86_vpmu_kvm_settle - settle the machine's PMU with the kernel
  * @cpu: the CPU, being realized; before any vCPU of the machine exists, for
  *       the first CPU
+ * @off: the CPU must not have a PMU
  * @filter: the filter of the machine's CPUs; NULL without one
  * @errp: the part that the host does not support, and the remedy
  *
- * Fills in the properties that were not given.  With pmu=off the kernel's
- * PMU is disabled, unless QEMU did not do this with the machine type; if the
- * kernel cannot do it (KVM_CAP_PMU_CAPABILITY), and the guest sees that, there
- * is a warning.  If the host has no PMU for guests, the guest does not get one;
- * with pmu=on, this is reported.
+ * With pmu=off the kernel's PMU is disabled, unless QEMU did not do this with
+ * the machine type; if the kernel cannot do it (KVM_CAP_PMU_CAPABILITY), and
+ * the guest sees that, there is a warning.
  *
- * Returns: false with @errp set if a requested property is not possible.
+ * Returns: false with @errp set if that is not possible.
  */
-bool x86_vpmu_kvm_configure(X86CPU *cpu, const PmuFilter *filter,
-                            Error **errp);
+bool x86_vpmu_kvm_settle(const X86CPU *cpu, bool off, const PmuFilter *filter,
+                         Error **errp);
 
 /**
  * x86_vpmu_kvm_host_has_pmu - whether the host can give a PMU to a CPU
  * @cpu: the CPU, whose vendor is known
  */
 bool x86_vpmu_kvm_host_has_pmu(const X86CPU *cpu);
-
-/**
- * x86_vpmu_kvm_refuse - report that the host has no PMU for guests
- * @property: the property that needs one
- * @errp: set to that, with the remedy
- *
- * Returns: false.
- */
-bool x86_vpmu_kvm_refuse(const char *property, Error **errp);
 
 /**
  * x86_vpmu_kvm_ops - the register file that the kernel has for a CPU

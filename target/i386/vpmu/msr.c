@@ -6,8 +6,6 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "qapi/error.h"
-#include "system/kvm.h"
 #include "internal.h"
 #include "pebs.h"
 
@@ -30,63 +28,6 @@ PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
         .invert = evtsel & X86_EVTSEL_INV,
         .edge = evtsel & X86_EVTSEL_EDGE,
     };
-}
-
-bool x86_vpmu_take_number(uint32_t *number, const char *property,
-                          uint32_t there, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (!*number) {
-        *number = there;
-    } else if (*number != there) {
-        error_setg(errp, "%s=%u is not possible with this PMU", property,
-                   *number);
-        error_append_hint(errp, "Allowed: %u.\n", there);
-        return false;
-    }
-    return true;
-}
-
-bool x86_vpmu_keep_for_host(const X86VPmuProps *props, uint32_t *counters,
-                            Error **errp)
-{
-    ERRP_GUARD();
-
-    if (props->host_counters >= *counters) {
-        error_setg(errp, "pmu-host-counters=%u leaves no counter for the guest",
-                   props->host_counters);
-        error_append_hint(errp, "Allowed: up to %u.\n", *counters - 1);
-        return false;
-    }
-    *counters -= props->host_counters;
-    return true;
-}
-
-bool x86_vpmu_wants(OnOffAuto property, bool possible)
-{
-    return property == ON_OFF_AUTO_ON
-           || (property == ON_OFF_AUTO_AUTO && possible && !kvm_enabled());
-}
-
-bool x86_vpmu_refuse_lbr(Error **errp)
-{
-    ERRP_GUARD();
-
-    error_setg(errp, "lbr=on is not possible with this CPU");
-    error_append_hint(errp, "Choose an Intel CPU model from Core 2 on, "
-                      "or an AMD one with perfmon-v2.\n");
-    return false;
-}
-
-bool x86_vpmu_refuse_pebs(Error **errp)
-{
-    ERRP_GUARD();
-
-    error_setg(errp, "pebs=on is not possible with this CPU");
-    error_append_hint(errp, "Choose an Intel CPU model from Nehalem to "
-                      "Granite Rapids, or Snowridge.\n");
-    return false;
 }
 
 unsigned x86_vpmu_one(const X86VPmu *v)

@@ -5,7 +5,6 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/error-report.h"
 #include "qemu/main-loop.h"
 #include "qapi/error.h"
 #include "hw/i386/apic.h"
@@ -19,38 +18,11 @@
 #include "kvm.h"
 #include "trace.h"
 
-/*
- * A guest cannot ask whether an AMD CPU has counters, as all of them do: it
- * tries, and does not find any in stock QEMU.  So that guests find the same as
- * before, only CPUs with an explicit pmu=on have counters; "max", whose PMU
- * is on by default, is not among them.
- */
-static bool wants_pmu(const X86CPU *cpu)
-{
-    return cpu->enable_pmu
-           && (cpu->pmu_asked_for || !x86_vpmu_shown_as_amd(cpu));
-}
-
-static const X86VPmuOps *emulated_ops(const X86CPU *cpu)
-{
-    if (!wants_pmu(cpu) || !cpu->vpmu_props.machine) {
-        return NULL;
-    }
-    return IS_INTEL_CPU(&cpu->env) ? &intel_vpmu_ops
-           : x86_vpmu_shown_as_amd(cpu) ? &amd_vpmu_ops : NULL;
-}
-
-/* The register file that a CPU would have; NULL if it would have no PMU */
-static const X86VPmuOps *ops_for(X86CPU *cpu)
-{
-    return pmu_cpu_is_emulated() ? emulated_ops(cpu)
-           : kvm_enabled() ? x86_vpmu_kvm_ops(cpu) : NULL;
-}
-
 /* Under KVM, the kernel reports its features itself. */
 uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
 {
-    const X86VPmuOps *ops = pmu_cpu_is_emulated() ? ops_for(cpu) : NULL;
+    const X86VPmuOps *ops = pmu_cpu_is_emulated() ? x86_vpmu_ops_for(cpu)
+                                                  : NULL;
 
     return ops ? ops->features(cpu, w) : 0;
 }
@@ -84,172 +56,6 @@ uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
 }
 
 /*
- * Properties
- */
-
-/* The name of a property that the user has given, or NULL */
-static const char *given_property(const X86VPmuProps *props)
-{
-    return props->version ? "pmu-version"
-           : props->gp_counters ? "pmu-gp-counters"
-           : props->fixed_counters ? "pmu-fixed-counters"
-           : props->host_counters ? "pmu-host-counters"
-           : props->lbr == ON_OFF_AUTO_ON ? "lbr=on"
-           : props->pebs ? "pebs=on"
-           : pmu_cycles_given(&props->cycles);
-}
-
-static bool refuse_properties(X86CPU *cpu, const char *given, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (!pmu_cpu_is_emulated() && !kvm_enabled()) {
-        error_setg(errp, "%s is only for PMUs under TCG and KVM", given);
-        error_append_hint(errp, "Use -accel tcg or -accel kvm, or leave the "
-                          "property out.\n");
-    } else if (pmu_cpu_is_emulated() && !cpu->vpmu_props.machine) {
-        error_setg(errp, "%s needs a PMU, which this machine type does not "
-                   "have", given);
-        error_append_hint(errp, "Choose one of QEMU 10.0 or newer.\n");
-    } else if (kvm_enabled() && !x86_vpmu_kvm_host_has_pmu(cpu)) {
-        x86_vpmu_kvm_refuse(given, errp);
-    } else if (!wants_pmu(cpu)) {
-        error_setg(errp, "%s needs a CPU with a PMU", given);
-        error_append_hint(errp, "Add pmu=on.\n");
-    } else if (kvm_enabled()) {
-        error_setg(errp, "%s needs a CPU that has CPUID leaf 0xA", given);
-        error_append_hint(errp, "Add level=10.\n");
-    } else {
-        error_setg(errp, "%s: there is no PMU for CPUs of this vendor yet",
-                   given);
-        error_append_hint(errp, "Choose a CPU model of Intel's or AMD's, or "
-                          "add vendor=GenuineIntel.\n");
-    }
-    return false;
-}
-
-bool x86_vpmu_report_missing(const X86CPU *cpu, const char *why,
-                             const char *hint, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (!cpu->enforce_cpuid) {
-        warn_report_once("pmu=on has no effect: %s", why);
-        return true;
-    }
-    error_setg(errp, "pmu=on is not possible: %s", why);
-    error_append_hint(errp, "%s\n", hint);
-    return false;
-}
-
-/* Without a PMU, no property may ask for one, except perhaps pmu=on. */
-static bool go_without(const X86CPU *cpu, Error **errp)
-{
-    if (!pmu_cpu_is_emulated() || !cpu->enable_pmu || !cpu->pmu_asked_for) {
-        return true;
-    }
-    return cpu->vpmu_props.machine
-           ? x86_vpmu_report_missing(
-                 cpu, "there is no PMU for CPUs of this vendor",
-                 "Choose a CPU model of Intel's or AMD's.", errp)
-           : x86_vpmu_report_missing(
-                 cpu, "under TCG, this machine type has no PMU",
-                 "Choose one of QEMU 10.0 or newer.", errp);
-}
-
-static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
-{
-    ERRP_GUARD();
-    const char *cycles = pmu_cycles_given(&cpu->vpmu_props.cycles);
-
-    if (cycles) {
-        error_setg(errp, "%s is only for the PMU that TCG emulates", cycles);
-        error_append_hint(errp, "Use -accel tcg, or leave the property out: "
-                          "the host's PMU counts.\n");
-        return false;
-    }
-    return x86_vpmu_kvm_configure(cpu, filter, errp);
-}
-
-/* The name of a property about the host's PMU that was given, or NULL */
-static const char *given_host_property(const X86VPmuProps *props)
-{
-    return props->host_perf ? "pmu-host-perf"
-           : props->priority ? "pmu-priority"
-           : props->host_counters ? "pmu-host-counters" : NULL;
-}
-
-static bool check_priority(const X86CPU *cpu, Error **errp)
-{
-    ERRP_GUARD();
-    const char *priority = cpu->vpmu_props.priority;
-
-    if (priority && strcmp(priority, "guest") && strcmp(priority, "host")) {
-        error_setg(errp, "pmu-priority=%s is not supported", priority);
-        error_append_hint(errp, "Allowed: guest or host.\n");
-        return false;
-    }
-    return true;
-}
-
-/* These properties are for any vCPU of KVM, even without a PMU. */
-static bool check_host_properties(const X86CPU *cpu, Error **errp)
-{
-    ERRP_GUARD();
-    const char *given = given_host_property(&cpu->vpmu_props);
-
-    if (given && !kvm_enabled()) {
-        error_setg(errp, "%s is only for KVM", given);
-        error_append_hint(errp, "Under TCG, the guest's own counters are "
-                          "exact, and the host cannot take them away.\n");
-        return false;
-    }
-    return check_priority(cpu, errp);
-}
-
-static bool check_emulated_only(const X86CPU *cpu, Error **errp)
-{
-    ERRP_GUARD();
-
-    if (cpu->vpmu_props.lbr == ON_OFF_AUTO_ON && kvm_enabled()) {
-        error_setg(errp, "lbr=on is only for the PMU that TCG emulates");
-        error_append_hint(errp, "Under KVM, lbr-fmt offers the host's "
-                          "records.\n");
-        return false;
-    }
-    if (cpu->vpmu_props.pebs && kvm_enabled()) {
-        error_setg(errp, "pebs=on is only for the PMU that TCG emulates");
-        error_append_hint(errp, "Use -accel tcg, or leave the property "
-                          "out.\n");
-        return false;
-    }
-    return true;
-}
-
-bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
-{
-    const X86VPmuOps *ops;
-    const PmuFilter *filter;
-    const char *given = given_property(&cpu->vpmu_props);
-
-    if (!check_host_properties(cpu, errp) || !check_emulated_only(cpu, errp)
-        || !x86_vpmu_take_filter(&filter, errp)) {
-        return false;
-    }
-    if (kvm_enabled() && !configure_kvm(cpu, filter, errp)) {
-        return false;
-    }
-    ops = ops_for(cpu);
-    if (!ops) {
-        return given ? refuse_properties(cpu, given, errp)
-                     : go_without(cpu, errp);
-    }
-    return kvm_enabled()
-           || (ops->configure(cpu, errp)
-               && pmu_cycles_configure(&cpu->vpmu_props.cycles, errp));
-}
-
-/*
  * Life
  */
 
@@ -269,7 +75,7 @@ static void create_counters(X86VPmu *v)
 
 void x86_vpmu_create(X86CPU *cpu)
 {
-    const X86VPmuOps *ops = ops_for(cpu);
+    const X86VPmuOps *ops = x86_vpmu_ops_for(cpu);
     X86VPmu *v;
 
     x86_vpmu_qtest_init();

@@ -18,7 +18,6 @@
 #include "system/kvm.h"
 #include "amd-events.h"
 #include "internal.h"
-#include "lbr.h"
 
 #define NR_LEGACY 4
 #define NR_CORE   6
@@ -33,10 +32,6 @@
 #define MSR_PERF_CNTR_GLOBAL_STATUS_CLR 0xc0000302
 #define MSR_PERF_CNTR_GLOBAL_STATUS_SET 0xc0000303
 #define MSR_AMD_DEBUGCTL                0x1d9
-#define MSR_AMD_LBR_SELECT              0xc000010e
-#define MSR_DBG_EXTN_CFG                0xc000010f
-#define MSR_SAMP_BR_FROM                0xc0010300
-#define MSR_SAMP_BR_TO                  0xc0010301
 
 /* PERF_CTLx, besides what X86_EVTSEL_* names */
 #define EVTSEL_VALID     (MAKE_64BIT_MASK(0, 32) & ~(1ull << 19 | 1ull << 21))
@@ -44,23 +39,12 @@
 #define EVTSEL_GUEST     (1ull << 40)
 #define EVTSEL_HOST      (1ull << 41)
 
-/* PerfCntrGlobalStatus and DebugCtl, with LbrExtV2 */
-#define STATUS_LBRS_FROZEN     (1ull << 58)
-#define STATUS_COUNTERS_FROZEN (1ull << 59)
-#define DEBUGCTL_FREEZE_LBRS_ON_PMI     (1ull << 11)
-#define DEBUGCTL_FREEZE_COUNTERS_ON_PMI (1ull << 12)
-
-/* CPUID leaf 0x80000022 */
-#define EXT_PERFMON_EAX_LBR_V2 (1u << 1)
-#define EXT_PERFMON_EAX_FREEZE (1u << 2)
-#define EXT_PERFMON_EBX_LBR_SHIFT 4
-
 static const AmdModel *model_of(const X86CPU *cpu)
 {
     return amd_model(cpu->env.cpuid_version);
 }
 
-static uint64_t amd_features(X86CPU *cpu, FeatureWord w)
+static uint64_t amd_offers(X86CPU *cpu, FeatureWord w)
 {
     switch (w) {
     case FEAT_8000_0001_ECX:
@@ -144,7 +128,7 @@ static bool globally_enabled(const X86VPmu *v, unsigned i)
 
 static bool frozen(const X86VPmu *v)
 {
-    return v->global_status & STATUS_COUNTERS_FROZEN;
+    return v->global_status & X86_STATUS_COUNTERS_FROZEN;
 }
 
 static bool enabled(const X86VPmu *v, unsigned i)
@@ -192,15 +176,10 @@ static void update_running(X86VPmu *v)
 
 static void update_freeze(X86VPmu *v)
 {
-    bool freeze = v->debugctl & DEBUGCTL_FREEZE_COUNTERS_ON_PMI;
+    bool freeze = v->debugctl & X86_DEBUGCTL_FREEZE_COUNTERS;
 
     pmu_set_freeze(v->pmu, freeze ? interrupting_counters(v) : 0,
                    x86_vpmu_low_bits(v->nr_gp));
-}
-
-static void update_lbr(X86VPmu *v)
-{
-    lbr_update(v, v->dbg_extn_cfg && !(v->global_status & STATUS_LBRS_FROZEN));
 }
 
 static void update_all(X86VPmu *v)
@@ -209,22 +188,16 @@ static void update_all(X86VPmu *v)
         update_counter(v, i);
     }
     update_freeze(v);
-    update_lbr(v);
+    X86_VPMU_CALL(v->ops, update, v);
 }
 
-/*
- * The model has stopped the counters already, if they freeze.  Branches on the
- * way to the handler are not recorded any more.
- */
+/* The model has stopped the counters already, if they freeze. */
 static void freeze_on_pmi(X86VPmu *v)
 {
-    if (v->debugctl & DEBUGCTL_FREEZE_COUNTERS_ON_PMI) {
-        v->global_status |= STATUS_COUNTERS_FROZEN;
+    if (v->debugctl & X86_DEBUGCTL_FREEZE_COUNTERS) {
+        v->global_status |= X86_STATUS_COUNTERS_FROZEN;
     }
-    if (v->debugctl & DEBUGCTL_FREEZE_LBRS_ON_PMI) {
-        v->global_status |= STATUS_LBRS_FROZEN;
-        update_lbr(v);
-    }
+    X86_VPMU_CALL(v->ops, on_pmi, v);
 }
 
 static void amd_overflow(void *opaque, uint64_t counters)
@@ -270,7 +243,7 @@ static uint64_t global_bits(const X86VPmu *v)
 static uint64_t status_bits(const X86VPmu *v)
 {
     return global_bits(v)
-           | (v->lbr ? STATUS_LBRS_FROZEN | STATUS_COUNTERS_FROZEN : 0);
+           | (v->lbr ? X86_STATUS_LBRS_FROZEN | X86_STATUS_COUNTERS_FROZEN : 0);
 }
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
@@ -283,14 +256,14 @@ static void write_status_clear(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status &= ~val;
     update_running(v);
-    update_lbr(v);
+    X86_VPMU_CALL(v->ops, update, v);
 }
 
 static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status |= val;
     update_running(v);
-    update_lbr(v);
+    X86_VPMU_CALL(v->ops, update, v);
 }
 
 static uint64_t read_debugctl(X86VPmu *v, unsigned i)
@@ -301,26 +274,14 @@ static uint64_t read_debugctl(X86VPmu *v, unsigned i)
 /* All bits but LBR, the last branch alone, which does not exist here. */
 static uint64_t debugctl_bits(const X86VPmu *v)
 {
-    return X86_DEBUGCTL_BTF | (v->lbr ? DEBUGCTL_FREEZE_LBRS_ON_PMI
-                                        | DEBUGCTL_FREEZE_COUNTERS_ON_PMI : 0);
+    return X86_DEBUGCTL_BTF | (v->lbr ? X86_DEBUGCTL_FREEZE_LBRS
+                                        | X86_DEBUGCTL_FREEZE_COUNTERS : 0);
 }
 
 static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->debugctl = val;
     update_all(v);
-}
-
-static void write_lbr_config(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->dbg_extn_cfg = val;
-    update_lbr(v);
-}
-
-static void write_lbr_select(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->lbr_select = val;
-    update_lbr(v);
 }
 
 /* The number of registers of each kind */
@@ -354,14 +315,7 @@ static const X86VPmuMsr msrs[] = {
       status_bits, x86_vpmu_read_zero, write_status_set },
     { MSR_AMD_DEBUGCTL, 1, 1, x86_vpmu_one,
       debugctl_bits, read_debugctl, write_debugctl },
-    { MSR_AMD_LBR_SELECT, 1, 1, lbr_count_one,
-      lbr_select_bits, lbr_read_select, write_lbr_select },
-    { MSR_DBG_EXTN_CFG, 1, 1, lbr_count_one,
-      lbr_config_bits, lbr_read_config, write_lbr_config },
-    { MSR_SAMP_BR_FROM, X86_VPMU_MAX_LBR / 2, 2, lbr_count,
-      x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
-    { MSR_SAMP_BR_TO, X86_VPMU_MAX_LBR / 2, 2, lbr_count,
-      x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
+    { }
 };
 
 /* With core counters, the legacy registers are other names of these. */
@@ -383,6 +337,7 @@ static const X86VPmuStateMsr state[] = {
       x86_vpmu_read_evtsel, x86_vpmu_load_evtsel },
     { MSR_PERF_CNTR_GLOBAL_CTL, 1, one_with_global, true,
       x86_vpmu_read_global_ctrl, x86_vpmu_load_global_ctrl },
+    { }
 };
 
 static bool amd_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
@@ -394,14 +349,13 @@ static bool amd_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
     return true;
 }
 
-/* EBX: the numbers of core counters and of records; other fields are 0. */
+/* EBX has the number of core counters. */
 static void amd_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
                       uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
     if (leaf == AMD_LEAF_PERFMON && has_global(v)) {
-        *eax = CPUID_8000_0022_EAX_PERFMON_V2
-               | (v->lbr ? EXT_PERFMON_EAX_LBR_V2 | EXT_PERFMON_EAX_FREEZE : 0);
-        *ebx = v->nr_gp | lbr_count(v) << EXT_PERFMON_EBX_LBR_SHIFT;
+        *eax = CPUID_8000_0022_EAX_PERFMON_V2;
+        *ebx = v->nr_gp;
     }
 }
 
@@ -421,10 +375,8 @@ static void amd_reset(X86VPmu *v)
     memset(v->evtsel, 0, sizeof(v->evtsel));
     v->fixed_ctrl = 0;
     v->debugctl = 0;
-    v->dbg_extn_cfg = 0;
     v->global_ctrl = v->global_reset;
     v->global_status = 0;
-    lbr_reset(v);
 }
 
 /*
@@ -472,18 +424,16 @@ static void amd_init(X86VPmu *v)
     v->version = amd_has_global_registers(v->cpu) ? 2 : 1;
     v->global_reset = has_global(v) ? global_bits(v) : 0;
     v->model = &model_of(v->cpu)->vpmu;
-    v->lbr = x86_vpmu_wanted_lbr(v->cpu);
 }
 
 const X86VPmuOps amd_vpmu_ops = {
-    .features = amd_features,
+    .offers = amd_offers,
     .init = amd_init,
     .reset = amd_reset,
     .cpuid = amd_cpuid,
     .msrs = msrs,
-    .nr_msrs = ARRAY_SIZE(msrs),
     .state = state,
-    .nr_state = ARRAY_SIZE(state),
+    .features = amd_features,
     .ignores_invalid = true,
     .debug_clears = X86_DEBUGCTL_BTF,
     .rdpmc = amd_rdpmc,

@@ -12,7 +12,13 @@
 #include "qemu/cutils.h"
 #include "qemu/error-report.h"
 #include "migration/vmstate.h"
+#include "system/tcg.h"
+#include "internal.h"
 #include "lbr.h"
+
+/* Register numbers that cpu.h does not have. */
+#define MSR_IA32_LER_FROM 0x1dd
+#define MSR_IA32_LER_INFO 0x1e0
 
 /* IA32_LBR_CTL; CTL_KINDS choose the kinds of branches to record */
 #define CTL_LBREN       (1ull << 0)
@@ -21,7 +27,7 @@
 #define CTL_CALL_STACK  (1ull << 3)
 #define CTL_KINDS       MAKE_64BIT_MASK(16, 7)
 
-/* CPUID leaf 0x1C */
+#define LEAF_ARCH_LBR   0x1c
 #define EAX_LINEAR      (1u << 31)
 #define EBX_CPL         (1u << 0)
 #define EBX_FILTER      (1u << 1)
@@ -32,21 +38,6 @@
 
 /* Bit n of EAX stands for (n + 1) times this many records. */
 #define DEPTH_UNIT 8
-
-static bool is_architectural(const X86VPmu *v)
-{
-    return v->lbr && v->lbr->architectural;
-}
-
-unsigned arch_lbr_count_one(const X86VPmu *v)
-{
-    return is_architectural(v) ? 1 : 0;
-}
-
-unsigned arch_lbr_count(const X86VPmu *v)
-{
-    return is_architectural(v) ? v->lbr_arch.depth : 0;
-}
 
 /*
  * Filters
@@ -77,30 +68,34 @@ static PmuModes wanted_modes(const X86VPmu *v)
     return x86_vpmu_modes(v->lbr_arch.ctl & CTL_OS, v->lbr_arch.ctl & CTL_USR);
 }
 
-bool arch_lbr_hides(const X86VPmu *v, unsigned mode)
+/*
+ * The record of a branch from a mode that is filtered out has all ones as its
+ * address.
+ */
+static bool hides(const X86VPmu *v, unsigned mode)
 {
-    return is_architectural(v) && !(wanted_modes(v) >> mode & 1);
+    return arch_lbr_is_there(v) && !(wanted_modes(v) >> mode & 1);
 }
 
-void arch_lbr_update(X86VPmu *v, bool frozen)
+static void arch_lbr_update(X86VPmu *v)
 {
     uint64_t ctl = v->lbr_arch.ctl;
-    bool record = ctl & CTL_LBREN && !frozen;
+    bool record = ctl & CTL_LBREN && !lbr_is_frozen(v);
     LbrWanted wanted = {
         .kinds = wanted_kinds(ctl),
         .modes = wanted_modes(v),
         .call_stack = ctl & CTL_CALL_STACK,
     };
 
-    if (is_architectural(v)) {
+    if (arch_lbr_is_there(v)) {
         lbr_record(v, record ? &wanted : NULL);
     }
 }
 
-void arch_lbr_reset(X86VPmu *v)
+static void arch_lbr_reset(X86VPmu *v)
 {
     v->lbr_arch = (X86VPmuArchLbr) {
-        .depth = is_architectural(v) ? v->lbr->depth : 0,
+        .depth = arch_lbr_is_there(v) ? v->lbr->depth : 0,
     };
 }
 
@@ -115,14 +110,21 @@ void arch_lbr_enable(X86VPmu *v, bool enable)
     v->lbr_arch.ctl |= enable ? CTL_LBREN : 0;
 }
 
-void arch_lbr_note_event(X86VPmu *v)
+void x86_vpmu_far_branch(X86CPU *cpu, uint64_t from, unsigned mode)
 {
-    X86VPmuArchLbr *a = &v->lbr_arch;
+    const bool hidden = cpu->vpmu && hides(cpu->vpmu, mode);
 
-    if (is_architectural(v) && lbr_is_recording(v)) {
-        a->ler[X86_VPMU_LER_FROM] = lbr_read_from(v, 0);
-        a->ler[X86_VPMU_LER_TO] = lbr_read_to(v, 0);
-        a->ler[X86_VPMU_LER_INFO] = lbr_read_info(v, 0);
+    if (tcg_enabled()) {
+        pmu_tcg_far_branch(CPU(cpu), from, hidden ? UINT64_MAX : from);
+    }
+}
+
+void x86_vpmu_event_delivered(X86CPU *cpu)
+{
+    X86VPmu *v = cpu->vpmu;
+
+    if (v && arch_lbr_is_there(v) && lbr_is_recording(v)) {
+        lbr_read(v, 0, v->lbr_arch.ler);
     }
 }
 
@@ -130,14 +132,20 @@ void arch_lbr_note_event(X86VPmu *v)
  * Registers
  */
 
-uint64_t arch_lbr_ctl_bits(const X86VPmu *v)
+static uint64_t ctl_bits(const X86VPmu *v)
 {
     return CTL_LBREN | CTL_OS | CTL_USR | CTL_CALL_STACK | CTL_KINDS;
 }
 
-uint64_t arch_lbr_read_ctl(X86VPmu *v, unsigned i)
+static uint64_t read_ctl(X86VPmu *v, unsigned i)
 {
     return v->lbr_arch.ctl;
+}
+
+static void write_ctl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->lbr_arch.ctl = val;
+    arch_lbr_update(v);
 }
 
 static bool is_depth(const X86VPmu *v, uint64_t depth)
@@ -146,18 +154,13 @@ static bool is_depth(const X86VPmu *v, uint64_t depth)
            && v->lbr->depths >> (depth / DEPTH_UNIT - 1) & 1;
 }
 
-bool arch_lbr_depth_is_valid(const X86VPmu *v, uint64_t val)
-{
-    return is_depth(v, val);
-}
-
-uint64_t arch_lbr_read_depth(X86VPmu *v, unsigned i)
+static uint64_t read_depth(X86VPmu *v, unsigned i)
 {
     return v->lbr_arch.depth;
 }
 
 /* Clears all records; the last event record stays. */
-void arch_lbr_write_depth(X86VPmu *v, unsigned i, uint64_t val)
+static void write_depth(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->lbr_arch.depth = val;
     lbr_clear(v, val);
@@ -167,38 +170,79 @@ void arch_lbr_write_depth(X86VPmu *v, unsigned i, uint64_t val)
  * On silicon, other models also have a last event record; theirs stays as it is
  * in QEMU without this PMU.
  */
-uint64_t arch_lbr_read_ler(X86VPmu *v, unsigned i)
+static uint64_t read_ler(X86VPmu *v, unsigned i)
 {
     return v->lbr_arch.ler[i];
 }
 
-void arch_lbr_write_ler(X86VPmu *v, unsigned i, uint64_t val)
+static void write_ler(X86VPmu *v, unsigned i, uint64_t val)
 {
-    if (is_architectural(v)) {
+    if (arch_lbr_is_there(v)) {
         v->lbr_arch.ler[i] = val;
     }
 }
 
-uint64_t arch_lbr_read_ler_info(X86VPmu *v, unsigned i)
+static uint64_t read_ler_info(X86VPmu *v, unsigned i)
 {
-    return arch_lbr_read_ler(v, X86_VPMU_LER_INFO);
+    return read_ler(v, X86_VPMU_LER_INFO);
 }
 
-void arch_lbr_write_ler_info(X86VPmu *v, unsigned i, uint64_t val)
+static void write_ler_info(X86VPmu *v, unsigned i, uint64_t val)
 {
-    arch_lbr_write_ler(v, X86_VPMU_LER_INFO, val & lbr_info_bits(v));
+    write_ler(v, X86_VPMU_LER_INFO, val & lbr_info_bits(v));
 }
 
-void arch_lbr_cpuid(const X86VPmu *v, uint32_t *eax, uint32_t *ebx,
-                    uint32_t *ecx)
+static unsigned count_one(const X86VPmu *v)
 {
-    if (is_architectural(v)) {
+    return arch_lbr_is_there(v) ? 1 : 0;
+}
+
+static unsigned count_ler(const X86VPmu *v)
+{
+    return 2;
+}
+
+static const X86VPmuMsr msrs[] = {
+    { MSR_ARCH_LBR_CTL, 1, 1, count_one, ctl_bits, read_ctl, write_ctl },
+    { MSR_ARCH_LBR_DEPTH, 1, 1, count_one,
+      x86_vpmu_any_bits, read_depth, write_depth, is_depth },
+    { MSR_IA32_LER_FROM, 2, 1, count_ler,
+      x86_vpmu_any_bits, read_ler, write_ler },
+    { MSR_IA32_LER_INFO, 1, 1, count_one,
+      x86_vpmu_any_bits, read_ler_info, write_ler_info },
+    { }
+};
+
+/*
+ * CPUID
+ */
+
+static uint64_t arch_lbr_offers(X86CPU *cpu, FeatureWord w)
+{
+    const X86VPmuLbr *lbr = x86_vpmu_wanted_lbr(cpu);
+
+    return w == FEAT_7_0_EDX && lbr && lbr->architectural
+           ? CPUID_7_0_EDX_ARCH_LBR : 0;
+}
+
+static void arch_lbr_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
+                           uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
+{
+    if (leaf == LEAF_ARCH_LBR && arch_lbr_is_there(v)) {
         *eax = v->lbr->depths | EAX_LINEAR;
         *ebx = EBX_CPL | EBX_FILTER | EBX_CALL_STACK;
         *ecx = ECX_MISPREDICT | ECX_TYPE
                | (lbr_is_timed(v) ? ECX_TIMED : 0);
     }
 }
+
+const X86VPmuFeature arch_lbr = {
+    .msrs = msrs,
+    .offers = arch_lbr_offers,
+    .reset = arch_lbr_reset,
+    .cpuid = arch_lbr_cpuid,
+    .update = arch_lbr_update,
+};
 
 /*
  * Migration
@@ -208,7 +252,7 @@ bool arch_lbr_is_used(const X86VPmu *v)
 {
     const X86VPmuArchLbr *a = &v->lbr_arch;
 
-    return is_architectural(v)
+    return arch_lbr_is_there(v)
            && (a->ctl || a->depth != v->lbr->depth
                || !buffer_is_zero(a->ler, sizeof(a->ler)));
 }
@@ -217,14 +261,14 @@ static bool arch_lbr_needed(void *opaque)
 {
     X86CPU *cpu = opaque;
 
-    return is_architectural(cpu->vpmu);
+    return arch_lbr_is_there(cpu->vpmu);
 }
 
 static int arch_lbr_pre_load(void *opaque)
 {
     X86CPU *cpu = opaque;
 
-    if (!is_architectural(cpu->vpmu)) {
+    if (!arch_lbr_is_there(cpu->vpmu)) {
         error_report("The source's CPU has architectural branch records, and "
                      "this one does not.");
         return -EINVAL;
@@ -237,7 +281,7 @@ static int arch_lbr_post_load(void *opaque, int version_id)
     X86CPU *cpu = opaque;
     X86VPmu *v = cpu->vpmu;
 
-    if (v->lbr_arch.ctl & ~arch_lbr_ctl_bits(v)
+    if (v->lbr_arch.ctl & ~ctl_bits(v)
         || !is_depth(v, v->lbr_arch.depth)) {
         error_report("The source's branch records have control bits or a depth "
                      "that this CPU does not have.");

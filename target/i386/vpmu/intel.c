@@ -17,15 +17,6 @@
 #include "pebs.h"
 
 /* Register numbers that cpu.h does not have. */
-#define MSR_LBR_SELECT                    0x1c8
-#define MSR_LBR_TOS                       0x1c9
-#define MSR_CORE_LBR_FROM                 0x40
-#define MSR_CORE_LBR_TO                   0x60
-#define MSR_LBR_FROM                      0x680
-#define MSR_LBR_TO                        0x6c0
-#define MSR_LBR_INFO                      0xdc0
-#define MSR_IA32_LER_FROM                 0x1dd
-#define MSR_IA32_LER_INFO                 0x1e0
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
 #define MSR_IA32_PERF_GLOBAL_INUSE        0x392
 #define MSR_PEBS_LD_LAT                   0x3f6
@@ -48,8 +39,6 @@
 
 /* IA32_PERF_GLOBAL_*: general-purpose counters from bit 0, fixed from 32 */
 #define GLOBAL_FIXED     32
-#define STATUS_LBR_FRZ   (1ull << 58)
-#define STATUS_CTR_FRZ   (1ull << 59)
 #define STATUS_ASCI      (1ull << 60)
 #define STATUS_UNCORE    (1ull << 61)
 #define STATUS_OVF_BUF   (1ull << 62)
@@ -57,9 +46,6 @@
 #define INUSE_PMI        (1ull << 63)
 
 /* IA32_DEBUGCTL */
-#define DEBUGCTL_LBR     (1ull << 0)
-#define DEBUGCTL_FREEZE_LBRS_ON_PMI    (1ull << 11)
-#define DEBUGCTL_FREEZE_PERFMON_ON_PMI (1ull << 12)
 #define DEBUGCTL_FREEZE_IN_SMM         (1ull << 14)
 
 /* IA32_PERF_CAPABILITIES */
@@ -81,8 +67,6 @@
  * @status_set: the bits that can be set there
  * @debugctl: the bits of IA32_DEBUGCTL, except bits of branch records and
  *            others with their own capabilities
- * @freeze_in_status: an interrupt freezes by IA32_PERF_GLOBAL_STATUS.CTR_FRZ;
- *                    otherwise it clears IA32_PERF_GLOBAL_CTRL
  * @cpuid_edx: flags in EDX of CPUID leaf 0xA
  * @fixed_bitmap: ECX of that leaf names the fixed counters
  */
@@ -92,15 +76,14 @@ typedef struct IntelVersion {
     uint64_t status_clear;
     uint64_t status_set;
     uint64_t debugctl;
-    bool freeze_in_status;
     uint32_t cpuid_edx;
     bool fixed_bitmap;
 } IntelVersion;
 
 #define CLEAR_V2 (STATUS_OVF_BUF | STATUS_COND_CHGD)
 /* ASCI can be set on CPUs with SGX only, and cleared on all. */
-#define SET_V4   (STATUS_LBR_FRZ | STATUS_CTR_FRZ | STATUS_UNCORE \
-                  | STATUS_OVF_BUF)
+#define SET_V4   (X86_STATUS_LBRS_FROZEN | X86_STATUS_COUNTERS_FROZEN \
+                  | STATUS_UNCORE | STATUS_OVF_BUF)
 #define CLEAR_V4 (SET_V4 | STATUS_ASCI | STATUS_COND_CHGD)
 #define EDX_ANYTHREAD_DEPRECATED (1u << 15)
 
@@ -112,35 +95,31 @@ static const IntelVersion versions[] = {
         .evtsel = EVTSEL_VALID,
         .fixed = FIXED_VALID,
         .status_clear = CLEAR_V2,
-        .debugctl = DEBUGCTL_FREEZE_PERFMON_ON_PMI,
+        .debugctl = X86_DEBUGCTL_FREEZE_COUNTERS,
     },
     [3] = {
         .evtsel = EVTSEL_VALID | EVTSEL_ANY,
         .fixed = FIXED_VALID | FIXED_ANY,
         .status_clear = CLEAR_V2,
-        .debugctl = DEBUGCTL_FREEZE_PERFMON_ON_PMI,
+        .debugctl = X86_DEBUGCTL_FREEZE_COUNTERS,
     },
     [4] = {
         .evtsel = EVTSEL_VALID | EVTSEL_ANY,
         .fixed = FIXED_VALID | FIXED_ANY,
         .status_clear = CLEAR_V4,
         .status_set = SET_V4,
-        .debugctl = DEBUGCTL_FREEZE_PERFMON_ON_PMI,
-        .freeze_in_status = true,
+        .debugctl = X86_DEBUGCTL_FREEZE_COUNTERS,
     },
     [5] = {
         .evtsel = EVTSEL_VALID,
         .fixed = FIXED_VALID,
         .status_clear = CLEAR_V4,
         .status_set = SET_V4,
-        .debugctl = DEBUGCTL_FREEZE_PERFMON_ON_PMI,
-        .freeze_in_status = true,
+        .debugctl = X86_DEBUGCTL_FREEZE_COUNTERS,
         .cpuid_edx = EDX_ANYTHREAD_DEPRECATED,
         .fixed_bitmap = true,
     },
 };
-
-#define LEAF_ARCH_LBR 0x1c
 
 static const IntelVersion *version_of(const X86VPmu *v)
 {
@@ -181,7 +160,7 @@ static bool globally_enabled(const X86VPmu *v, unsigned counter)
 {
     return !version_of(v)->fixed
            || ((v->global_ctrl & global_bit(v, counter))
-               && !(v->global_status & STATUS_CTR_FRZ));
+               && !(v->global_status & X86_STATUS_COUNTERS_FROZEN));
 }
 
 static bool interrupts(const X86VPmu *v, unsigned counter)
@@ -279,18 +258,10 @@ static void update_running(X86VPmu *v)
 
 static void update_freeze(X86VPmu *v)
 {
-    bool freeze = v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI;
+    bool freeze = v->debugctl & X86_DEBUGCTL_FREEZE_COUNTERS;
 
     pmu_set_freeze(v->pmu, freeze ? interrupting_counters(v) : 0,
                    MAKE_64BIT_MASK(0, pmu_nr_counters(v->pmu)));
-}
-
-static void update_lbr(X86VPmu *v)
-{
-    bool frozen = v->global_status & STATUS_LBR_FRZ;
-
-    lbr_update(v, v->debugctl & DEBUGCTL_LBR && !frozen);
-    arch_lbr_update(v, frozen);
 }
 
 static void update_all(X86VPmu *v)
@@ -300,25 +271,14 @@ static void update_all(X86VPmu *v)
     }
     update_running(v);
     update_freeze(v);
-    update_lbr(v);
     pebs_update(v);
-}
-
-/* Branches on the way to the handler are not recorded any more. */
-static void freeze_lbrs_on_pmi(X86VPmu *v)
-{
-    if (version_of(v)->freeze_in_status) {
-        v->global_status |= STATUS_LBR_FRZ;
-    } else {
-        v->debugctl &= ~DEBUGCTL_LBR;
-    }
-    update_lbr(v);
+    X86_VPMU_CALL(v->ops, update, v);
 }
 
 static void freeze_on_pmi(X86VPmu *v)
 {
-    if (version_of(v)->freeze_in_status) {
-        v->global_status |= STATUS_CTR_FRZ;
+    if (x86_vpmu_freezes_in_status(v)) {
+        v->global_status |= X86_STATUS_COUNTERS_FROZEN;
     } else {
         v->global_ctrl = 0;
     }
@@ -368,12 +328,10 @@ static void intel_overflow(void *opaque, uint64_t counters)
         interrupting |= sampled;
     }
     if (interrupting) {
-        if (v->debugctl & DEBUGCTL_FREEZE_PERFMON_ON_PMI) {
+        if (v->debugctl & X86_DEBUGCTL_FREEZE_COUNTERS) {
             freeze_counters_on_pmi(v);
         }
-        if (v->debugctl & DEBUGCTL_FREEZE_LBRS_ON_PMI) {
-            freeze_lbrs_on_pmi(v);
-        }
+        X86_VPMU_CALL(v->ops, on_pmi, v);
         x86_vpmu_raise_pmi(v, interrupting, true);
     }
 }
@@ -477,7 +435,7 @@ static void write_status_reset(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status &= ~val;
     update_running(v);
-    update_lbr(v);
+    X86_VPMU_CALL(v->ops, update, v);
 }
 
 static uint64_t status_reset_bits(const X86VPmu *v)
@@ -489,7 +447,7 @@ static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->global_status |= val;
     update_running(v);
-    update_lbr(v);
+    X86_VPMU_CALL(v->ops, update, v);
 }
 
 static uint64_t status_set_bits(const X86VPmu *v)
@@ -529,8 +487,8 @@ static uint64_t read_debugctl(X86VPmu *v, unsigned i)
 
 static uint64_t lbr_debugctl(const X86VPmu *v)
 {
-    return (v->lbr->architectural ? 0 : DEBUGCTL_LBR)
-           | (version_of(v)->debugctl ? DEBUGCTL_FREEZE_LBRS_ON_PMI : 0);
+    return (v->lbr->architectural ? 0 : X86_DEBUGCTL_LBR)
+           | (version_of(v)->debugctl ? X86_DEBUGCTL_FREEZE_LBRS : 0);
 }
 
 static uint64_t kept_debugctl_bits(const X86VPmu *v)
@@ -548,7 +506,7 @@ static uint64_t kept_debugctl_bits(const X86VPmu *v)
  */
 static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 {
-    if (val & DEBUGCTL_LBR & ~kept_debugctl_bits(v)) {
+    if (val & X86_DEBUGCTL_LBR & ~kept_debugctl_bits(v)) {
         qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR is ignored, as this "
                       "CPU has no branch records\n");
     }
@@ -558,7 +516,7 @@ static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 
 static uint64_t debugctl_bits(const X86VPmu *v)
 {
-    return kept_debugctl_bits(v) | DEBUGCTL_LBR;
+    return kept_debugctl_bits(v) | X86_DEBUGCTL_LBR;
 }
 
 /* The number of registers of each kind */
@@ -586,23 +544,6 @@ static unsigned one_with_global(const X86VPmu *v)
 static unsigned one_with_status_set(const X86VPmu *v)
 {
     return version_of(v)->status_set ? 1 : 0;
-}
-
-static unsigned count_ler(const X86VPmu *v)
-{
-    return 2;
-}
-
-static void write_lbr_select(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->lbr_select = val;
-    update_lbr(v);
-}
-
-static void write_arch_lbr_ctl(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->lbr_arch.ctl = val;
-    update_lbr(v);
 }
 
 static void write_pebs_enable(X86VPmu *v, unsigned i, uint64_t val)
@@ -648,32 +589,6 @@ static const X86VPmuMsr msrs[] = {
       NULL, read_perf_capabilities, NULL },
     { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
       debugctl_bits, read_debugctl, write_debugctl },
-    { MSR_LBR_SELECT, 1, 1, lbr_count_select,
-      lbr_select_bits, lbr_read_select, write_lbr_select },
-    { MSR_LBR_TOS, 1, 1, lbr_count_legacy_one,
-      lbr_tos_bits, lbr_read_tos, lbr_write_tos },
-    { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, lbr_count_legacy,
-      x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
-    { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, lbr_count_legacy,
-      x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
-    { MSR_LBR_INFO, X86_VPMU_MAX_LBR, 1, lbr_count_info,
-      lbr_info_bits, lbr_read_info, lbr_write_info },
-    { MSR_ARCH_LBR_CTL, 1, 1, arch_lbr_count_one,
-      arch_lbr_ctl_bits, arch_lbr_read_ctl, write_arch_lbr_ctl },
-    { MSR_ARCH_LBR_DEPTH, 1, 1, arch_lbr_count_one,
-      x86_vpmu_any_bits, arch_lbr_read_depth, arch_lbr_write_depth,
-      arch_lbr_depth_is_valid },
-    /* After the last one, software that counts registers has to fault. */
-    { MSR_ARCH_LBR_FROM_0, 2 * X86_VPMU_MAX_LBR, 1, arch_lbr_count,
-      x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
-    { MSR_ARCH_LBR_TO_0, 2 * X86_VPMU_MAX_LBR, 1, arch_lbr_count,
-      x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
-    { MSR_ARCH_LBR_INFO_0, 2 * X86_VPMU_MAX_LBR, 1, arch_lbr_count,
-      x86_vpmu_any_bits, lbr_read_info, lbr_write_info },
-    { MSR_IA32_LER_FROM, 2, 1, count_ler,
-      x86_vpmu_any_bits, arch_lbr_read_ler, arch_lbr_write_ler },
-    { MSR_IA32_LER_INFO, 1, 1, arch_lbr_count_one,
-      x86_vpmu_any_bits, arch_lbr_read_ler_info, arch_lbr_write_ler_info },
     { MSR_IA32_DS_AREA, 1, 1, pebs_count_one,
       pebs_ds_area_bits, pebs_read_ds_area, pebs_write_ds_area,
       pebs_is_ds_area },
@@ -683,11 +598,7 @@ static const X86VPmuMsr msrs[] = {
       x86_vpmu_any_bits, pebs_read_ld_lat, write_pebs_ld_lat },
     { MSR_PEBS_DATA_CFG, 1, 1, pebs_count_data_cfg,
       pebs_data_cfg_bits, pebs_read_data_cfg, write_pebs_data_cfg },
-    /* Software that counts these registers has to fault as well. */
-    { MSR_CORE_LBR_FROM, 8, 1, lbr_count_unfiltered,
-      x86_vpmu_any_bits, lbr_read_from, lbr_write_from },
-    { MSR_CORE_LBR_TO, 8, 1, lbr_count_unfiltered,
-      x86_vpmu_any_bits, lbr_read_to, lbr_write_to },
+    { }
 };
 
 static void load_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
@@ -708,6 +619,7 @@ static const X86VPmuStateMsr state[] = {
       read_fixed_ctrl, load_fixed_ctrl },
     { MSR_CORE_PERF_GLOBAL_CTRL, 1, one_with_global, true,
       x86_vpmu_read_global_ctrl, x86_vpmu_load_global_ctrl },
+    { }
 };
 
 static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
@@ -737,9 +649,6 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
 {
     const IntelVersion *version = version_of(v);
 
-    if (leaf == LEAF_ARCH_LBR) {
-        arch_lbr_cpuid(v, eax, ebx, ecx);
-    }
     if (leaf != 0xa) {
         return;
     }
@@ -776,7 +685,6 @@ static void intel_reset(X86VPmu *v)
     v->global_ctrl = v->global_reset;
     v->global_status = 0;
     v->debugctl = 0;
-    lbr_reset(v);
     pebs_reset(v);
 }
 
@@ -814,15 +722,14 @@ static unsigned intel_stops(const X86VPmu *v, unsigned i)
     if (controlled && !(v->global_ctrl & global_bit(v, i))) {
         stops |= X86_VPMU_STOP_GLOBAL_CTRL;
     }
-    if (controlled && v->global_status & STATUS_CTR_FRZ) {
+    if (controlled && v->global_status & X86_STATUS_COUNTERS_FROZEN) {
         stops |= X86_VPMU_STOP_CTR_FRZ;
     }
     return stops | (freezes_in_smm(v) ? X86_VPMU_STOP_IN_SMM : 0);
 }
 
-static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
+static uint64_t intel_offers(X86CPU *cpu, FeatureWord w)
 {
-    const X86VPmuLbr *lbr = x86_vpmu_wanted_lbr(cpu);
     const X86VPmuPebs *pebs = x86_vpmu_wanted_pebs(cpu);
 
     switch (w) {
@@ -830,10 +737,8 @@ static uint64_t intel_features(X86CPU *cpu, FeatureWord w)
         return pebs ? CPUID_DTS : 0;
     case FEAT_1_ECX:
         return CPUID_EXT_PDCM | (pebs ? CPUID_EXT_DTES64 : 0);
-    case FEAT_7_0_EDX:
-        return lbr && lbr->architectural ? CPUID_7_0_EDX_ARCH_LBR : 0;
     case FEAT_PERF_CAPABILITIES:
-        return PERF_CAP_FULL_WIDTH | (lbr ? lbr->format : 0)
+        return PERF_CAP_FULL_WIDTH
                | (pebs ? pebs_capabilities(pebs) : 0)
                | (x86_vpmu_intel_version(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM
                                                    : 0);
@@ -849,23 +754,21 @@ static void intel_init(X86VPmu *v)
     v->global_reset = v->cpu->vpmu_props.machine && version_of(v)->fixed
                       ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
-    v->lbr = x86_vpmu_wanted_lbr(v->cpu);
     v->pebs = x86_vpmu_wanted_pebs(v->cpu);
     pebs_init(v);
 }
 
 const X86VPmuOps intel_vpmu_ops = {
-    .features = intel_features,
+    .offers = intel_offers,
     .init = intel_init,
     .reset = intel_reset,
     .cpuid = intel_cpuid,
     .misc_enable = intel_misc_enable,
     .msrs = msrs,
-    .nr_msrs = ARRAY_SIZE(msrs),
     .state = state,
-    .nr_state = ARRAY_SIZE(state),
+    .features = intel_features,
     .in_stock_stream = true,
-    .debug_clears = DEBUGCTL_LBR | X86_DEBUGCTL_BTF,
+    .debug_clears = X86_DEBUGCTL_LBR | X86_DEBUGCTL_BTF,
     .put_aside_in_smm = DEBUGCTL_FREEZE_IN_SMM,
     .rdpmc = intel_rdpmc,
     .overflow = intel_overflow,

@@ -46,11 +46,19 @@
 
 #define MSR_IA32_DEBUGCTL    0x1d9
 
-/* IA32_DEBUGCTL, DebugCtl: single steps end at branches alone. */
-#define X86_DEBUGCTL_BTF     (1ull << 1)
+/* IA32_DEBUGCTL, DebugCtl; with BTF, single steps end at branches alone. */
+#define X86_DEBUGCTL_LBR                  (1ull << 0)
+#define X86_DEBUGCTL_BTF                  (1ull << 1)
+#define X86_DEBUGCTL_FREEZE_LBRS          (1ull << 11)
+#define X86_DEBUGCTL_FREEZE_COUNTERS      (1ull << 12)
+
+/* IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus: an interrupt has frozen them. */
+#define X86_STATUS_LBRS_FROZEN            (1ull << 58)
+#define X86_STATUS_COUNTERS_FROZEN        (1ull << 59)
 
 /**
- * struct X86VPmuMsr - a range of registers of the same kind
+ * struct X86VPmuMsr - a range of registers of the same kind; an empty one ends a
+ *                     list
  *
  * A register is read and written by its index in the range, with the counters
  * up to date and in a transaction.
@@ -77,7 +85,8 @@ typedef struct X86VPmuMsr {
 } X86VPmuMsr;
 
 /**
- * struct X86VPmuStateMsr - a range of registers that KVM saves
+ * struct X86VPmuStateMsr - a range of registers that KVM saves; an empty one ends
+ *                          a list
  * @first: the number of the first
  * @step: the distance of their numbers
  * @count: how many there are
@@ -94,6 +103,64 @@ typedef struct X86VPmuStateMsr {
     uint64_t (*read)(X86VPmu *v, unsigned i);
     void (*load)(X86VPmu *v, unsigned i, uint64_t val);
 } X86VPmuStateMsr;
+
+/**
+ * struct X86VPmuFeature - what a PMU can have besides counters
+ * @msrs: its registers
+ * @offers: as x86_vpmu_features(), of a CPU that may have it
+ * @init: find out whether the CPU has it, and which kind
+ * @reset: registers to their state after RESET
+ * @cpuid: as x86_vpmu_cpuid(); sets bits of its own
+ * @update: follow the registers; in a transaction
+ * @on_pmi: freeze, before counters interrupt
+ * @is_used: whether there is state that a stream should have
+ * @describe: fill in its part of the monitor's answer
+ *
+ * Each function is NULL if there is nothing to do, and does nothing for a PMU
+ * that does not have the feature.
+ */
+typedef struct X86VPmuFeature {
+    const X86VPmuMsr *msrs;
+    uint64_t (*offers)(X86CPU *cpu, FeatureWord w);
+    void (*init)(X86VPmu *v);
+    void (*reset)(X86VPmu *v);
+    void (*cpuid)(const X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
+                  uint32_t *ecx, uint32_t *edx);
+    void (*update)(X86VPmu *v);
+    void (*on_pmi)(X86VPmu *v);
+    bool (*is_used)(const X86VPmu *v);
+    void (*describe)(const X86VPmu *v, PmuInfo *info);
+} X86VPmuFeature;
+
+/**
+ * X86_VPMU_FOREACH_FEATURE - go through the features of a vendor's CPUs
+ * @_f: a name for the feature
+ * @_ops: the vendor's register file
+ */
+#define X86_VPMU_FOREACH_FEATURE(_f, _ops) \
+    for (const X86VPmuFeature *const *_p = (_ops)->features, *_f; \
+         (_f = *_p); _p++)
+
+/**
+ * X86_VPMU_CALL - call a function of each feature of a vendor's CPUs
+ * X86_VPMU_UNION - likewise, with the union of the results as value
+ */
+#define X86_VPMU_CALL(_ops, _function, ...) \
+    ({ \
+        X86_VPMU_FOREACH_FEATURE(_f, _ops) { \
+            if (_f->_function) { \
+                _f->_function(__VA_ARGS__); \
+            } \
+        } \
+    })
+#define X86_VPMU_UNION(_ops, _function, ...) \
+    ({ \
+        uint64_t _all = 0; \
+        X86_VPMU_FOREACH_FEATURE(_f, _ops) { \
+            _all |= _f->_function ? _f->_function(__VA_ARGS__) : 0; \
+        } \
+        _all; \
+    })
 
 /**
  * struct X86VPmuBits - the bits that registers can hold
@@ -129,16 +196,15 @@ typedef enum X86VPmuStop {
 
 /**
  * struct X86VPmuOps - a vendor's register file
- * @features: as x86_vpmu_features()
+ * @offers: as x86_vpmu_features()
  * @init: initialize fields that depend on the numbers of counters
  * @reset: registers to their state after RESET; the counters are cleared
  * @cpuid: as x86_vpmu_cpuid(); the registers are 0
  * @misc_enable: as x86_vpmu_misc_enable(); NULL if there is nothing to add
  * @msrs: the registers
- * @nr_msrs: how many ranges there are
  * @state: the registers that KVM saves, in the order of writing: registers
  *         that can start counters come last
- * @nr_state: how many ranges these are
+ * @features: what such a CPU can have besides, ended by NULL
  * @in_stock_stream: the stream of QEMU without this PMU has the state under
  *                   KVM already, see x86_vpmu_pre_save()
  * @ignores_invalid: writing to a read-only register or to reserved bits is
@@ -158,16 +224,15 @@ typedef enum X86VPmuStop {
  * @stops: why registers stop a counter, a set of X86VPmuStop
  */
 typedef struct X86VPmuOps {
-    uint64_t (*features)(X86CPU *cpu, FeatureWord w);
+    uint64_t (*offers)(X86CPU *cpu, FeatureWord w);
     void (*init)(X86VPmu *v);
     void (*reset)(X86VPmu *v);
     void (*cpuid)(const X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                   uint32_t *ecx, uint32_t *edx);
     uint64_t (*misc_enable)(X86VPmu *v, uint64_t val);
     const X86VPmuMsr *msrs;
-    unsigned nr_msrs;
     const X86VPmuStateMsr *state;
-    unsigned nr_state;
+    const X86VPmuFeature *const *features;
     bool in_stock_stream;
     bool ignores_invalid;
     uint64_t debug_clears;
@@ -317,6 +382,7 @@ struct X86VPmu {
 };
 
 extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
+extern const X86VPmuFeature *const intel_features[], *const amd_features[];
 
 /* "HygonGenuine", as CPUID has it: EBX, EDX, ECX */
 #define X86_VENDOR_HYGON_1 0x6f677948
@@ -426,6 +492,17 @@ PmuEvent x86_vpmu_event_of(const X86VPmu *v, uint32_t code);
  */
 PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
                              PmuModes modes);
+
+/**
+ * x86_vpmu_freezes_in_status - whether interrupts freeze by status bits
+ * @v: the PMU
+ *
+ * Otherwise an interrupt clears the bits that enable what it freezes.
+ */
+static inline bool x86_vpmu_freezes_in_status(const X86VPmu *v)
+{
+    return v->ops->by == PMU_VENDOR_AMD || v->version >= 4;
+}
 
 /**
  * x86_vpmu_low_bits - the lowest bits of a register, 0 to 63 of them

@@ -59,18 +59,18 @@ static const X86VPmuStateMsr state[] = {
       pebs_read_data_cfg, load_pebs_data_cfg },
     { MSR_IA32_PEBS_ENABLE, 1, count_pebs, false,
       pebs_read_enable, load_pebs_enable },
+    { }
 };
 
 /* Find register @n of some ranges; otherwise subtract their number from @n. */
-static const X86VPmuStateMsr *find(const X86VPmu *v,
-                                   const X86VPmuStateMsr *ranges,
-                                   unsigned nr_ranges, unsigned *n)
+static const X86VPmuStateMsr *find(const X86VPmu *v, const X86VPmuStateMsr *m,
+                                   unsigned *n)
 {
-    for (unsigned r = 0; r < nr_ranges; r++) {
-        const unsigned count = ranges[r].count(v);
+    for (; m->count; m++) {
+        const unsigned count = m->count(v);
 
         if (*n < count) {
-            return &ranges[r];
+            return m;
         }
         *n -= count;
     }
@@ -83,8 +83,8 @@ const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
     const X86VPmuStateMsr *m;
 
     *i = n;
-    m = find(v, state, ARRAY_SIZE(state), i);
-    return m ?: find(v, v->ops->state, v->ops->nr_state, i);
+    m = find(v, state, i);
+    return m ?: find(v, v->ops->state, i);
 }
 
 /*

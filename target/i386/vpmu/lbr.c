@@ -14,7 +14,23 @@
 #include "qemu/error-report.h"
 #include "migration/vmstate.h"
 #include "system/tcg.h"
+#include "hw/pmu/pmu-monitor.h"
+#include "guest.h"
+#include "internal.h"
 #include "lbr.h"
+
+/* Register numbers that cpu.h does not have. */
+#define MSR_LBR_SELECT      0x1c8
+#define MSR_LBR_TOS         0x1c9
+#define MSR_CORE_LBR_FROM   0x40
+#define MSR_CORE_LBR_TO     0x60
+#define MSR_LBR_FROM        0x680
+#define MSR_LBR_TO          0x6c0
+#define MSR_LBR_INFO        0xdc0
+#define MSR_AMD_LBR_SELECT  0xc000010e
+#define MSR_DBG_EXTN_CFG    0xc000010f
+#define MSR_SAMP_BR_FROM    0xc0010300
+#define MSR_SAMP_BR_TO      0xc0010301
 
 /*
  * MSR_LBR_SELECT, and AMD's LBR_SELECT: bits that exclude branches.  CALLSTACK,
@@ -67,6 +83,11 @@ enum {
     TYPE_OTHER = 8,
 };
 
+/* CPUID leaf 0x80000022 */
+#define EAX_LBR_V2          (1u << 1)
+#define EAX_FREEZE          (1u << 2)
+#define EBX_NR_RECORDS      4
+
 /* DBG_EXTN_CFG */
 #define AMD_CONFIG_ON       (1ull << 6)
 
@@ -104,6 +125,11 @@ const X86VPmuLbr lbr_of_sapphire_rapids = {
 const X86VPmuLbr lbr_of_zen4 = {
     .depth = 16, .newest_is_first = true, .valid_in_to = true,
 };
+
+static bool is_legacy(const X86VPmu *v)
+{
+    return v->lbr && !v->lbr->architectural;
+}
 
 /* The recorder, which has read all branches up to now */
 static PmuRecorder *recorder(const X86VPmu *v)
@@ -184,15 +210,6 @@ void lbr_record(X86VPmu *v, const LbrWanted *wanted)
     }
 }
 
-void x86_vpmu_far_branch(X86CPU *cpu, uint64_t from, unsigned mode)
-{
-    const bool hidden = cpu->vpmu && arch_lbr_hides(cpu->vpmu, mode);
-
-    if (tcg_enabled()) {
-        pmu_tcg_far_branch(CPU(cpu), from, hidden ? UINT64_MAX : from);
-    }
-}
-
 bool lbr_is_recording(const X86VPmu *v)
 {
     return recorder(v)->wanted[x86_vpmu_mode(v->cpu->env.hflags)
@@ -201,7 +218,15 @@ bool lbr_is_recording(const X86VPmu *v)
                                  | X86_VPMU_MODE_USER];
 }
 
-void lbr_update(X86VPmu *v, bool record)
+/* Whether the registers besides the filter's enable recording */
+static bool is_on(const X86VPmu *v)
+{
+    return arch_lbr_is_there(v) ? arch_lbr_is_enabled(v)
+           : v->lbr->valid_in_to ? v->dbg_extn_cfg
+           : v->debugctl & X86_DEBUGCTL_LBR;
+}
+
+static void lbr_update(X86VPmu *v)
 {
     const LbrWanted wanted = {
         .kinds = unfiltered(v->lbr_select),
@@ -210,9 +235,43 @@ void lbr_update(X86VPmu *v, bool record)
         .call_stack = v->lbr_select & SELECT_CALLSTACK,
     };
 
-    if (v->lbr && !v->lbr->architectural) {
-        lbr_record(v, record ? &wanted : NULL);
+    if (is_legacy(v)) {
+        lbr_record(v, is_on(v) && !lbr_is_frozen(v) ? &wanted : NULL);
     }
+}
+
+/* Branches on the way to the handler are not recorded any more. */
+static void lbr_freeze(X86VPmu *v)
+{
+    if (!(v->debugctl & X86_DEBUGCTL_FREEZE_LBRS)) {
+        return;
+    }
+    if (x86_vpmu_freezes_in_status(v)) {
+        v->global_status |= X86_STATUS_LBRS_FROZEN;
+    } else {
+        v->debugctl &= ~X86_DEBUGCTL_LBR;
+    }
+    X86_VPMU_CALL(v->ops, update, v);
+}
+
+static uint64_t tos_bits(const X86VPmu *v)
+{
+    return recorder(v)->last / sizeof(uint64_t);
+}
+
+static uint64_t newest(const X86VPmu *v)
+{
+    return (recorder(v)->next / sizeof(uint64_t) - 1) & tos_bits(v);
+}
+
+static uint64_t read_tos(X86VPmu *v, unsigned i)
+{
+    return newest(v);
+}
+
+static void write_tos(X86VPmu *v, unsigned i, uint64_t val)
+{
+    recorder(v)->next = (val + 1) * sizeof(uint64_t) & recorder(v)->last;
 }
 
 void lbr_set_depth(X86VPmu *v, unsigned depth)
@@ -225,13 +284,18 @@ void lbr_clear(X86VPmu *v, unsigned depth)
     memset(v->lbr_info, 0, sizeof(v->lbr_info));
     pmu_recorder_clear(recorder(v));
     lbr_set_depth(v, depth);
-    lbr_write_tos(v, 0, 0);
+    write_tos(v, 0, 0);
 }
 
-void lbr_reset(X86VPmu *v)
+static void lbr_init(X86VPmu *v)
+{
+    v->lbr = x86_vpmu_wanted_lbr(v->cpu);
+}
+
+static void lbr_reset(X86VPmu *v)
 {
     v->lbr_select = 0;
-    arch_lbr_reset(v);
+    v->dbg_extn_cfg = 0;
     if (v->lbr) {
         pmu_recorder_init(recorder(v), v->lbr->depth);
         lbr_clear(v, v->lbr->depth);
@@ -243,91 +307,83 @@ void lbr_reset(X86VPmu *v)
  * Registers
  */
 
-unsigned lbr_count_one(const X86VPmu *v)
+static unsigned count_one(const X86VPmu *v)
 {
     return v->lbr ? 1 : 0;
 }
 
-unsigned lbr_count(const X86VPmu *v)
+static unsigned count_all(const X86VPmu *v)
 {
     return v->lbr ? v->lbr->depth : 0;
 }
 
-static bool is_legacy(const X86VPmu *v)
-{
-    return v->lbr && !v->lbr->architectural;
-}
-
-unsigned lbr_count_legacy_one(const X86VPmu *v)
+static unsigned count_tos(const X86VPmu *v)
 {
     return is_legacy(v) ? 1 : 0;
 }
 
-unsigned lbr_count_select(const X86VPmu *v)
+static unsigned count_select(const X86VPmu *v)
 {
     return is_legacy(v) && !v->lbr->unfiltered ? 1 : 0;
 }
 
-unsigned lbr_count_legacy(const X86VPmu *v)
+static unsigned count_legacy(const X86VPmu *v)
 {
     return is_legacy(v) && !v->lbr->unfiltered ? v->lbr->depth : 0;
 }
 
-unsigned lbr_count_unfiltered(const X86VPmu *v)
+static unsigned count_unfiltered(const X86VPmu *v)
 {
     return is_legacy(v) && v->lbr->unfiltered ? v->lbr->depth : 0;
 }
 
-unsigned lbr_count_info(const X86VPmu *v)
+static unsigned count_info(const X86VPmu *v)
 {
     return is_legacy(v) && has_info(v->lbr) ? v->lbr->depth : 0;
 }
 
-uint64_t lbr_select_bits(const X86VPmu *v)
+static unsigned count_arch(const X86VPmu *v)
+{
+    return arch_lbr_is_there(v) ? v->lbr_arch.depth : 0;
+}
+
+static uint64_t select_bits(const X86VPmu *v)
 {
     return v->lbr->unfiltered ? 0
            : SELECT_FILTERS | (v->lbr->call_stack ? SELECT_CALLSTACK : 0);
 }
 
-uint64_t lbr_read_select(X86VPmu *v, unsigned i)
+static uint64_t read_select(X86VPmu *v, unsigned i)
 {
     return v->lbr_select;
 }
 
-uint64_t lbr_config_bits(const X86VPmu *v)
+static void write_select(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->lbr_select = val;
+    lbr_update(v);
+}
+
+static uint64_t config_bits(const X86VPmu *v)
 {
     return v->lbr->valid_in_to ? AMD_CONFIG_ON : 0;
 }
 
-uint64_t lbr_read_config(X86VPmu *v, unsigned i)
+static uint64_t read_config(X86VPmu *v, unsigned i)
 {
     return v->dbg_extn_cfg;
 }
 
-uint64_t lbr_tos_bits(const X86VPmu *v)
+static void write_config(X86VPmu *v, unsigned i, uint64_t val)
 {
-    return recorder(v)->last / sizeof(uint64_t);
-}
-
-static uint64_t newest(const X86VPmu *v)
-{
-    return (recorder(v)->next / sizeof(uint64_t) - 1) & lbr_tos_bits(v);
-}
-
-uint64_t lbr_read_tos(X86VPmu *v, unsigned i)
-{
-    return newest(v);
-}
-
-void lbr_write_tos(X86VPmu *v, unsigned i, uint64_t val)
-{
-    recorder(v)->next = (val + 1) * sizeof(uint64_t) & recorder(v)->last;
+    v->dbg_extn_cfg = val;
+    lbr_update(v);
 }
 
 /* The slot of the recorder that is shown in the @i-th registers */
 static unsigned slot_of(const X86VPmu *v, unsigned i)
 {
-    return v->lbr->newest_is_first ? (newest(v) - i) & lbr_tos_bits(v) : i;
+    return v->lbr->newest_is_first ? (newest(v) - i) & tos_bits(v) : i;
 }
 
 static bool is_recorded(const PmuRecorder *r, unsigned slot)
@@ -429,17 +485,17 @@ static uint64_t shown_info(const X86VPmu *v, unsigned slot)
     return r->kind[slot] == WRITTEN ? v->lbr_info[slot] : 0;
 }
 
-uint64_t lbr_read_from(X86VPmu *v, unsigned i)
+static uint64_t read_from(X86VPmu *v, unsigned i)
 {
     return shown_from(v, slot_of(v, i));
 }
 
-uint64_t lbr_read_to(X86VPmu *v, unsigned i)
+static uint64_t read_to(X86VPmu *v, unsigned i)
 {
     return shown_to(v, slot_of(v, i));
 }
 
-uint64_t lbr_read_info(X86VPmu *v, unsigned i)
+static uint64_t read_info(X86VPmu *v, unsigned i)
 {
     return shown_info(v, slot_of(v, i));
 }
@@ -460,22 +516,105 @@ static void take_over(X86VPmu *v, unsigned slot)
     r->kind[slot] = WRITTEN;
 }
 
-void lbr_write_from(X86VPmu *v, unsigned i, uint64_t val)
+static void write_from(X86VPmu *v, unsigned i, uint64_t val)
 {
     take_over(v, slot_of(v, i));
     recorder(v)->from[slot_of(v, i)] = val;
 }
 
-void lbr_write_to(X86VPmu *v, unsigned i, uint64_t val)
+static void write_to(X86VPmu *v, unsigned i, uint64_t val)
 {
     take_over(v, slot_of(v, i));
     recorder(v)->to[slot_of(v, i)] = val;
 }
 
-void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val)
+static void write_info(X86VPmu *v, unsigned i, uint64_t val)
 {
     take_over(v, slot_of(v, i));
     v->lbr_info[slot_of(v, i)] = val & lbr_info_bits(v);
+}
+
+static const X86VPmuMsr intel_msrs[] = {
+    { MSR_LBR_SELECT, 1, 1, count_select,
+      select_bits, read_select, write_select },
+    { MSR_LBR_TOS, 1, 1, count_tos, tos_bits, read_tos, write_tos },
+    { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, count_legacy,
+      x86_vpmu_any_bits, read_from, write_from },
+    { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, count_legacy,
+      x86_vpmu_any_bits, read_to, write_to },
+    { MSR_LBR_INFO, X86_VPMU_MAX_LBR, 1, count_info,
+      lbr_info_bits, read_info, write_info },
+    /* After the last one, software that counts registers has to fault. */
+    { MSR_ARCH_LBR_FROM_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
+      x86_vpmu_any_bits, read_from, write_from },
+    { MSR_ARCH_LBR_TO_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
+      x86_vpmu_any_bits, read_to, write_to },
+    { MSR_ARCH_LBR_INFO_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
+      x86_vpmu_any_bits, read_info, write_info },
+    /* Software that counts these registers has to fault as well. */
+    { MSR_CORE_LBR_FROM, 8, 1, count_unfiltered,
+      x86_vpmu_any_bits, read_from, write_from },
+    { MSR_CORE_LBR_TO, 8, 1, count_unfiltered,
+      x86_vpmu_any_bits, read_to, write_to },
+    { }
+};
+
+static const X86VPmuMsr amd_msrs[] = {
+    { MSR_AMD_LBR_SELECT, 1, 1, count_one,
+      select_bits, read_select, write_select },
+    { MSR_DBG_EXTN_CFG, 1, 1, count_one,
+      config_bits, read_config, write_config },
+    { MSR_SAMP_BR_FROM, X86_VPMU_MAX_LBR / 2, 2, count_all,
+      x86_vpmu_any_bits, read_from, write_from },
+    { MSR_SAMP_BR_TO, X86_VPMU_MAX_LBR / 2, 2, count_all,
+      x86_vpmu_any_bits, read_to, write_to },
+    { }
+};
+
+/* A register of an older record has the next lower number, or the last one. */
+bool lbr_read(const X86VPmu *v, unsigned age,
+              uint64_t record[X86_VPMU_LER__MAX])
+{
+    const unsigned depth = arch_lbr_is_there(v) ? count_arch(v) : count_all(v);
+    unsigned slot;
+
+    if (age >= depth || !is_on(v)) {
+        return false;
+    }
+    slot = (newest(v) - age) & tos_bits(v);
+    record[X86_VPMU_LER_FROM] = shown_from(v, slot);
+    record[X86_VPMU_LER_TO] = shown_to(v, slot);
+    record[X86_VPMU_LER_INFO] = has_info(v->lbr) ? shown_info(v, slot) : 0;
+    return true;
+}
+
+/*
+ * CPUID and the monitor
+ */
+
+static uint64_t lbr_offers(X86CPU *cpu, FeatureWord w)
+{
+    const X86VPmuLbr *lbr = x86_vpmu_wanted_lbr(cpu);
+
+    return w == FEAT_PERF_CAPABILITIES && lbr ? lbr->format : 0;
+}
+
+static void amd_lbr_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
+                          uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
+{
+    if (leaf == AMD_LEAF_PERFMON && v->lbr) {
+        *eax |= EAX_LBR_V2 | EAX_FREEZE;
+        *ebx |= v->lbr->depth << EBX_NR_RECORDS;
+    }
+}
+
+/* Branches that the kernel records are not known. */
+static void lbr_describe(const X86VPmu *v, PmuInfo *info)
+{
+    if (v->lbr && v->engine != X86_VPMU_KVM) {
+        info->records = pmu_describe_records(&CPU(v->cpu)->neg.pmu.recorder,
+                                             &x86_pmu_guest_ops);
+    }
 }
 
 /*
@@ -488,7 +627,7 @@ static bool is_under_way(const X86VPmu *v)
     return lbr_is_timed(v) && recorder(v)->since;
 }
 
-bool lbr_is_used(const X86VPmu *v)
+static bool lbr_is_used(const X86VPmu *v)
 {
     const PmuRecorder *r = recorder(v);
 
@@ -539,8 +678,8 @@ static int lbr_post_load(void *opaque, int version_id)
     PmuRecorder *r = recorder(v);
     uint64_t since = r->since;
 
-    v->lbr_select &= lbr_select_bits(v);
-    v->dbg_extn_cfg &= lbr_config_bits(v);
+    v->lbr_select &= select_bits(v);
+    v->dbg_extn_cfg &= config_bits(v);
     for (unsigned i = 0; i < X86_VPMU_MAX_LBR; i++) {
         v->lbr_info[i] &= lbr_info_bits(v);
     }
@@ -655,4 +794,26 @@ const VMStateDescription vmstate_x86_vpmu_lbr = {
         &vmstate_x86_vpmu_arch_lbr,
         NULL
     }
+};
+
+const X86VPmuFeature intel_lbr = {
+    .msrs = intel_msrs,
+    .offers = lbr_offers,
+    .init = lbr_init,
+    .reset = lbr_reset,
+    .update = lbr_update,
+    .on_pmi = lbr_freeze,
+    .is_used = lbr_is_used,
+    .describe = lbr_describe,
+};
+
+const X86VPmuFeature amd_lbr = {
+    .msrs = amd_msrs,
+    .init = lbr_init,
+    .reset = lbr_reset,
+    .cpuid = amd_lbr_cpuid,
+    .update = lbr_update,
+    .on_pmi = lbr_freeze,
+    .is_used = lbr_is_used,
+    .describe = lbr_describe,
 };

@@ -63,17 +63,10 @@ typedef struct LbrWanted {
 } LbrWanted;
 
 /**
- * lbr_reset - forget all branches, and clear the filter
- * @v: the PMU
+ * The records of Intel's CPUs, with the registers of architectural ones alone in
+ * arch_lbr, and those of AMD's
  */
-void lbr_reset(X86VPmu *v);
-
-/**
- * lbr_update - start or stop recording
- * @v: the PMU, in a transaction
- * @record: whether other registers than the filter's enable it
- */
-void lbr_update(X86VPmu *v, bool record);
+extern const X86VPmuFeature intel_lbr, arch_lbr, amd_lbr;
 
 /**
  * lbr_record - start or stop recording with a given filter
@@ -109,35 +102,21 @@ void lbr_clear(X86VPmu *v, unsigned depth);
 void lbr_set_depth(X86VPmu *v, unsigned depth);
 
 /**
- * lbr_is_used - whether there is state that a stream should have
+ * lbr_read - read the registers of a record
+ * @v: the PMU
+ * @age: how many branches are newer
+ * @record: in the order of their numbers; 0 if there is no such register
+ *
+ * Returns: false if there is no such record, or registers do not enable them.
+ */
+bool lbr_read(const X86VPmu *v, unsigned age,
+              uint64_t record[X86_VPMU_LER__MAX]);
+
+/**
+ * lbr_info_bits - the bits of a register with what else is known of a branch
  * @v: the PMU
  */
-bool lbr_is_used(const X86VPmu *v);
-
-/*
- * For the table of registers.
- */
-unsigned lbr_count_one(const X86VPmu *v);
-unsigned lbr_count(const X86VPmu *v);
-unsigned lbr_count_info(const X86VPmu *v);
-uint64_t lbr_select_bits(const X86VPmu *v);
-uint64_t lbr_read_select(X86VPmu *v, unsigned i);
-unsigned lbr_count_legacy_one(const X86VPmu *v);
-unsigned lbr_count_select(const X86VPmu *v);
-unsigned lbr_count_legacy(const X86VPmu *v);
-unsigned lbr_count_unfiltered(const X86VPmu *v);
-uint64_t lbr_config_bits(const X86VPmu *v);
-uint64_t lbr_read_config(X86VPmu *v, unsigned i);
-uint64_t lbr_tos_bits(const X86VPmu *v);
-uint64_t lbr_read_tos(X86VPmu *v, unsigned i);
-void lbr_write_tos(X86VPmu *v, unsigned i, uint64_t val);
-uint64_t lbr_read_from(X86VPmu *v, unsigned i);
-void lbr_write_from(X86VPmu *v, unsigned i, uint64_t val);
-uint64_t lbr_read_to(X86VPmu *v, unsigned i);
-void lbr_write_to(X86VPmu *v, unsigned i, uint64_t val);
 uint64_t lbr_info_bits(const X86VPmu *v);
-uint64_t lbr_read_info(X86VPmu *v, unsigned i);
-void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val);
 
 /**
  * vmstate_x86_vpmu_lbr - a subsection of the PMU's state
@@ -150,68 +129,36 @@ extern const VMStateDescription vmstate_x86_vpmu_lbr;
  */
 
 /**
- * arch_lbr_reset - reset the registers as RESET does
+ * arch_lbr_is_there - whether a CPU has them
  * @v: the PMU
  */
-void arch_lbr_reset(X86VPmu *v);
+static inline bool arch_lbr_is_there(const X86VPmu *v)
+{
+    return v->lbr && v->lbr->architectural;
+}
 
 /**
- * arch_lbr_update - make the recorder follow the registers
- * @v: the PMU, in a transaction
- * @frozen: record nothing
- */
-void arch_lbr_update(X86VPmu *v, bool frozen);
-
-/**
- * arch_lbr_hides - whether records do not say where a branch comes from
+ * lbr_is_frozen - whether a bit of the global status stops the recording
  * @v: the PMU
- * @mode: in which it is there
- *
- * The record of a branch from a mode that is filtered out has all ones there.
  */
-bool arch_lbr_hides(const X86VPmu *v, unsigned mode);
+static inline bool lbr_is_frozen(const X86VPmu *v)
+{
+    return v->global_status & X86_STATUS_LBRS_FROZEN;
+}
 
 /**
  * arch_lbr_is_enabled, arch_lbr_enable - IA32_LBR_CTL.LBREn
- * @v: the PMU, in a transaction; to be followed by arch_lbr_update()
+ * @v: the PMU, in a transaction; to be followed by an update
  * @enable: the new value
  */
 bool arch_lbr_is_enabled(const X86VPmu *v);
 void arch_lbr_enable(X86VPmu *v, bool enable);
 
 /**
- * arch_lbr_note_event - save the last branch before an event
- * @v: the PMU, whose CPU delivers an interrupt or an exception
- */
-void arch_lbr_note_event(X86VPmu *v);
-
-/**
  * arch_lbr_is_used - whether a register differs from its value after RESET
  * @v: the PMU
  */
 bool arch_lbr_is_used(const X86VPmu *v);
-
-/**
- * arch_lbr_cpuid - fill in leaf 0x1C
- * @v: the PMU
- */
-void arch_lbr_cpuid(const X86VPmu *v, uint32_t *eax, uint32_t *ebx,
-                    uint32_t *ecx);
-
-/*
- * For the table of registers.
- */
-unsigned arch_lbr_count_one(const X86VPmu *v);
-unsigned arch_lbr_count(const X86VPmu *v);
-uint64_t arch_lbr_ctl_bits(const X86VPmu *v);
-uint64_t arch_lbr_read_ctl(X86VPmu *v, unsigned i);
-bool arch_lbr_depth_is_valid(const X86VPmu *v, uint64_t val);
-uint64_t arch_lbr_read_depth(X86VPmu *v, unsigned i);
-void arch_lbr_write_depth(X86VPmu *v, unsigned i, uint64_t val);
-uint64_t arch_lbr_read_ler(X86VPmu *v, unsigned i);
-void arch_lbr_write_ler(X86VPmu *v, unsigned i, uint64_t val);
-uint64_t arch_lbr_read_ler_info(X86VPmu *v, unsigned i);
-void arch_lbr_write_ler_info(X86VPmu *v, unsigned i, uint64_t val);
 
 /**
  * vmstate_x86_vpmu_arch_lbr - a subsection of the records' state

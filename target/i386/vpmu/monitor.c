@@ -187,14 +187,6 @@ static strList *hidden_registers(const X86VPmu *v)
     return list;
 }
 
-/* Branches that the kernel records are not known. */
-static PmuRecordsInfo *describe_records(const X86VPmu *v)
-{
-    return !v->lbr || v->engine == X86_VPMU_KVM ? NULL
-           : pmu_describe_records(&CPU(v->cpu)->neg.pmu.recorder,
-                                  &x86_pmu_guest_ops);
-}
-
 static PmuPebsInfo *describe_pebs(const X86VPmu *v)
 {
     PmuPebsInfo *info;
@@ -226,8 +218,8 @@ static PmuInfo *describe_pmu(const X86VPmu *v, uint64_t lost)
     info->interrupts = v->pmis;
     info->has_folds = ours;
     info->folds = pmu_folds(v->pmu);
-    info->records = describe_records(v);
     info->pebs = describe_pebs(v);
+    X86_VPMU_CALL(v->ops, describe, v, info);
     info->filter = pmu_describe_filter(v->filter);
     info->has_hidden = !ours;
     info->hidden = ours ? NULL : hidden_registers(v);

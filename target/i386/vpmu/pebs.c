@@ -43,9 +43,6 @@
 #define CFG_BITS               (MAKE_64BIT_MASK(0, 4) \
                                 | MAKE_64BIT_MASK(CFG_NR_LBRS, 8))
 
-/* IA32_DEBUGCTL */
-#define DEBUGCTL_LBR           (1ull << 0)
-
 /* The DS save area: the fields of PEBS */
 #define DS_INDEX               0x28
 #define DS_MAXIMUM             0x30
@@ -442,22 +439,15 @@ static void put_xmms(Record *r, const X86VPmu *v)
 }
 
 /* While branches are not recorded, a record does not have any either. */
-static void put_lbrs(Record *r, X86VPmu *v, unsigned n)
+static void put_lbrs(Record *r, const X86VPmu *v, unsigned n)
 {
-    const bool arch = arch_lbr_count_one(v);
-    const unsigned depth = arch ? arch_lbr_count(v) : lbr_count(v);
-    const unsigned nr_info = arch ? depth : lbr_count_info(v);
-    const bool on = arch ? arch_lbr_is_enabled(v)
-                         : v->debugctl & DEBUGCTL_LBR;
-
     for (unsigned age = 0; age < n; age++) {
-        unsigned i = !depth || v->lbr->newest_is_first
-                     ? age : (lbr_read_tos(v, 0) - age) & (depth - 1);
-        bool there = on && age < depth;
+        uint64_t branch[X86_VPMU_LER__MAX] = { };
 
-        put(r, there ? lbr_read_from(v, i) : 0);
-        put(r, there ? lbr_read_to(v, i) : 0);
-        put(r, there && i < nr_info ? lbr_read_info(v, i) : 0);
+        lbr_read(v, age, branch);
+        for (unsigned i = 0; i < ARRAY_SIZE(branch); i++) {
+            put(r, branch[i]);
+        }
     }
 }
 

@@ -133,7 +133,8 @@ static bool vpmu_needed(void *opaque)
     X86VPmu *v = cpu->vpmu;
 
     return v && !uses_stock_state(v)
-           && (is_used(v) || lbr_is_used(v) || pebs_is_used(v)
+           && (is_used(v) || X86_VPMU_UNION(v->ops, is_used, v)
+               || pebs_is_used(v)
                || smm_needed(cpu) || replay_mode != REPLAY_MODE_NONE);
 }
 
@@ -149,7 +150,7 @@ static int smm_post_load(void *opaque, int version_id)
     X86VPmu *v = opaque;
     const uint64_t beyond = v->smm.debugctl & ~v->ops->bits(v).debugctl;
 
-    if (beyond || (v->smm.lbr_enabled && !arch_lbr_count_one(v))) {
+    if (beyond || (v->smm.lbr_enabled && !arch_lbr_is_there(v))) {
         v->smm = (X86VPmuSmm) { };
         error_report("In SMM, the source's PMU has put aside bits that this "
                      "PMU does not have.");

@@ -24,7 +24,7 @@ uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
     const X86VPmuOps *ops = pmu_cpu_is_emulated() ? x86_vpmu_ops_for(cpu)
                                                   : NULL;
 
-    return ops ? ops->features(cpu, w) : 0;
+    return ops ? ops->offers(cpu, w) | X86_VPMU_UNION(ops, offers, cpu, w) : 0;
 }
 
 /* PerfMonV2 extends PerfCtrExtCore. */
@@ -93,6 +93,7 @@ void x86_vpmu_create(X86CPU *cpu)
     /* x86_vpmu_configure() has checked it. */
     x86_vpmu_take_filter(&v->filter, &error_abort);
     ops->init(v);
+    X86_VPMU_CALL(ops, init, v);
     create_counters(v);
     cpu->vpmu = v;
     x86_vpmu_reset(cpu);
@@ -119,6 +120,7 @@ void x86_vpmu_reset(X86CPU *cpu)
         pmu_reset(v->pmu);
         v->smm = (X86VPmuSmm) { };
         v->ops->reset(v);
+        X86_VPMU_CALL(v->ops, reset, v);
         pmu_cpu_was_reset(v->unit);
     }
 }
@@ -206,13 +208,6 @@ void x86_vpmu_leave_smm(X86CPU *cpu)
     }
 }
 
-void x86_vpmu_event_delivered(X86CPU *cpu)
-{
-    if (cpu->vpmu) {
-        arch_lbr_note_event(cpu->vpmu);
-    }
-}
-
 void x86_vpmu_svme_changed(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
@@ -231,12 +226,15 @@ void x86_vpmu_svme_changed(X86CPU *cpu)
 void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                     uint32_t *ecx, uint32_t *edx)
 {
+    const X86VPmu *v = cpu->vpmu;
+
     if (kvm_enabled()) {
         x86_vpmu_kvm_cpuid(cpu, leaf, eax, ebx, ecx, edx);
         return;
     }
     *eax = *ebx = *ecx = *edx = 0;
-    cpu->vpmu->ops->cpuid(cpu->vpmu, leaf, eax, ebx, ecx, edx);
+    v->ops->cpuid(v, leaf, eax, ebx, ecx, edx);
+    X86_VPMU_CALL(v->ops, cpuid, v, leaf, eax, ebx, ecx, edx);
 }
 
 uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)

@@ -1,0 +1,90 @@
+/*
+ * x86 virtual PMU: the features of each vendor's CPUs, and their registers
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "internal.h"
+#include "lbr.h"
+
+const X86VPmuFeature *const intel_features[] = { &intel_lbr, &arch_lbr, NULL };
+
+const X86VPmuFeature *const amd_features[] = { &amd_lbr, NULL };
+
+/* Whether a value can be written; otherwise the write faults */
+static bool is_valid(const X86VPmu *v, const X86VPmuMsr *m, uint64_t val)
+{
+    uint64_t writable = m->writable ? m->writable(v) : 0;
+
+    return m->write && !(val & ~writable) && (!m->valid || m->valid(v, val));
+}
+
+static const X86VPmuMsr *find_in(const X86VPmuMsr *m, uint32_t msr,
+                                 unsigned *index)
+{
+    for (; m && m->numbers; m++) {
+        uint32_t offset = msr - m->first;
+
+        if (offset % m->step == 0 && offset / m->step < m->numbers) {
+            *index = offset / m->step;
+            return m;
+        }
+    }
+    return NULL;
+}
+
+static const X86VPmuMsr *find_msr(const X86VPmu *v, uint32_t msr,
+                                  unsigned *index)
+{
+    const X86VPmuMsr *m = find_in(v->ops->msrs, msr, index);
+
+    X86_VPMU_FOREACH_FEATURE(f, v->ops) {
+        m = m ?: find_in(f->msrs, msr, index);
+    }
+    return m;
+}
+
+X86VPmuAccess x86_vpmu_read(X86VPmu *v, uint32_t msr, uint64_t *val)
+{
+    unsigned i;
+    const X86VPmuMsr *m = find_msr(v, msr, &i);
+
+    if (!m) {
+        return X86_VPMU_NOT_MINE;
+    }
+    if (i >= m->count(v)) {
+        return X86_VPMU_FAULT;
+    }
+    pmu_begin(v->pmu);
+    *val = m->read(v, i);
+    pmu_commit(v->pmu);
+    return X86_VPMU_DONE;
+}
+
+X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
+{
+    unsigned i;
+    const X86VPmuMsr *m = find_msr(v, msr, &i);
+
+    if (!m) {
+        return X86_VPMU_NOT_MINE;
+    }
+    if (i >= m->count(v)) {
+        return X86_VPMU_FAULT;
+    }
+    if (!is_valid(v, m, val) && !v->ops->ignores_invalid) {
+        return X86_VPMU_FAULT;
+    }
+    if (m->valid && !m->valid(v, val)) {
+        return X86_VPMU_FAULT;
+    }
+    if (m->write) {
+        uint64_t writable = m->writable ? m->writable(v) : 0;
+
+        pmu_begin(v->pmu);
+        m->write(v, i, val & writable);
+        pmu_commit(v->pmu);
+    }
+    return X86_VPMU_DONE;
+}

@@ -7,10 +7,19 @@
 #include "qemu/osdep.h"
 #include "internal.h"
 #include "lbr.h"
+#include "pebs.h"
 
-const X86VPmuFeature *const intel_features[] = { &intel_lbr, &arch_lbr, NULL };
+const X86VPmuFeature *const intel_features[] = {
+    &intel_lbr,
+    &arch_lbr,
+    &intel_pebs,
+    NULL
+};
 
-const X86VPmuFeature *const amd_features[] = { &amd_lbr, NULL };
+const X86VPmuFeature *const amd_features[] = {
+    &amd_lbr,
+    NULL
+};
 
 /* Whether a value can be written; otherwise the write faults */
 static bool is_valid(const X86VPmu *v, const X86VPmuMsr *m, uint64_t val)

@@ -14,12 +14,10 @@
 #include "intel-events.h"
 #include "internal.h"
 #include "lbr.h"
-#include "pebs.h"
 
 /* Register numbers that cpu.h does not have. */
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
 #define MSR_IA32_PERF_GLOBAL_INUSE        0x392
-#define MSR_PEBS_LD_LAT                   0x3f6
 #define MSR_IA32_PMC0                     0x4c1
 
 /* IA32_PERFEVTSELx, in addition to X86_EVTSEL_* */
@@ -171,7 +169,7 @@ static bool interrupts(const X86VPmu *v, unsigned counter)
     return fixed_field(v, counter - v->nr_gp) & FIXED_PMI;
 }
 
-/* Counters that PEBS samples interrupt when the buffer is full instead. */
+/* Without counters whose overflow is handled by a feature */
 static uint64_t interrupting_counters(const X86VPmu *v)
 {
     uint64_t counters = 0;
@@ -179,7 +177,7 @@ static uint64_t interrupting_counters(const X86VPmu *v)
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         counters |= (uint64_t)interrupts(v, i) << i;
     }
-    return counters & ~pebs_counters(v);
+    return counters & ~X86_VPMU_UNION(v->ops, claims, v);
 }
 
 /* The processor does not know the SMM of KVM's guests, and counts there. */
@@ -241,12 +239,11 @@ static void update_select(X86VPmu *v, unsigned counter)
                        ? decode_gp(v, counter)
                        : decode_fixed(v, counter - v->nr_gp);
 
-    if (pebs_is_armed(v, counter)) {
-        select.modes &= ~X86_VPMU_MODES_SMM;
-    }
+    select.modes &= ~X86_VPMU_UNION(v->ops, skips, v, counter);
     pmu_select(v->pmu, counter, &select);
-    pmu_set_alert(v->pmu, counter, interrupts(v, counter)
-                                   || pebs_counters(v) >> counter & 1);
+    pmu_set_alert(v->pmu, counter,
+                  interrupts(v, counter)
+                  || X86_VPMU_UNION(v->ops, claims, v) >> counter & 1);
 }
 
 static void update_running(X86VPmu *v)
@@ -271,7 +268,6 @@ static void update_all(X86VPmu *v)
     }
     update_running(v);
     update_freeze(v);
-    pebs_update(v);
     X86_VPMU_CALL(v->ops, update, v);
 }
 
@@ -284,21 +280,23 @@ static void freeze_on_pmi(X86VPmu *v)
     }
 }
 
-/* Returns: whether the buffer is full and this interrupts */
-static bool sample_counters(X86VPmu *v, uint64_t counters)
+/* Returns: the counters that interrupt all the same */
+static uint64_t handle_claimed(X86VPmu *v, uint64_t counters)
 {
-    bool full;
+    uint64_t interrupting = 0;
 
     pmu_begin(v->pmu);
-    full = counters && pebs_sample(v, counters);
+    if (counters) {
+        interrupting = X86_VPMU_UNION(v->ops, overflow, v, counters);
+    }
     for (unsigned i = 0; counters >> i; i++) {
         if (counters >> i & 1) {
             update_select(v, i);
         }
     }
     pmu_commit(v->pmu);
-    v->global_status |= full ? STATUS_OVF_BUF : 0;
-    return full;
+    v->global_status |= interrupting ? STATUS_OVF_BUF : 0;
+    return interrupting;
 }
 
 /*
@@ -317,16 +315,14 @@ static void intel_overflow(void *opaque, uint64_t counters)
 {
     X86VPmu *v = opaque;
     uint64_t interrupting = counters & interrupting_counters(v);
-    uint64_t sampled = counters & pebs_counters(v);
+    uint64_t claimed = counters & X86_VPMU_UNION(v->ops, claims, v);
 
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
-        if (version_of(v)->fixed && ((counters & ~sampled) >> i & 1)) {
+        if (version_of(v)->fixed && ((counters & ~claimed) >> i & 1)) {
             v->global_status |= global_bit(v, i);
         }
     }
-    if (sample_counters(v, sampled)) {
-        interrupting |= sampled;
-    }
+    interrupting |= handle_claimed(v, claimed);
     if (interrupting) {
         if (v->debugctl & X86_DEBUGCTL_FREEZE_COUNTERS) {
             freeze_counters_on_pmi(v);
@@ -352,27 +348,26 @@ static void report_any_thread(const X86VPmu *v, uint64_t any)
 static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->evtsel[i] = val;
-    if (val & X86_EVTSEL_EN && !pebs_event(v, event_code(v, i))) {
+    if (val & X86_EVTSEL_EN
+        && !X86_VPMU_UNION(v->ops, event, v, event_code(v, i))) {
         x86_vpmu_report_uncounted(v->model, event_code(v, i));
     }
     report_any_thread(v, val & EVTSEL_ANY);
     update_select(v, i);
     update_running(v);
     update_freeze(v);
-    pebs_update(v);
+    X86_VPMU_CALL(v->ops, update, v);
 }
 
 static uint64_t evtsel_bits(const X86VPmu *v)
 {
-    return version_of(v)->evtsel | pebs_evtsel_bits(v);
+    return version_of(v)->evtsel | X86_VPMU_UNION(v->ops, evtsel, v);
 }
 
-/* The overflow that waited for the end of SMM belongs to the old value. */
 static void write_counter(X86VPmu *v, unsigned counter, uint64_t val)
 {
     pmu_write(v->pmu, counter, val);
-    if (pebs_is_armed(v, counter)) {
-        pebs_disarm(v, 1ull << counter);
+    if (X86_VPMU_UNION(v->ops, written, v, counter)) {
         update_select(v, counter);
     }
 }
@@ -422,7 +417,8 @@ static void write_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 
 static uint64_t fixed_ctrl_bits(const X86VPmu *v)
 {
-    return all_fixed_fields(v, version_of(v)->fixed) | pebs_fixed_ctrl_bits(v);
+    return all_fixed_fields(v, version_of(v)->fixed)
+           | X86_VPMU_UNION(v->ops, fixed_ctrl, v);
 }
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
@@ -546,24 +542,6 @@ static unsigned one_with_status_set(const X86VPmu *v)
     return version_of(v)->status_set ? 1 : 0;
 }
 
-static void write_pebs_enable(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->pebs_enable = val;
-    pebs_disarm(v, ~pebs_counters(v));
-    update_all(v);
-}
-
-static void write_pebs_ld_lat(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->pebs_ld_lat = val & pebs_ld_lat_bits(v);
-    update_all(v);
-}
-
-static void write_pebs_data_cfg(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->pebs_data_cfg = val;
-}
-
 static const X86VPmuMsr msrs[] = {
     { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
       x86_vpmu_any_bits, x86_vpmu_read_gp, write_gp_legacy },
@@ -589,15 +567,6 @@ static const X86VPmuMsr msrs[] = {
       NULL, read_perf_capabilities, NULL },
     { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
       debugctl_bits, read_debugctl, write_debugctl },
-    { MSR_IA32_DS_AREA, 1, 1, pebs_count_one,
-      pebs_ds_area_bits, pebs_read_ds_area, pebs_write_ds_area,
-      pebs_is_ds_area },
-    { MSR_IA32_PEBS_ENABLE, 1, 1, pebs_count_one,
-      pebs_enable_bits, pebs_read_enable, write_pebs_enable },
-    { MSR_PEBS_LD_LAT, 1, 1, pebs_count_ld_lat,
-      x86_vpmu_any_bits, pebs_read_ld_lat, write_pebs_ld_lat },
-    { MSR_PEBS_DATA_CFG, 1, 1, pebs_count_data_cfg,
-      pebs_data_cfg_bits, pebs_read_data_cfg, write_pebs_data_cfg },
     { }
 };
 
@@ -660,11 +629,6 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
     *edx |= version->cpuid_edx;
 }
 
-static uint64_t intel_misc_enable(X86VPmu *v, uint64_t val)
-{
-    return x86_vpmu_show_in_misc_enable(val, true, v->pebs);
-}
-
 static X86VPmuBits intel_bits(const X86VPmu *v)
 {
     const uint64_t all = one_with_global(v) ? UINT64_MAX : 0;
@@ -685,7 +649,6 @@ static void intel_reset(X86VPmu *v)
     v->global_ctrl = v->global_reset;
     v->global_status = 0;
     v->debugctl = 0;
-    pebs_reset(v);
 }
 
 /*
@@ -730,16 +693,11 @@ static unsigned intel_stops(const X86VPmu *v, unsigned i)
 
 static uint64_t intel_offers(X86CPU *cpu, FeatureWord w)
 {
-    const X86VPmuPebs *pebs = x86_vpmu_wanted_pebs(cpu);
-
     switch (w) {
-    case FEAT_1_EDX:
-        return pebs ? CPUID_DTS : 0;
     case FEAT_1_ECX:
-        return CPUID_EXT_PDCM | (pebs ? CPUID_EXT_DTES64 : 0);
+        return CPUID_EXT_PDCM;
     case FEAT_PERF_CAPABILITIES:
         return PERF_CAP_FULL_WIDTH
-               | (pebs ? pebs_capabilities(pebs) : 0)
                | (x86_vpmu_intel_version(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM
                                                    : 0);
     default:
@@ -754,8 +712,6 @@ static void intel_init(X86VPmu *v)
     v->global_reset = v->cpu->vpmu_props.machine && version_of(v)->fixed
                       ? x86_vpmu_low_bits(v->nr_gp) : 0;
     v->model = &intel_model(v->cpu->env.cpuid_version)->vpmu;
-    v->pebs = x86_vpmu_wanted_pebs(v->cpu);
-    pebs_init(v);
 }
 
 const X86VPmuOps intel_vpmu_ops = {
@@ -763,7 +719,6 @@ const X86VPmuOps intel_vpmu_ops = {
     .init = intel_init,
     .reset = intel_reset,
     .cpuid = intel_cpuid,
-    .misc_enable = intel_misc_enable,
     .msrs = msrs,
     .state = state,
     .features = intel_features,

@@ -110,8 +110,20 @@ typedef struct X86VPmuStateMsr {
  * @offers: as x86_vpmu_features(), of a CPU that may have it
  * @init: find out whether the CPU has it, and which kind
  * @reset: registers to their state after RESET
+ * @ends_at_init: whether INIT resets them, too
  * @cpuid: as x86_vpmu_cpuid(); sets bits of its own
- * @update: follow the registers; in a transaction
+ * @evtsel, @fixed_ctrl: the bits that it adds to IA32_PERFEVTSELx and to
+ *                       IA32_FIXED_CTR_CTRL
+ * @event: the event of a code that only CPUs with the feature have
+ * @update: follow the registers; in a transaction, after the counters
+ * @skips: the modes in which it stops a counter
+ * @written: handle that a counter was written; in a transaction.  Returns
+ *           whether its events have to be selected again.
+ * @claims: the counters whose overflow neither interrupts nor sets the global
+ *          status, but is handled by @overflow
+ * @overflow: handle the overflow of a set of these; in the handler of overflow,
+ *            and in a transaction.  Returns the counters that interrupt, as a
+ *            buffer is full.  Their events are selected again after this.
  * @on_pmi: freeze, before counters interrupt
  * @is_used: whether there is state that a stream should have
  * @describe: fill in its part of the monitor's answer
@@ -124,9 +136,17 @@ typedef struct X86VPmuFeature {
     uint64_t (*offers)(X86CPU *cpu, FeatureWord w);
     void (*init)(X86VPmu *v);
     void (*reset)(X86VPmu *v);
+    bool (*ends_at_init)(const X86VPmu *v);
     void (*cpuid)(const X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                   uint32_t *ecx, uint32_t *edx);
+    uint64_t (*evtsel)(const X86VPmu *v);
+    uint64_t (*fixed_ctrl)(const X86VPmu *v);
+    PmuEvent (*event)(const X86VPmu *v, uint32_t code);
     void (*update)(X86VPmu *v);
+    PmuModes (*skips)(const X86VPmu *v, unsigned counter);
+    bool (*written)(X86VPmu *v, unsigned counter);
+    uint64_t (*claims)(const X86VPmu *v);
+    uint64_t (*overflow)(X86VPmu *v, uint64_t counters);
     void (*on_pmi)(X86VPmu *v);
     bool (*is_used)(const X86VPmu *v);
     void (*describe)(const X86VPmu *v, PmuInfo *info);
@@ -200,7 +220,6 @@ typedef enum X86VPmuStop {
  * @init: initialize fields that depend on the numbers of counters
  * @reset: registers to their state after RESET; the counters are cleared
  * @cpuid: as x86_vpmu_cpuid(); the registers are 0
- * @misc_enable: as x86_vpmu_misc_enable(); NULL if there is nothing to add
  * @msrs: the registers
  * @state: the registers that KVM saves, in the order of writing: registers
  *         that can start counters come last
@@ -229,7 +248,6 @@ typedef struct X86VPmuOps {
     void (*reset)(X86VPmu *v);
     void (*cpuid)(const X86VPmu *v, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                   uint32_t *ecx, uint32_t *edx);
-    uint64_t (*misc_enable)(X86VPmu *v, uint64_t val);
     const X86VPmuMsr *msrs;
     const X86VPmuStateMsr *state;
     const X86VPmuFeature *const *features;

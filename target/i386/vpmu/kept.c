@@ -39,6 +39,26 @@ static unsigned count_pebs(const X86VPmu *v)
     return v->kept.pebs;
 }
 
+static uint64_t read_ds_area(X86VPmu *v, unsigned i)
+{
+    return v->ds_area;
+}
+
+static void load_ds_area(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->ds_area = val;
+}
+
+static uint64_t read_pebs_data_cfg(X86VPmu *v, unsigned i)
+{
+    return v->pebs_data_cfg;
+}
+
+static uint64_t read_pebs_enable(X86VPmu *v, unsigned i)
+{
+    return v->pebs_enable;
+}
+
 static void load_pebs_data_cfg(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->pebs_data_cfg = val;
@@ -54,11 +74,11 @@ static const X86VPmuStateMsr state[] = {
     { MSR_IA32_DEBUGCTL, 1, count_debugctl, false,
       read_debugctl, load_debugctl },
     { MSR_IA32_DS_AREA, 1, count_pebs, false,
-      pebs_read_ds_area, pebs_write_ds_area },
+      read_ds_area, load_ds_area },
     { MSR_PEBS_DATA_CFG, 1, count_pebs, false,
-      pebs_read_data_cfg, load_pebs_data_cfg },
+      read_pebs_data_cfg, load_pebs_data_cfg },
     { MSR_IA32_PEBS_ENABLE, 1, count_pebs, false,
-      pebs_read_enable, load_pebs_enable },
+      read_pebs_enable, load_pebs_enable },
     { }
 };
 

@@ -187,19 +187,6 @@ static strList *hidden_registers(const X86VPmu *v)
     return list;
 }
 
-static PmuPebsInfo *describe_pebs(const X86VPmu *v)
-{
-    PmuPebsInfo *info;
-
-    if (!v->pebs && !v->kept.pebs) {
-        return NULL;
-    }
-    info = g_new0(PmuPebsInfo, 1);
-    info->area = v->ds_area;
-    info->enable = v->pebs_enable;
-    return info;
-}
-
 static PmuInfo *describe_pmu(const X86VPmu *v, uint64_t lost)
 {
     const bool ours = v->engine != X86_VPMU_KVM;
@@ -218,7 +205,6 @@ static PmuInfo *describe_pmu(const X86VPmu *v, uint64_t lost)
     info->interrupts = v->pmis;
     info->has_folds = ours;
     info->folds = pmu_folds(v->pmu);
-    info->pebs = describe_pebs(v);
     X86_VPMU_CALL(v->ops, describe, v, info);
     info->filter = pmu_describe_filter(v->filter);
     info->has_hidden = !ours;

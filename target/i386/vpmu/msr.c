@@ -7,11 +7,11 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "internal.h"
-#include "pebs.h"
 
 PmuEvent x86_vpmu_event_of(const X86VPmu *v, uint32_t code)
 {
-    return x86_vpmu_event(v->model, code) ?: pebs_event(v, code);
+    return x86_vpmu_event(v->model, code) 
+           ?: X86_VPMU_UNION(v->ops, event, v, code);
 }
 
 PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,

@@ -13,9 +13,13 @@
 #include "migration/vmstate.h"
 #include "system/cpu-timers.h"
 #include "system/tcg.h"
+#include "hw/pmu/pmu-monitor.h"
 #include "hw/pmu/compat.h"
+#include "internal.h"
 #include "lbr.h"
 #include "pebs.h"
+
+#define MSR_PEBS_LD_LAT 0x3f6
 
 #define CODE X86_VPMU_CODE
 
@@ -95,14 +99,15 @@ const X86VPmuPebs pebs_of_golden_cove = {
  * Code that is compiled relative to the program counter does not know where
  * a counter has overflowed.
  */
-void pebs_init(X86VPmu *v)
+static void pebs_init(X86VPmu *v)
 {
+    v->pebs = x86_vpmu_wanted_pebs(v->cpu);
     if (v->pebs && tcg_enabled()) {
         CPU(v->cpu)->tcg_cflags &= ~CF_PCREL;
     }
 }
 
-void pebs_reset(X86VPmu *v)
+static void pebs_reset(X86VPmu *v)
 {
     v->ds_area = 0;
     v->pebs_enable = 0;
@@ -118,6 +123,11 @@ uint64_t pebs_capabilities(const X86VPmuPebs *pebs)
            | (pebs->baseline ? PERF_CAP_PEBS_BASELINE : 0);
 }
 
+static bool is_there(const X86VPmu *v)
+{
+    return v->pebs;
+}
+
 /* A counter's bit in IA32_PEBS_ENABLE and in the records */
 static uint64_t enable_bit(const X86VPmu *v, unsigned counter)
 {
@@ -126,7 +136,7 @@ static uint64_t enable_bit(const X86VPmu *v, unsigned counter)
 }
 
 /* Only with "baseline" do bits from 32 on stand for fixed counters. */
-uint64_t pebs_counters(const X86VPmu *v)
+static uint64_t sampled_counters(const X86VPmu *v)
 {
     unsigned nr = !v->pebs ? 0
                   : v->pebs->baseline ? v->nr_gp + v->nr_fixed : v->nr_gp;
@@ -146,7 +156,7 @@ uint64_t pebs_counters(const X86VPmu *v)
  * All loads take the same time, so MSR_PEBS_LD_LAT selects either all of them
  * or none.  An instruction is one micro-operation.
  */
-PmuEvent pebs_event(const X86VPmu *v, uint32_t code)
+static PmuEvent pebs_event(const X86VPmu *v, uint32_t code)
 {
     if (!v->pebs || !code) {
         return PMU_EVENT_NONE;
@@ -205,11 +215,11 @@ static bool any_load_latency(const X86VPmu *v, uint64_t counters)
     return false;
 }
 
-void pebs_update(X86VPmu *v)
+static void pebs_update(X86VPmu *v)
 {
     if (v->pebs && tcg_enabled()) {
         pmu_tcg_note_addresses(v->unit->tcg,
-                               any_of_memory(v, pebs_counters(v)));
+                               any_of_memory(v, sampled_counters(v)));
     }
 }
 
@@ -595,25 +605,40 @@ static void arm(X86VPmu *v, uint64_t counters)
     v->pebs_armed |= counters;
 }
 
-bool pebs_is_armed(const X86VPmu *v, unsigned counter)
+static PmuModes skipped_modes(const X86VPmu *v, unsigned counter)
 {
-    return v->pebs_armed >> counter & 1;
+    return v->pebs_armed >> counter & 1 ? X86_VPMU_MODES_SMM : 0;
 }
 
-void pebs_disarm(X86VPmu *v, uint64_t counters)
+static void disarm(X86VPmu *v, uint64_t counters)
 {
     v->pebs_armed &= ~counters;
 }
 
-bool pebs_sample(X86VPmu *v, uint64_t counters)
+/* The overflow that waited for the end of SMM belongs to the old value. */
+static bool counter_written(X86VPmu *v, unsigned counter)
+{
+    const bool waited = skipped_modes(v, counter);
+
+    disarm(v, 1ull << counter);
+    return waited;
+}
+
+/*
+ * Write records and load the counters anew.  If an access would cause a page
+ * fault, or is not to RAM, the record is lost, and the buffer's index does not
+ * change.  There are no records in SMM, nor while the machine is being stopped:
+ * counters are armed instead.
+ */
+static uint64_t sample(X86VPmu *v, uint64_t counters)
 {
     RCU_READ_LOCK_GUARD();
 
     if (is_of_smm(v) || !can_walk(v)) {
         arm(v, counters);
-        return false;
+        return 0;
     }
-    pebs_disarm(v, counters);
+    disarm(v, counters);
     if (v->pebs->format < 3) {
         append_each(v, counters);
     } else {
@@ -626,67 +651,61 @@ bool pebs_sample(X86VPmu *v, uint64_t counters)
             load_counter(v, i);
         }
     }
-    return is_over_threshold(v);
+    return is_over_threshold(v) ? counters : 0;
 }
 
 /*
  * Registers
  */
 
-uint64_t pebs_evtsel_bits(const X86VPmu *v)
+static uint64_t evtsel_bits(const X86VPmu *v)
 {
     return v->pebs && v->pebs->baseline ? EVTSEL_ADAPTIVE : 0;
 }
 
-uint64_t pebs_fixed_ctrl_bits(const X86VPmu *v)
+static uint64_t fixed_ctrl_bits(const X86VPmu *v)
 {
     uint64_t bits = 0;
 
-    for (unsigned i = 0; pebs_count_data_cfg(v) && i < v->nr_fixed; i++) {
+    for (unsigned i = 0; evtsel_bits(v) && i < v->nr_fixed; i++) {
         bits |= FIXED_ADAPTIVE(i);
     }
     return bits;
 }
 
-unsigned pebs_count_one(const X86VPmu *v)
+static unsigned count_one(const X86VPmu *v)
 {
     return v->pebs ? 1 : 0;
 }
 
-unsigned pebs_count_ld_lat(const X86VPmu *v)
+static unsigned count_ld_lat(const X86VPmu *v)
 {
     return v->pebs && v->pebs->load_latency ? 1 : 0;
 }
 
-unsigned pebs_count_data_cfg(const X86VPmu *v)
+static unsigned count_data_cfg(const X86VPmu *v)
 {
     return v->pebs && v->pebs->baseline ? 1 : 0;
 }
 
-/* Only canonical addresses are valid, see pebs_is_ds_area(). */
-uint64_t pebs_ds_area_bits(const X86VPmu *v)
-{
-    return UINT64_MAX;
-}
-
-bool pebs_is_ds_area(const X86VPmu *v, uint64_t val)
+static bool is_ds_area(const X86VPmu *v, uint64_t val)
 {
     bool five_levels = v->cpu->env.features[FEAT_7_0_ECX] & CPUID_7_0_ECX_LA57;
 
     return sextract64(val, 0, five_levels ? 57 : 48) == val;
 }
 
-uint64_t pebs_read_ds_area(X86VPmu *v, unsigned i)
+static uint64_t read_ds_area(X86VPmu *v, unsigned i)
 {
     return v->ds_area;
 }
 
-void pebs_write_ds_area(X86VPmu *v, unsigned i, uint64_t val)
+static void write_ds_area(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->ds_area = val;
 }
 
-uint64_t pebs_enable_bits(const X86VPmu *v)
+static uint64_t enable_bits(const X86VPmu *v)
 {
     uint64_t bits = (v->pebs->counters & x86_vpmu_low_bits(v->nr_gp))
                     | v->pebs->other_enables;
@@ -695,36 +714,91 @@ uint64_t pebs_enable_bits(const X86VPmu *v)
                    ? x86_vpmu_low_bits(v->nr_fixed) << ENABLE_FIXED : 0);
 }
 
-uint64_t pebs_read_enable(X86VPmu *v, unsigned i)
+static uint64_t read_enable(X86VPmu *v, unsigned i)
 {
     return v->pebs_enable;
 }
 
-uint64_t pebs_ld_lat_bits(const X86VPmu *v)
+static void write_enable(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_enable = val;
+    disarm(v, ~sampled_counters(v));
+    v->ops->update(v);
+}
+
+static uint64_t ld_lat_bits(const X86VPmu *v)
 {
     return MAKE_64BIT_MASK(0, 16);
 }
 
-uint64_t pebs_read_ld_lat(X86VPmu *v, unsigned i)
+static uint64_t read_ld_lat(X86VPmu *v, unsigned i)
 {
     return v->pebs_ld_lat;
 }
 
-uint64_t pebs_data_cfg_bits(const X86VPmu *v)
+static void write_ld_lat(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_ld_lat = val & ld_lat_bits(v);
+    v->ops->update(v);
+}
+
+static uint64_t data_cfg_bits(const X86VPmu *v)
 {
     return CFG_BITS;
 }
 
-uint64_t pebs_read_data_cfg(X86VPmu *v, unsigned i)
+static uint64_t read_data_cfg(X86VPmu *v, unsigned i)
 {
     return v->pebs_data_cfg;
+}
+
+static void write_data_cfg(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_data_cfg = val;
+}
+
+static const X86VPmuMsr msrs[] = {
+    { MSR_IA32_DS_AREA, 1, 1, count_one,
+      x86_vpmu_any_bits, read_ds_area, write_ds_area, is_ds_area },
+    { MSR_IA32_PEBS_ENABLE, 1, 1, count_one,
+      enable_bits, read_enable, write_enable },
+    { MSR_PEBS_LD_LAT, 1, 1, count_ld_lat,
+      x86_vpmu_any_bits, read_ld_lat, write_ld_lat },
+    { MSR_PEBS_DATA_CFG, 1, 1, count_data_cfg,
+      data_cfg_bits, read_data_cfg, write_data_cfg },
+    { }
+};
+
+/*
+ * CPUID and the monitor
+ */
+
+static uint64_t pebs_offers(X86CPU *cpu, FeatureWord w)
+{
+    const X86VPmuPebs *pebs = x86_vpmu_wanted_pebs(cpu);
+
+    if (!pebs) {
+        return 0;
+    }
+    return w == FEAT_1_EDX ? CPUID_DTS
+           : w == FEAT_1_ECX ? CPUID_EXT_DTES64
+           : w == FEAT_PERF_CAPABILITIES ? pebs_capabilities(pebs) : 0;
+}
+
+static void pebs_describe(const X86VPmu *v, PmuInfo *info)
+{
+    if (v->pebs || v->kept.pebs) {
+        info->pebs = g_new0(PmuPebsInfo, 1);
+        info->pebs->area = v->ds_area;
+        info->pebs->enable = v->pebs_enable;
+    }
 }
 
 /*
  * Migration
  */
 
-bool pebs_is_used(const X86VPmu *v)
+static bool pebs_is_used(const X86VPmu *v)
 {
     return v->ds_area | v->pebs_enable | v->pebs_ld_lat | v->pebs_data_cfg;
 }
@@ -750,11 +824,11 @@ static int pebs_pre_load(void *opaque)
 
 static bool is_beyond_registers(const X86VPmu *v)
 {
-    return (v->pebs_enable & ~pebs_enable_bits(v))
-           || (v->pebs_ld_lat & ~pebs_ld_lat_bits(v))
+    return (v->pebs_enable & ~enable_bits(v))
+           || (v->pebs_ld_lat & ~ld_lat_bits(v))
            || (v->pebs_data_cfg
-               & ~(pebs_count_data_cfg(v) ? pebs_data_cfg_bits(v) : 0))
-           || !pebs_is_ds_area(v, v->ds_area);
+               & ~(count_data_cfg(v) ? data_cfg_bits(v) : 0))
+           || !is_ds_area(v, v->ds_area);
 }
 
 static int pebs_post_load(void *opaque, int version_id)
@@ -798,4 +872,22 @@ const VMStateDescription vmstate_x86_vpmu_pebs = {
         VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_written, X86VPmu),
         VMSTATE_END_OF_LIST()
     }
+};
+
+const X86VPmuFeature intel_pebs = {
+    .msrs = msrs,
+    .offers = pebs_offers,
+    .init = pebs_init,
+    .reset = pebs_reset,
+    .ends_at_init = is_there,
+    .evtsel = evtsel_bits,
+    .fixed_ctrl = fixed_ctrl_bits,
+    .event = pebs_event,
+    .update = pebs_update,
+    .skips = skipped_modes,
+    .written = counter_written,
+    .claims = sampled_counters,
+    .overflow = sample,
+    .is_used = pebs_is_used,
+    .describe = pebs_describe,
 };

@@ -134,7 +134,6 @@ static bool vpmu_needed(void *opaque)
 
     return v && !uses_stock_state(v)
            && (is_used(v) || X86_VPMU_UNION(v->ops, is_used, v)
-               || pebs_is_used(v)
                || smm_needed(cpu) || replay_mode != REPLAY_MODE_NONE);
 }
 

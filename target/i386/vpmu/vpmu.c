@@ -14,7 +14,6 @@
 #include "system/tcg.h"
 #include "internal.h"
 #include "lbr.h"
-#include "pebs.h"
 #include "kvm.h"
 #include "trace.h"
 
@@ -133,8 +132,8 @@ static void take_back_from_smm(X86VPmu *v)
 }
 
 /*
- * PEBS must not record events from before INIT.  In QEMU, INIT also ends SMM:
- * events that were not recorded before are not recorded after it either.
+ * In QEMU, INIT also ends SMM: events that PEBS did not record before are not
+ * recorded after it either.
  */
 void x86_vpmu_init_signal(X86CPU *cpu)
 {
@@ -142,9 +141,13 @@ void x86_vpmu_init_signal(X86CPU *cpu)
     const bool leaves_smm = tcg_enabled() && cpu->env.hflags & HF_SMM_MASK;
 
     pmu_observer_forget_branches(CPU(cpu));
-    if (v && (v->pebs || leaves_smm)) {
+    if (v && (X86_VPMU_UNION(v->ops, ends_at_init, v) || leaves_smm)) {
         pmu_begin(v->pmu);
-        pebs_reset(v);
+        X86_VPMU_FOREACH_FEATURE(f, v->ops) {
+            if (f->ends_at_init && f->ends_at_init(v)) {
+                f->reset(v);
+            }
+        }
         if (leaves_smm) {
             take_back_from_smm(v);
         }
@@ -244,8 +247,8 @@ uint64_t x86_vpmu_misc_enable(X86CPU *cpu, uint64_t val)
     if (kvm_enabled()) {
         return x86_vpmu_kvm_misc_enable(cpu, val);
     }
-    return v && v->engine != X86_VPMU_KVM && v->ops->misc_enable
-           ? v->ops->misc_enable(v, val) : val;
+    return v && v->engine != X86_VPMU_KVM && v->ops->by == PMU_VENDOR_INTEL
+           ? x86_vpmu_show_in_misc_enable(val, true, v->pebs) : val;
 }
 
 /* A read returns the count before the instruction that reads it. */

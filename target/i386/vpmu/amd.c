@@ -17,6 +17,7 @@
 #include "qemu/bitops.h"
 #include "system/kvm.h"
 #include "amd-events.h"
+#include "debugctl.h"
 #include "internal.h"
 
 #define NR_LEGACY 4
@@ -31,7 +32,6 @@
 #define MSR_PERF_CNTR_GLOBAL_CTL        0xc0000301
 #define MSR_PERF_CNTR_GLOBAL_STATUS_CLR 0xc0000302
 #define MSR_PERF_CNTR_GLOBAL_STATUS_SET 0xc0000303
-#define MSR_AMD_DEBUGCTL                0x1d9
 
 /* PERF_CTLx, besides what X86_EVTSEL_* names */
 #define EVTSEL_VALID     (MAKE_64BIT_MASK(0, 32) & ~(1ull << 19 | 1ull << 21))
@@ -266,24 +266,6 @@ static void write_status_set(X86VPmu *v, unsigned i, uint64_t val)
     X86_VPMU_CALL(v->ops, update, v);
 }
 
-static uint64_t read_debugctl(X86VPmu *v, unsigned i)
-{
-    return v->debugctl;
-}
-
-/* All bits but LBR, the last branch alone, which does not exist here. */
-static uint64_t debugctl_bits(const X86VPmu *v)
-{
-    return X86_DEBUGCTL_BTF | (v->lbr ? X86_DEBUGCTL_FREEZE_LBRS
-                                        | X86_DEBUGCTL_FREEZE_COUNTERS : 0);
-}
-
-static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->debugctl = val;
-    update_all(v);
-}
-
 /* The number of registers of each kind */
 
 static unsigned count_core(const X86VPmu *v)
@@ -313,8 +295,6 @@ static const X86VPmuMsr msrs[] = {
       status_bits, x86_vpmu_read_zero, write_status_clear },
     { MSR_PERF_CNTR_GLOBAL_STATUS_SET, 1, 1, one_with_global,
       status_bits, x86_vpmu_read_zero, write_status_set },
-    { MSR_AMD_DEBUGCTL, 1, 1, x86_vpmu_one,
-      debugctl_bits, read_debugctl, write_debugctl },
     { }
 };
 
@@ -365,7 +345,6 @@ static X86VPmuBits amd_bits(const X86VPmu *v)
         .evtsel = evtsel_bits(v),
         .global_ctrl = has_global(v) ? global_bits(v) : 0,
         .global_status = has_global(v) ? status_bits(v) : 0,
-        .debugctl = debugctl_bits(v),
     };
 }
 
@@ -374,7 +353,6 @@ static void amd_reset(X86VPmu *v)
 {
     memset(v->evtsel, 0, sizeof(v->evtsel));
     v->fixed_ctrl = 0;
-    v->debugctl = 0;
     v->global_ctrl = v->global_reset;
     v->global_status = 0;
 }
@@ -435,7 +413,6 @@ const X86VPmuOps amd_vpmu_ops = {
     .state = state,
     .features = amd_features,
     .ignores_invalid = true,
-    .debug_clears = X86_DEBUGCTL_BTF,
     .rdpmc = amd_rdpmc,
     .overflow = amd_overflow,
     .bits = amd_bits,

@@ -5,11 +5,13 @@
  */
 
 #include "qemu/osdep.h"
+#include "debugctl.h"
 #include "internal.h"
 #include "lbr.h"
 #include "pebs.h"
 
 const X86VPmuFeature *const intel_features[] = {
+    &x86_debugctl,
     &intel_lbr,
     &arch_lbr,
     &intel_pebs,
@@ -17,6 +19,7 @@ const X86VPmuFeature *const intel_features[] = {
 };
 
 const X86VPmuFeature *const amd_features[] = {
+    &x86_debugctl,
     &amd_lbr,
     NULL
 };

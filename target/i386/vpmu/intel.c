@@ -12,8 +12,8 @@
 #include "qemu/bitops.h"
 #include "qemu/log.h"
 #include "intel-events.h"
+#include "debugctl.h"
 #include "internal.h"
-#include "lbr.h"
 
 /* Register numbers that cpu.h does not have. */
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
@@ -43,11 +43,7 @@
 #define STATUS_COND_CHGD (1ull << 63)
 #define INUSE_PMI        (1ull << 63)
 
-/* IA32_DEBUGCTL */
-#define DEBUGCTL_FREEZE_IN_SMM         (1ull << 14)
-
 /* IA32_PERF_CAPABILITIES */
-#define PERF_CAP_FREEZE_IN_SMM (1ull << 12)
 #define PERF_CAP_FULL_WIDTH    (1ull << 13)
 
 /* RDPMC's ECX: which counters, and the number of one */
@@ -63,8 +59,6 @@
  * @status_clear: the bits that can be cleared in IA32_PERF_GLOBAL_STATUS,
  *                besides the counters' bits
  * @status_set: the bits that can be set there
- * @debugctl: the bits of IA32_DEBUGCTL, except bits of branch records and
- *            others with their own capabilities
  * @cpuid_edx: flags in EDX of CPUID leaf 0xA
  * @fixed_bitmap: ECX of that leaf names the fixed counters
  */
@@ -73,7 +67,6 @@ typedef struct IntelVersion {
     uint64_t fixed;
     uint64_t status_clear;
     uint64_t status_set;
-    uint64_t debugctl;
     uint32_t cpuid_edx;
     bool fixed_bitmap;
 } IntelVersion;
@@ -93,27 +86,23 @@ static const IntelVersion versions[] = {
         .evtsel = EVTSEL_VALID,
         .fixed = FIXED_VALID,
         .status_clear = CLEAR_V2,
-        .debugctl = X86_DEBUGCTL_FREEZE_COUNTERS,
     },
     [3] = {
         .evtsel = EVTSEL_VALID | EVTSEL_ANY,
         .fixed = FIXED_VALID | FIXED_ANY,
         .status_clear = CLEAR_V2,
-        .debugctl = X86_DEBUGCTL_FREEZE_COUNTERS,
     },
     [4] = {
         .evtsel = EVTSEL_VALID | EVTSEL_ANY,
         .fixed = FIXED_VALID | FIXED_ANY,
         .status_clear = CLEAR_V4,
         .status_set = SET_V4,
-        .debugctl = X86_DEBUGCTL_FREEZE_COUNTERS,
     },
     [5] = {
         .evtsel = EVTSEL_VALID,
         .fixed = FIXED_VALID,
         .status_clear = CLEAR_V4,
         .status_set = SET_V4,
-        .debugctl = X86_DEBUGCTL_FREEZE_COUNTERS,
         .cpuid_edx = EDX_ANYTHREAD_DEPRECATED,
         .fixed_bitmap = true,
     },
@@ -180,18 +169,6 @@ static uint64_t interrupting_counters(const X86VPmu *v)
     return counters & ~X86_VPMU_UNION(v->ops, claims, v);
 }
 
-/* The processor does not know the SMM of KVM's guests, and counts there. */
-static bool freezes_in_smm(const X86VPmu *v)
-{
-    return v->debugctl & DEBUGCTL_FREEZE_IN_SMM && v->engine != X86_VPMU_KVM;
-}
-
-/* The modes in which any counter may count. */
-static PmuModes all_modes(const X86VPmu *v)
-{
-    return freezes_in_smm(v) ? ~X86_VPMU_MODES_SMM : ~(PmuModes)0;
-}
-
 static uint32_t event_code(const X86VPmu *v, unsigned i)
 {
     return X86_VPMU_CODE(extract64(v->evtsel[i], 0, 8),
@@ -209,7 +186,8 @@ static bool depends_on_transactions(const X86VPmu *v, unsigned i)
 
 static PmuSelect decode_gp(const X86VPmu *v, unsigned i)
 {
-    PmuSelect select = x86_vpmu_gp_select(v, i, event_code(v, i), all_modes(v));
+    PmuSelect select = x86_vpmu_gp_select(v, i, event_code(v, i),
+                                          ~(PmuModes)0);
 
     if (depends_on_transactions(v, i)) {
         select.event = PMU_EVENT_NONE;
@@ -224,8 +202,7 @@ static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
     return (PmuSelect) {
         .event = pmu_filter_allows_fixed(v->filter, i) ? intel_fixed_events[i]
                                                        : PMU_EVENT_NONE,
-        .modes = all_modes(v) & x86_vpmu_modes(field & FIXED_OS,
-                                               field & FIXED_USR),
+        .modes = x86_vpmu_modes(field & FIXED_OS, field & FIXED_USR),
     };
 }
 
@@ -464,62 +441,16 @@ static uint64_t read_inuse(X86VPmu *v, unsigned i)
     return inuse;
 }
 
-/* The bits that the user did not disable and that the PMU supports */
-static uint64_t perf_capabilities(const X86VPmu *v)
-{
-    return v->cpu->env.features[FEAT_PERF_CAPABILITIES]
-           & x86_vpmu_features(v->cpu, FEAT_PERF_CAPABILITIES);
-}
-
 static uint64_t read_perf_capabilities(X86VPmu *v, unsigned i)
 {
-    return perf_capabilities(v);
-}
-
-static uint64_t read_debugctl(X86VPmu *v, unsigned i)
-{
-    return v->debugctl;
-}
-
-static uint64_t lbr_debugctl(const X86VPmu *v)
-{
-    return (v->lbr->architectural ? 0 : X86_DEBUGCTL_LBR)
-           | (version_of(v)->debugctl ? X86_DEBUGCTL_FREEZE_LBRS : 0);
-}
-
-static uint64_t kept_debugctl_bits(const X86VPmu *v)
-{
-    bool freezes_in_smm = perf_capabilities(v) & PERF_CAP_FREEZE_IN_SMM;
-
-    return version_of(v)->debugctl | X86_DEBUGCTL_BTF
-           | (freezes_in_smm ? DEBUGCTL_FREEZE_IN_SMM : 0)
-           | (v->lbr ? lbr_debugctl(v) : 0);
-}
-
-/*
- * On a CPU without branch records, software that tries to enable them finds
- * the bit clear again.
- */
-static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
-{
-    if (val & X86_DEBUGCTL_LBR & ~kept_debugctl_bits(v)) {
-        qemu_log_mask(LOG_UNIMP, "IA32_DEBUGCTL: LBR is ignored, as this "
-                      "CPU has no branch records\n");
-    }
-    v->debugctl = val & kept_debugctl_bits(v);
-    update_all(v);
-}
-
-static uint64_t debugctl_bits(const X86VPmu *v)
-{
-    return kept_debugctl_bits(v) | X86_DEBUGCTL_LBR;
+    return x86_vpmu_perf_capabilities(v);
 }
 
 /* The number of registers of each kind */
 
 static unsigned count_gp_full(const X86VPmu *v)
 {
-    return perf_capabilities(v) & PERF_CAP_FULL_WIDTH ? v->nr_gp : 0;
+    return x86_vpmu_perf_capabilities(v) & PERF_CAP_FULL_WIDTH ? v->nr_gp : 0;
 }
 
 static unsigned count_fixed(const X86VPmu *v)
@@ -565,8 +496,6 @@ static const X86VPmuMsr msrs[] = {
       NULL, read_inuse, NULL },
     { MSR_IA32_PERF_CAPABILITIES, 1, 1, one_with_pdcm,
       NULL, read_perf_capabilities, NULL },
-    { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
-      debugctl_bits, read_debugctl, write_debugctl },
     { }
 };
 
@@ -638,7 +567,6 @@ static X86VPmuBits intel_bits(const X86VPmu *v)
         .fixed_ctrl = fixed_ctrl_bits(v),
         .global_ctrl = all & global_bits(v),
         .global_status = all & status_reset_bits(v),
-        .debugctl = kept_debugctl_bits(v),
     };
 }
 
@@ -648,7 +576,6 @@ static void intel_reset(X86VPmu *v)
     v->fixed_ctrl = 0;
     v->global_ctrl = v->global_reset;
     v->global_status = 0;
-    v->debugctl = 0;
 }
 
 /*
@@ -688,7 +615,7 @@ static unsigned intel_stops(const X86VPmu *v, unsigned i)
     if (controlled && v->global_status & X86_STATUS_COUNTERS_FROZEN) {
         stops |= X86_VPMU_STOP_CTR_FRZ;
     }
-    return stops | (freezes_in_smm(v) ? X86_VPMU_STOP_IN_SMM : 0);
+    return stops;
 }
 
 static uint64_t intel_offers(X86CPU *cpu, FeatureWord w)
@@ -697,9 +624,7 @@ static uint64_t intel_offers(X86CPU *cpu, FeatureWord w)
     case FEAT_1_ECX:
         return CPUID_EXT_PDCM;
     case FEAT_PERF_CAPABILITIES:
-        return PERF_CAP_FULL_WIDTH
-               | (x86_vpmu_intel_version(cpu) >= 2 ? PERF_CAP_FREEZE_IN_SMM
-                                                   : 0);
+        return PERF_CAP_FULL_WIDTH;
     default:
         return 0;
     }
@@ -723,8 +648,6 @@ const X86VPmuOps intel_vpmu_ops = {
     .state = state,
     .features = intel_features,
     .in_stock_stream = true,
-    .debug_clears = X86_DEBUGCTL_LBR | X86_DEBUGCTL_BTF,
-    .put_aside_in_smm = DEBUGCTL_FREEZE_IN_SMM,
     .rdpmc = intel_rdpmc,
     .overflow = intel_overflow,
     .bits = intel_bits,

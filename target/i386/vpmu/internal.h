@@ -44,14 +44,6 @@
 #define X86_EVTSEL_INV       (1ull << 23)
 #define X86_EVTSEL_CMASK     24
 
-#define MSR_IA32_DEBUGCTL    0x1d9
-
-/* IA32_DEBUGCTL, DebugCtl; with BTF, single steps end at branches alone. */
-#define X86_DEBUGCTL_LBR                  (1ull << 0)
-#define X86_DEBUGCTL_BTF                  (1ull << 1)
-#define X86_DEBUGCTL_FREEZE_LBRS          (1ull << 11)
-#define X86_DEBUGCTL_FREEZE_COUNTERS      (1ull << 12)
-
 /* IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus: an interrupt has frozen them. */
 #define X86_STATUS_LBRS_FROZEN            (1ull << 58)
 #define X86_STATUS_COUNTERS_FROZEN        (1ull << 59)
@@ -126,6 +118,7 @@ typedef struct X86VPmuStateMsr {
  *            buffer is full.  Their events are selected again after this.
  * @on_pmi: freeze, before counters interrupt
  * @is_used: whether there is state that a stream should have
+ * @stops: as in struct X86VPmuOps
  * @describe: fill in its part of the monitor's answer
  *
  * Each function is NULL if there is nothing to do, and does nothing for a PMU
@@ -149,6 +142,7 @@ typedef struct X86VPmuFeature {
     uint64_t (*overflow)(X86VPmu *v, uint64_t counters);
     void (*on_pmi)(X86VPmu *v);
     bool (*is_used)(const X86VPmu *v);
+    unsigned (*stops)(const X86VPmu *v, unsigned i);
     void (*describe)(const X86VPmu *v, PmuInfo *info);
 } X86VPmuFeature;
 
@@ -185,15 +179,14 @@ typedef struct X86VPmuFeature {
 /**
  * struct X86VPmuBits - the bits that registers can hold
  * @evtsel: for each register that selects an event
- * @fixed_ctrl, @global_ctrl, @global_status, @debugctl: as in struct X86VPmu;
- *     0 if there is no such register
+ * @fixed_ctrl, @global_ctrl, @global_status: as in struct X86VPmu; 0 if there is
+ *     no such register
  */
 typedef struct X86VPmuBits {
     uint64_t evtsel;
     uint64_t fixed_ctrl;
     uint64_t global_ctrl;
     uint64_t global_status;
-    uint64_t debugctl;
 } X86VPmuBits;
 
 /**
@@ -228,9 +221,6 @@ typedef enum X86VPmuStop {
  *                   KVM already, see x86_vpmu_pre_save()
  * @ignores_invalid: writing to a read-only register or to reserved bits is
  *                   ignored; otherwise it faults
- * @debug_clears: bits of IA32_DEBUGCTL that a debug exception clears
- * @put_aside_in_smm: the bit of it that makes an SMI clear the same bits, until
- *                    RSM; 0 without such a bit
  * @rdpmc: as x86_vpmu_rdpmc()
  * @overflow: as PmuOverflowFn
  * @bits: the bits that its registers can hold
@@ -253,8 +243,6 @@ typedef struct X86VPmuOps {
     const X86VPmuFeature *const *features;
     bool in_stock_stream;
     bool ignores_invalid;
-    uint64_t debug_clears;
-    uint64_t put_aside_in_smm;
     bool (*rdpmc)(X86VPmu *v, uint32_t index, uint64_t *val);
     PmuOverflowFn *overflow;
     X86VPmuBits (*bits)(const X86VPmu *v);
@@ -469,6 +457,13 @@ uint32_t x86_vpmu_intel_version(X86CPU *cpu);
 #define AMD_LEAF_PERFMON 0x80000022
 
 /**
+ * x86_vpmu_perf_capabilities - the bits of IA32_PERF_CAPABILITIES that the user
+ *                              did not disable and that the PMU supports
+ * @v: the PMU
+ */
+uint64_t x86_vpmu_perf_capabilities(const X86VPmu *v);
+
+/**
  * amd_has_core_counters - whether there are six counters that the user did not
  *                         disable
  * @cpu: the CPU
@@ -590,15 +585,6 @@ uint64_t x86_vpmu_read_global_status(X86VPmu *v, unsigned i);
 void x86_vpmu_load_evtsel(X86VPmu *v, unsigned i, uint64_t val);
 void x86_vpmu_load_global_ctrl(X86VPmu *v, unsigned i, uint64_t val);
 void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val);
-
-/**
- * x86_vpmu_has_put_aside - whether an SMI has put aside any state
- * @v: the PMU
- */
-static inline bool x86_vpmu_has_put_aside(const X86VPmu *v)
-{
-    return v->smm.debugctl || v->smm.lbr_enabled;
-}
 
 /**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt

@@ -10,6 +10,7 @@
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
 #include "migration/vmstate.h"
+#include "debugctl.h"
 #include "internal.h"
 #include "pebs.h"
 

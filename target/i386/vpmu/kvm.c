@@ -14,6 +14,7 @@
 #include "hw/pmu/pmu-clock.h"
 #include "kvm/kvm_i386.h"
 #include "sev.h"
+#include "debugctl.h"
 #include "internal.h"
 #include "kvm.h"
 #include "pebs.h"

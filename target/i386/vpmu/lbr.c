@@ -16,6 +16,7 @@
 #include "system/tcg.h"
 #include "hw/pmu/pmu-monitor.h"
 #include "guest.h"
+#include "debugctl.h"
 #include "internal.h"
 #include "lbr.h"
 

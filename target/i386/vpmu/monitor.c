@@ -91,7 +91,8 @@ static bool counted(const X86VPmu *v, unsigned i)
 static void describe_stops(const X86VPmu *v, unsigned i, bool lost,
                            PmuCounterInfo *info)
 {
-    const unsigned stops = v->ops->stops(v, i);
+    const unsigned stops = v->ops->stops(v, i)
+                           | X86_VPMU_UNION(v->ops, stops, v, i);
     const bool used = !(stops & (X86_VPMU_STOP_EN | X86_VPMU_STOP_FIXED_CTRL));
 
     for (unsigned n = 0; n < ARRAY_SIZE(stop_names); n++) {

@@ -11,6 +11,7 @@
 #include "system/kvm.h"
 #include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"
+#include "debugctl.h"
 #include "internal.h"
 #include "kvm.h"
 #include "lbr.h"
@@ -34,7 +35,7 @@ static uint64_t bits_beyond_registers(const X86VPmu *v)
     uint64_t beyond = (v->fixed_ctrl & ~bits.fixed_ctrl)
                       | (v->global_ctrl & ~bits.global_ctrl)
                       | (v->global_status & ~bits.global_status)
-                      | (v->debugctl & ~bits.debugctl);
+                      | (v->debugctl & ~x86_debugctl_bits(v));
 
     for (unsigned i = 0; i < X86_VPMU_MAX_GP; i++) {
         beyond |= v->evtsel[i] & ~(i < v->nr_gp ? bits.evtsel : 0);
@@ -116,13 +117,6 @@ static bool has_leftovers(const X86VPmu *v)
     return found;
 }
 
-static bool smm_needed(void *opaque)
-{
-    X86CPU *cpu = opaque;
-
-    return x86_vpmu_has_put_aside(cpu->vpmu);
-}
-
 /*
  * A guest can go to QEMU without this PMU as long as it does not use its PMU.
  * But a replay needs fractions of cycles as its recording left them.
@@ -134,7 +128,7 @@ static bool vpmu_needed(void *opaque)
 
     return v && !uses_stock_state(v)
            && (is_used(v) || X86_VPMU_UNION(v->ops, is_used, v)
-               || smm_needed(cpu) || replay_mode != REPLAY_MODE_NONE);
+               || replay_mode != REPLAY_MODE_NONE);
 }
 
 static int vpmu_pre_load(void *opaque)
@@ -143,44 +137,6 @@ static int vpmu_pre_load(void *opaque)
 
     return pmu_cpu_check_load(cpu->vpmu);
 }
-
-static int smm_post_load(void *opaque, int version_id)
-{
-    X86VPmu *v = opaque;
-    const uint64_t beyond = v->smm.debugctl & ~v->ops->bits(v).debugctl;
-
-    if (beyond || (v->smm.lbr_enabled && !arch_lbr_is_there(v))) {
-        v->smm = (X86VPmuSmm) { };
-        error_report("In SMM, the source's PMU has put aside bits that this "
-                     "PMU does not have.");
-        return -EINVAL;
-    }
-    return 0;
-}
-
-static const VMStateDescription vmstate_put_aside = {
-    .name = "cpu/vpmu/smm/put-aside",
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .post_load = smm_post_load,
-    .fields = (const VMStateField[]) {
-        VMSTATE_UINT64(smm.debugctl, X86VPmu),
-        VMSTATE_BOOL(smm.lbr_enabled, X86VPmu),
-        VMSTATE_END_OF_LIST()
-    }
-};
-
-/* The state that RSM takes back */
-static const VMStateDescription vmstate_smm = {
-    .name = "cpu/vpmu/smm",
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .needed = smm_needed,
-    .fields = (const VMStateField[]) {
-        VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_put_aside, X86VPmu),
-        VMSTATE_END_OF_LIST()
-    }
-};
 
 const VMStateDescription vmstate_x86_vpmu = {
     .name = "cpu/vpmu",
@@ -195,7 +151,7 @@ const VMStateDescription vmstate_x86_vpmu = {
     .subsections = (const VMStateDescription *const []) {
         &vmstate_x86_vpmu_lbr,
         &vmstate_x86_vpmu_pebs,
-        &vmstate_smm,
+        &vmstate_x86_vpmu_smm,
         NULL
     }
 };

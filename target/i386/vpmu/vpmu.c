@@ -12,8 +12,8 @@
 #include "hw/pmu/pmu-observer.h"
 #include "system/kvm.h"
 #include "system/tcg.h"
+#include "debugctl.h"
 #include "internal.h"
-#include "lbr.h"
 #include "kvm.h"
 #include "trace.h"
 
@@ -24,6 +24,12 @@ uint64_t x86_vpmu_features(X86CPU *cpu, FeatureWord w)
                                                   : NULL;
 
     return ops ? ops->offers(cpu, w) | X86_VPMU_UNION(ops, offers, cpu, w) : 0;
+}
+
+uint64_t x86_vpmu_perf_capabilities(const X86VPmu *v)
+{
+    return v->cpu->env.features[FEAT_PERF_CAPABILITIES]
+           & x86_vpmu_features(v->cpu, FEAT_PERF_CAPABILITIES);
 }
 
 /* PerfMonV2 extends PerfCtrExtCore. */
@@ -117,18 +123,10 @@ void x86_vpmu_reset(X86CPU *cpu)
 
     if (v) {
         pmu_reset(v->pmu);
-        v->smm = (X86VPmuSmm) { };
         v->ops->reset(v);
         X86_VPMU_CALL(v->ops, reset, v);
         pmu_cpu_was_reset(v->unit);
     }
-}
-
-static void take_back_from_smm(X86VPmu *v)
-{
-    v->debugctl = v->smm.debugctl ?: v->debugctl;
-    arch_lbr_enable(v, v->smm.lbr_enabled);
-    v->smm = (X86VPmuSmm) { };
 }
 
 /*
@@ -149,63 +147,8 @@ void x86_vpmu_init_signal(X86CPU *cpu)
             }
         }
         if (leaves_smm) {
-            take_back_from_smm(v);
+            x86_debugctl_take_back(v);
         }
-        v->ops->update(v);
-        pmu_commit(v->pmu);
-    }
-}
-
-void x86_vpmu_debug_exception(X86CPU *cpu)
-{
-    X86VPmu *v = cpu->vpmu;
-
-    if (v && (v->debugctl & v->ops->debug_clears || arch_lbr_is_enabled(v))) {
-        pmu_begin(v->pmu);
-        v->debugctl &= ~v->ops->debug_clears;
-        arch_lbr_enable(v, false);
-        v->ops->update(v);
-        pmu_commit(v->pmu);
-    }
-}
-
-bool x86_vpmu_steps_branches(const X86CPU *cpu)
-{
-    return cpu->vpmu && cpu->vpmu->debugctl & X86_DEBUGCTL_BTF;
-}
-
-/*
- * IA32_DEBUGCTL is put aside only if the guest has asked for that;
- * architectural branch records are always switched off.
- */
-void x86_vpmu_enter_smm(X86CPU *cpu)
-{
-    X86VPmu *v = cpu->vpmu;
-    bool put_aside;
-
-    if (!v) {
-        return;
-    }
-    /* A counter that overflows only now may still freeze the records. */
-    pmu_begin(v->pmu);
-    put_aside = v->debugctl & v->ops->put_aside_in_smm;
-    v->smm.debugctl = put_aside ? v->debugctl : 0;
-    v->smm.lbr_enabled = arch_lbr_is_enabled(v);
-    if (x86_vpmu_has_put_aside(v)) {
-        v->debugctl &= put_aside ? ~v->ops->debug_clears : UINT64_MAX;
-        arch_lbr_enable(v, false);
-        v->ops->update(v);
-    }
-    pmu_commit(v->pmu);
-}
-
-void x86_vpmu_leave_smm(X86CPU *cpu)
-{
-    X86VPmu *v = cpu->vpmu;
-
-    if (v) {
-        pmu_begin(v->pmu);
-        take_back_from_smm(v);
         v->ops->update(v);
         pmu_commit(v->pmu);
     }

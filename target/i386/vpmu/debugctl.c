@@ -74,6 +74,21 @@ static const X86VPmuMsr msrs[] = {
     { }
 };
 
+static unsigned count_kept(const X86VPmu *v)
+{
+    return v->kept.debugctl;
+}
+
+static void load_debugctl(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->debugctl = val;
+}
+
+static const X86VPmuStateMsr state[] = {
+    { MSR_IA32_DEBUGCTL, 1, count_kept, false, read_debugctl, load_debugctl },
+    { }
+};
+
 static uint64_t debugctl_offers(X86CPU *cpu, FeatureWord w)
 {
     return w == FEAT_PERF_CAPABILITIES && IS_INTEL_CPU(&cpu->env)
@@ -228,6 +243,7 @@ const VMStateDescription vmstate_x86_vpmu_smm = {
 
 const X86VPmuFeature x86_debugctl = {
     .msrs = msrs,
+    .state = state,
     .offers = debugctl_offers,
     .reset = debugctl_reset,
     .skips = skipped_modes,

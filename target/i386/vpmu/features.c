@@ -100,3 +100,31 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
     }
     return X86_VPMU_DONE;
 }
+
+/* Find register @n of some ranges; otherwise subtract their number from @n. */
+static const X86VPmuStateMsr *find_state(const X86VPmu *v,
+                                         const X86VPmuStateMsr *m,
+                                         unsigned *n)
+{
+    for (; m && m->count; m++) {
+        const unsigned count = m->count(v);
+
+        if (*n < count) {
+            return m;
+        }
+        *n -= count;
+    }
+    return NULL;
+}
+
+const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
+                                      unsigned *i)
+{
+    const X86VPmuStateMsr *m = NULL;
+
+    *i = n;
+    X86_VPMU_FOREACH_FEATURE(f, v->ops) {
+        m = m ?: find_state(v, f->state, i);
+    }
+    return m ?: find_state(v, v->ops->state, i);
+}

@@ -99,6 +99,7 @@ typedef struct X86VPmuStateMsr {
 /**
  * struct X86VPmuFeature - what a PMU can have besides counters
  * @msrs: its registers
+ * @state: those that some versions of KVM save, besides the vendor's
  * @offers: as x86_vpmu_features(), of a CPU that may have it
  * @init: find out whether the CPU has it, and which kind
  * @reset: registers to their state after RESET
@@ -126,6 +127,7 @@ typedef struct X86VPmuStateMsr {
  */
 typedef struct X86VPmuFeature {
     const X86VPmuMsr *msrs;
+    const X86VPmuStateMsr *state;
     uint64_t (*offers)(X86CPU *cpu, FeatureWord w);
     void (*init)(X86VPmu *v);
     void (*reset)(X86VPmu *v);

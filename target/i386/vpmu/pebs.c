@@ -769,6 +769,24 @@ static const X86VPmuMsr msrs[] = {
     { }
 };
 
+static unsigned count_kept(const X86VPmu *v)
+{
+    return v->kept.pebs;
+}
+
+static void load_enable(X86VPmu *v, unsigned i, uint64_t val)
+{
+    v->pebs_enable = val;
+}
+
+/* Written before the registers that start counters, whose records need them */
+static const X86VPmuStateMsr state[] = {
+    { MSR_IA32_DS_AREA, 1, count_kept, false, read_ds_area, write_ds_area },
+    { MSR_PEBS_DATA_CFG, 1, count_kept, false, read_data_cfg, write_data_cfg },
+    { MSR_IA32_PEBS_ENABLE, 1, count_kept, false, read_enable, load_enable },
+    { }
+};
+
 /*
  * CPUID and the monitor
  */
@@ -876,6 +894,7 @@ const VMStateDescription vmstate_x86_vpmu_pebs = {
 
 const X86VPmuFeature intel_pebs = {
     .msrs = msrs,
+    .state = state,
     .offers = pebs_offers,
     .init = pebs_init,
     .reset = pebs_reset,

@@ -227,7 +227,6 @@ static uint64_t evtsel_bits(const X86VPmu *v)
 
 static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->evtsel[i] = val;
     if (val & X86_EVTSEL_EN) {
         x86_vpmu_report_uncounted(v->model, event_code(v, i));
     }
@@ -248,7 +247,6 @@ static uint64_t status_bits(const X86VPmu *v)
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->global_ctrl = val;
     update_all(v);
 }
 
@@ -280,21 +278,21 @@ static unsigned one_with_global(const X86VPmu *v)
 
 static const X86VPmuMsr msrs[] = {
     { MSR_K7_PERFEVTSEL0, NR_LEGACY, 1, x86_vpmu_count_gp,
-      evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
+      evtsel_bits, X86_VPMU_FIELD(evtsel), write_evtsel },
     { MSR_K7_PERFCTR0, NR_LEGACY, 1, x86_vpmu_count_gp,
-      x86_vpmu_counter_bits, x86_vpmu_read_gp, x86_vpmu_write_gp },
+      x86_vpmu_counter_bits, 0, x86_vpmu_write_gp, x86_vpmu_read_gp },
     { MSR_PERF_CTL0, NR_CORE, 2, count_core,
-      evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
+      evtsel_bits, X86_VPMU_FIELD(evtsel), write_evtsel },
     { MSR_PERF_CTR0, NR_CORE, 2, count_core,
-      x86_vpmu_counter_bits, x86_vpmu_read_gp, x86_vpmu_write_gp },
+      x86_vpmu_counter_bits, 0, x86_vpmu_write_gp, x86_vpmu_read_gp },
     { MSR_PERF_CNTR_GLOBAL_STATUS, 1, 1, one_with_global,
-      NULL, x86_vpmu_read_global_status, NULL },
+      NULL, X86_VPMU_FIELD(global_status) },
     { MSR_PERF_CNTR_GLOBAL_CTL, 1, 1, one_with_global,
-      global_bits, x86_vpmu_read_global_ctrl, write_global_ctrl },
+      global_bits, X86_VPMU_FIELD(global_ctrl), write_global_ctrl },
     { MSR_PERF_CNTR_GLOBAL_STATUS_CLR, 1, 1, one_with_global,
-      status_bits, x86_vpmu_read_zero, write_status_clear },
+      status_bits, 0, write_status_clear },
     { MSR_PERF_CNTR_GLOBAL_STATUS_SET, 1, 1, one_with_global,
-      status_bits, x86_vpmu_read_zero, write_status_set },
+      status_bits, 0, write_status_set },
     { }
 };
 
@@ -306,17 +304,15 @@ static unsigned count_legacy(const X86VPmu *v)
 
 static const X86VPmuStateMsr state[] = {
     { MSR_K7_PERFCTR0, 1, count_legacy, false,
-      x86_vpmu_read_gp, x86_vpmu_write_gp },
+      0, x86_vpmu_write_gp, x86_vpmu_read_gp },
     { MSR_PERF_CTR0, 2, count_core, false,
-      x86_vpmu_read_gp, x86_vpmu_write_gp },
+      0, x86_vpmu_write_gp, x86_vpmu_read_gp },
     { MSR_PERF_CNTR_GLOBAL_STATUS, 1, one_with_global, false,
-      x86_vpmu_read_global_status, x86_vpmu_load_global_status },
-    { MSR_K7_PERFEVTSEL0, 1, count_legacy, true,
-      x86_vpmu_read_evtsel, x86_vpmu_load_evtsel },
-    { MSR_PERF_CTL0, 2, count_core, true,
-      x86_vpmu_read_evtsel, x86_vpmu_load_evtsel },
+      X86_VPMU_FIELD(global_status) },
+    { MSR_K7_PERFEVTSEL0, 1, count_legacy, true, X86_VPMU_FIELD(evtsel) },
+    { MSR_PERF_CTL0, 2, count_core, true, X86_VPMU_FIELD(evtsel) },
     { MSR_PERF_CNTR_GLOBAL_CTL, 1, one_with_global, true,
-      x86_vpmu_read_global_ctrl, x86_vpmu_load_global_ctrl },
+      X86_VPMU_FIELD(global_ctrl) },
     { }
 };
 

@@ -137,14 +137,8 @@ static uint64_t ctl_bits(const X86VPmu *v)
     return CTL_LBREN | CTL_OS | CTL_USR | CTL_CALL_STACK | CTL_KINDS;
 }
 
-static uint64_t read_ctl(X86VPmu *v, unsigned i)
-{
-    return v->lbr_arch.ctl;
-}
-
 static void write_ctl(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->lbr_arch.ctl = val;
     arch_lbr_update(v);
 }
 
@@ -154,15 +148,9 @@ static bool is_depth(const X86VPmu *v, uint64_t depth)
            && v->lbr->depths >> (depth / DEPTH_UNIT - 1) & 1;
 }
 
-static uint64_t read_depth(X86VPmu *v, unsigned i)
-{
-    return v->lbr_arch.depth;
-}
-
 /* Clears all records; the last event record stays. */
 static void write_depth(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->lbr_arch.depth = val;
     lbr_clear(v, val);
 }
 
@@ -182,14 +170,9 @@ static void write_ler(X86VPmu *v, unsigned i, uint64_t val)
     }
 }
 
-static uint64_t read_ler_info(X86VPmu *v, unsigned i)
-{
-    return read_ler(v, X86_VPMU_LER_INFO);
-}
-
 static void write_ler_info(X86VPmu *v, unsigned i, uint64_t val)
 {
-    write_ler(v, X86_VPMU_LER_INFO, val & lbr_info_bits(v));
+    v->lbr_arch.ler[X86_VPMU_LER_INFO] &= lbr_info_bits(v);
 }
 
 static unsigned count_one(const X86VPmu *v)
@@ -197,19 +180,17 @@ static unsigned count_one(const X86VPmu *v)
     return arch_lbr_is_there(v) ? 1 : 0;
 }
 
-static unsigned count_ler(const X86VPmu *v)
-{
-    return 2;
-}
-
 static const X86VPmuMsr msrs[] = {
-    { MSR_ARCH_LBR_CTL, 1, 1, count_one, ctl_bits, read_ctl, write_ctl },
+    { MSR_ARCH_LBR_CTL, 1, 1, count_one,
+      ctl_bits, X86_VPMU_FIELD(lbr_arch.ctl), write_ctl },
     { MSR_ARCH_LBR_DEPTH, 1, 1, count_one,
-      x86_vpmu_any_bits, read_depth, write_depth, is_depth },
-    { MSR_IA32_LER_FROM, 2, 1, count_ler,
-      x86_vpmu_any_bits, read_ler, write_ler },
+      x86_vpmu_any_bits, X86_VPMU_FIELD(lbr_arch.depth), write_depth,
+      .valid = is_depth },
+    { MSR_IA32_LER_FROM, 2, 1, NULL,
+      x86_vpmu_any_bits, 0, write_ler, read_ler },
     { MSR_IA32_LER_INFO, 1, 1, count_one,
-      x86_vpmu_any_bits, read_ler_info, write_ler_info },
+      x86_vpmu_any_bits, X86_VPMU_FIELD(lbr_arch.ler[X86_VPMU_LER_INFO]),
+      write_ler_info },
     { }
 };
 

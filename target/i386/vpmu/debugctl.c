@@ -53,11 +53,6 @@ static uint64_t writable_bits(const X86VPmu *v)
            | (v->ops->by == PMU_VENDOR_INTEL ? X86_DEBUGCTL_LBR : 0);
 }
 
-static uint64_t read_debugctl(X86VPmu *v, unsigned i)
-{
-    return v->debugctl;
-}
-
 static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 {
     if (val & X86_DEBUGCTL_LBR & ~x86_debugctl_bits(v)) {
@@ -69,8 +64,8 @@ static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
 }
 
 static const X86VPmuMsr msrs[] = {
-    { MSR_IA32_DEBUGCTL, 1, 1, x86_vpmu_one,
-      writable_bits, read_debugctl, write_debugctl },
+    { MSR_IA32_DEBUGCTL, 1, 1, NULL,
+      writable_bits, X86_VPMU_FIELD(debugctl), write_debugctl },
     { }
 };
 
@@ -79,13 +74,8 @@ static unsigned count_kept(const X86VPmu *v)
     return v->kept.debugctl;
 }
 
-static void load_debugctl(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->debugctl = val;
-}
-
 static const X86VPmuStateMsr state[] = {
-    { MSR_IA32_DEBUGCTL, 1, count_kept, false, read_debugctl, load_debugctl },
+    { MSR_IA32_DEBUGCTL, 1, count_kept, false, X86_VPMU_FIELD(debugctl) },
     { }
 };
 

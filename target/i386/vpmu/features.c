@@ -24,12 +24,9 @@ const X86VPmuFeature *const amd_features[] = {
     NULL
 };
 
-/* Whether a value can be written; otherwise the write faults */
-static bool is_valid(const X86VPmu *v, const X86VPmuMsr *m, uint64_t val)
+static uint64_t *field_of(X86VPmu *v, size_t field, unsigned i)
 {
-    uint64_t writable = m->writable ? m->writable(v) : 0;
-
-    return m->write && !(val & ~writable) && (!m->valid || m->valid(v, val));
+    return (uint64_t *)((char *)v + field) + i;
 }
 
 static const X86VPmuMsr *find_in(const X86VPmuMsr *m, uint32_t msr,
@@ -57,6 +54,11 @@ static const X86VPmuMsr *find_msr(const X86VPmu *v, uint32_t msr,
     return m;
 }
 
+static bool is_there(const X86VPmu *v, const X86VPmuMsr *m, unsigned i)
+{
+    return !m->count || i < m->count(v);
+}
+
 X86VPmuAccess x86_vpmu_read(X86VPmu *v, uint32_t msr, uint64_t *val)
 {
     unsigned i;
@@ -65,38 +67,45 @@ X86VPmuAccess x86_vpmu_read(X86VPmu *v, uint32_t msr, uint64_t *val)
     if (!m) {
         return X86_VPMU_NOT_MINE;
     }
-    if (i >= m->count(v)) {
+    if (!is_there(v, m, i)) {
         return X86_VPMU_FAULT;
     }
     pmu_begin(v->pmu);
-    *val = m->read(v, i);
+    *val = m->field ? *field_of(v, m->field, i) : m->read ? m->read(v, i) : 0;
     pmu_commit(v->pmu);
     return X86_VPMU_DONE;
+}
+
+static void store(X86VPmu *v, const X86VPmuMsr *m, unsigned i, uint64_t val)
+{
+    pmu_begin(v->pmu);
+    if (m->field) {
+        *field_of(v, m->field, i) = val;
+    }
+    if (m->write) {
+        m->write(v, i, val);
+    }
+    pmu_commit(v->pmu);
 }
 
 X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
 {
     unsigned i;
     const X86VPmuMsr *m = find_msr(v, msr, &i);
+    uint64_t writable;
 
     if (!m) {
         return X86_VPMU_NOT_MINE;
     }
-    if (i >= m->count(v)) {
+    if (!is_there(v, m, i) || (m->valid && !m->valid(v, val))) {
         return X86_VPMU_FAULT;
     }
-    if (!is_valid(v, m, val) && !v->ops->ignores_invalid) {
+    writable = m->writable ? m->writable(v) : 0;
+    if ((!m->writable || val & ~writable) && !v->ops->ignores_invalid) {
         return X86_VPMU_FAULT;
     }
-    if (m->valid && !m->valid(v, val)) {
-        return X86_VPMU_FAULT;
-    }
-    if (m->write) {
-        uint64_t writable = m->writable ? m->writable(v) : 0;
-
-        pmu_begin(v->pmu);
-        m->write(v, i, val & writable);
-        pmu_commit(v->pmu);
+    if (m->writable) {
+        store(v, m, i, val & writable);
     }
     return X86_VPMU_DONE;
 }
@@ -127,4 +136,19 @@ const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
         m = m ?: find_state(v, f->state, i);
     }
     return m ?: find_state(v, v->ops->state, i);
+}
+
+uint64_t x86_vpmu_read_state(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i)
+{
+    return m->field ? *field_of(v, m->field, i) : m->read(v, i);
+}
+
+void x86_vpmu_load_state(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
+                         uint64_t val)
+{
+    if (m->field) {
+        *field_of(v, m->field, i) = val;
+    } else {
+        m->load(v, i, val);
+    }
 }

@@ -324,7 +324,6 @@ static void report_any_thread(const X86VPmu *v, uint64_t any)
 
 static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->evtsel[i] = val;
     if (val & X86_EVTSEL_EN
         && !X86_VPMU_UNION(v->ops, event, v, event_code(v, i))) {
         x86_vpmu_report_uncounted(v->model, event_code(v, i));
@@ -369,11 +368,6 @@ static void write_fixed(X86VPmu *v, unsigned i, uint64_t val)
     write_counter(v, v->nr_gp + i, val);
 }
 
-static uint64_t read_fixed_ctrl(X86VPmu *v, unsigned i)
-{
-    return v->fixed_ctrl;
-}
-
 /* The same bits in the field of each counter. */
 static uint64_t all_fixed_fields(const X86VPmu *v, uint64_t field)
 {
@@ -387,7 +381,6 @@ static uint64_t all_fixed_fields(const X86VPmu *v, uint64_t field)
 
 static void write_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->fixed_ctrl = val;
     report_any_thread(v, val & all_fixed_fields(v, FIXED_ANY));
     update_all(v);
 }
@@ -400,7 +393,6 @@ static uint64_t fixed_ctrl_bits(const X86VPmu *v)
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->global_ctrl = val;
     update_running(v);
 }
 
@@ -475,48 +467,42 @@ static unsigned one_with_status_set(const X86VPmu *v)
 
 static const X86VPmuMsr msrs[] = {
     { MSR_P6_PERFCTR0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
-      x86_vpmu_any_bits, x86_vpmu_read_gp, write_gp_legacy },
+      x86_vpmu_any_bits, 0, write_gp_legacy, x86_vpmu_read_gp },
     { MSR_IA32_PMC0, X86_VPMU_MAX_GP, 1, count_gp_full,
-      x86_vpmu_counter_bits, x86_vpmu_read_gp, write_gp },
+      x86_vpmu_counter_bits, 0, write_gp, x86_vpmu_read_gp },
     { MSR_P6_EVNTSEL0, X86_VPMU_MAX_GP, 1, x86_vpmu_count_gp,
-      evtsel_bits, x86_vpmu_read_evtsel, write_evtsel },
+      evtsel_bits, X86_VPMU_FIELD(evtsel), write_evtsel },
     { MSR_CORE_PERF_FIXED_CTR0, X86_VPMU_MAX_FIXED, 1, count_fixed,
-      x86_vpmu_counter_bits, read_fixed, write_fixed },
+      x86_vpmu_counter_bits, 0, write_fixed, read_fixed },
     { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, 1, one_with_global,
-      fixed_ctrl_bits, read_fixed_ctrl, write_fixed_ctrl },
+      fixed_ctrl_bits, X86_VPMU_FIELD(fixed_ctrl), write_fixed_ctrl },
     { MSR_CORE_PERF_GLOBAL_STATUS, 1, 1, one_with_global,
-      NULL, x86_vpmu_read_global_status, NULL },
+      NULL, X86_VPMU_FIELD(global_status) },
     { MSR_CORE_PERF_GLOBAL_CTRL, 1, 1, one_with_global,
-      global_bits, x86_vpmu_read_global_ctrl, write_global_ctrl },
+      global_bits, X86_VPMU_FIELD(global_ctrl), write_global_ctrl },
     { MSR_CORE_PERF_GLOBAL_OVF_CTRL, 1, 1, one_with_global,
-      status_reset_bits, x86_vpmu_read_zero, write_status_reset },
+      status_reset_bits, 0, write_status_reset },
     { MSR_IA32_PERF_GLOBAL_STATUS_SET, 1, 1, one_with_status_set,
-      status_set_bits, x86_vpmu_read_zero, write_status_set },
+      status_set_bits, 0, write_status_set },
     { MSR_IA32_PERF_GLOBAL_INUSE, 1, 1, one_with_status_set,
-      NULL, read_inuse, NULL },
+      NULL, 0, NULL, read_inuse },
     { MSR_IA32_PERF_CAPABILITIES, 1, 1, one_with_pdcm,
-      NULL, read_perf_capabilities, NULL },
+      NULL, 0, NULL, read_perf_capabilities },
     { }
 };
 
-static void load_fixed_ctrl(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->fixed_ctrl = val;
-}
-
 static const X86VPmuStateMsr state[] = {
     { MSR_CORE_PERF_FIXED_CTR0, 1, count_fixed, false,
-      read_fixed, write_fixed },
+      0, write_fixed, read_fixed },
     { MSR_P6_PERFCTR0, 1, x86_vpmu_count_gp, false,
-      x86_vpmu_read_gp, x86_vpmu_write_gp },
+      0, x86_vpmu_write_gp, x86_vpmu_read_gp },
     { MSR_CORE_PERF_GLOBAL_STATUS, 1, one_with_global, false,
-      x86_vpmu_read_global_status, x86_vpmu_load_global_status },
-    { MSR_P6_EVNTSEL0, 1, x86_vpmu_count_gp, true,
-      x86_vpmu_read_evtsel, x86_vpmu_load_evtsel },
+      X86_VPMU_FIELD(global_status) },
+    { MSR_P6_EVNTSEL0, 1, x86_vpmu_count_gp, true, X86_VPMU_FIELD(evtsel) },
     { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, one_with_global, true,
-      read_fixed_ctrl, load_fixed_ctrl },
+      X86_VPMU_FIELD(fixed_ctrl) },
     { MSR_CORE_PERF_GLOBAL_CTRL, 1, one_with_global, true,
-      x86_vpmu_read_global_ctrl, x86_vpmu_load_global_ctrl },
+      X86_VPMU_FIELD(global_ctrl) },
     { }
 };
 

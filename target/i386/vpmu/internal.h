@@ -58,11 +58,12 @@
  * @first: the number of the first
  * @numbers: how many numbers are reserved for them
  * @step: the distance of their numbers
- * @count: how many of them exist; the others fault
- * @writable: the bits that can be written as 1; NULL if none can
- * @read: read a register
- * @write: write a register; other bits than @writable are 0.  NULL if it is
- *         read-only.
+ * @count: how many of them exist; the others fault.  NULL if all do
+ * @writable: the bits that can be written as 1; NULL if it is read-only
+ * @field: where their values are, X86_VPMU_FIELD(); 0 if they are in no field
+ * @write: put the value that was written into effect, after it is in @field;
+ *         other bits than @writable are 0.  NULL if there is nothing to do
+ * @read: read a register that is in no field; NULL if it reads 0
  * @valid: whether a value can be written; NULL if each in @writable can
  */
 typedef struct X86VPmuMsr {
@@ -71,10 +72,14 @@ typedef struct X86VPmuMsr {
     unsigned step;
     unsigned (*count)(const X86VPmu *v);
     uint64_t (*writable)(const X86VPmu *v);
-    uint64_t (*read)(X86VPmu *v, unsigned i);
+    size_t field;
     void (*write)(X86VPmu *v, unsigned i, uint64_t val);
+    uint64_t (*read)(X86VPmu *v, unsigned i);
     bool (*valid)(const X86VPmu *v, uint64_t val);
 } X86VPmuMsr;
+
+/* The place of a register, or of the first of several, in struct X86VPmu */
+#define X86_VPMU_FIELD(_field) offsetof(X86VPmu, _field)
 
 /**
  * struct X86VPmuStateMsr - a range of registers that KVM saves; an empty one ends
@@ -83,17 +88,19 @@ typedef struct X86VPmuMsr {
  * @step: the distance of their numbers
  * @count: how many there are
  * @starts: writing one can start a counter
- * @read: read a register
- * @load: take a value from the kernel; the counters follow in @update of
- *        X86VPmuOps
+ * @field: as in struct X86VPmuMsr
+ * @load: take a value from the kernel that is for no field; the counters follow
+ *        in @update of X86VPmuOps
+ * @read: read a register that is in no field
  */
 typedef struct X86VPmuStateMsr {
     uint32_t first;
     unsigned step;
     unsigned (*count)(const X86VPmu *v);
     bool starts;
-    uint64_t (*read)(X86VPmu *v, unsigned i);
+    size_t field;
     void (*load)(X86VPmu *v, unsigned i, uint64_t val);
+    uint64_t (*read)(X86VPmu *v, unsigned i);
 } X86VPmuStateMsr;
 
 /**
@@ -570,23 +577,11 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val);
  * For tables of registers: how many there are, the bits that can be written,
  * and functions to read and write them that all vendors use.
  */
-unsigned x86_vpmu_one(const X86VPmu *v);
 unsigned x86_vpmu_count_gp(const X86VPmu *v);
 uint64_t x86_vpmu_counter_bits(const X86VPmu *v);
 uint64_t x86_vpmu_any_bits(const X86VPmu *v);
-uint64_t x86_vpmu_read_zero(X86VPmu *v, unsigned i);
-uint64_t x86_vpmu_read_evtsel(X86VPmu *v, unsigned i);
 uint64_t x86_vpmu_read_gp(X86VPmu *v, unsigned i);
 void x86_vpmu_write_gp(X86VPmu *v, unsigned i, uint64_t val);
-uint64_t x86_vpmu_read_global_ctrl(X86VPmu *v, unsigned i);
-uint64_t x86_vpmu_read_global_status(X86VPmu *v, unsigned i);
-
-/*
- * For tables of state: functions to load it that all vendors use.
- */
-void x86_vpmu_load_evtsel(X86VPmu *v, unsigned i, uint64_t val);
-void x86_vpmu_load_global_ctrl(X86VPmu *v, unsigned i, uint64_t val);
-void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val);
 
 /**
  * x86_vpmu_raise_pmi - deliver the performance-monitoring interrupt
@@ -611,5 +606,16 @@ void x86_vpmu_qtest_init(void);
  */
 const X86VPmuStateMsr *x86_vpmu_state(const X86VPmu *v, unsigned n,
                                       unsigned *i);
+
+/**
+ * x86_vpmu_read_state, x86_vpmu_load_state - access such a register
+ * @v: the PMU, in a transaction to load it
+ * @m: the range
+ * @i: its index there
+ * @val: the value
+ */
+uint64_t x86_vpmu_read_state(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i);
+void x86_vpmu_load_state(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
+                         uint64_t val);
 
 #endif /* I386_VPMU_INTERNAL_H */

@@ -368,7 +368,7 @@ static bool kernel_takes(X86VPmu *v, uint32_t msr, uint64_t val)
  */
 static bool is_there(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i)
 {
-    return kernel_takes(v, number_of(m, i), m->read(v, i));
+    return kernel_takes(v, number_of(m, i), x86_vpmu_read_state(v, m, i));
 }
 
 /* Kernels list the registers that are to be saved. */
@@ -439,7 +439,7 @@ static void find_hidden(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
 /* A reset sets one register alone to something else than 0. */
 static uint64_t reset_value(const X86VPmu *v, const X86VPmuStateMsr *m)
 {
-    return m->read == x86_vpmu_read_global_ctrl ? v->global_reset : 0;
+    return m->field == X86_VPMU_FIELD(global_ctrl) ? v->global_reset : 0;
 }
 
 bool x86_vpmu_kvm_refuse_hidden(X86VPmu *v, Error **errp)
@@ -449,7 +449,8 @@ bool x86_vpmu_kvm_refuse_hidden(X86VPmu *v, Error **errp)
     unsigned n, i;
 
     for (n = 0; (m = x86_vpmu_state(v, n, &i)); n++) {
-        if (v->hidden >> n & 1 && m->read(v, i) != reset_value(v, m)) {
+        if (v->hidden >> n & 1
+            && x86_vpmu_read_state(v, m, i) != reset_value(v, m)) {
             error_setg(errp, "The source's guest uses the PMU's register 0x%"
                        PRIx32 ", which this host's KVM hides",
                        number_of(m, i));
@@ -477,14 +478,14 @@ static void add_for_stop(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
 static void add_for_put(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                         unsigned n, MsrBuffer *buf)
 {
-    add_entry(buf, number_of(m, i), m->read(v, i));
+    add_entry(buf, number_of(m, i), x86_vpmu_read_state(v, m, i));
 }
 
 /* The registers come in the order in which they were asked for. */
 static void load_next(X86VPmu *v, const X86VPmuStateMsr *m, unsigned i,
                       unsigned n, MsrBuffer *buf)
 {
-    m->load(v, i, buf->entries[buf->head.nmsrs++].data);
+    x86_vpmu_load_state(v, m, i, buf->entries[buf->head.nmsrs++].data);
 }
 
 bool x86_vpmu_kvm_get(X86CPU *cpu, Error **errp)

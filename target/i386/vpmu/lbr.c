@@ -354,30 +354,13 @@ static uint64_t select_bits(const X86VPmu *v)
            : SELECT_FILTERS | (v->lbr->call_stack ? SELECT_CALLSTACK : 0);
 }
 
-static uint64_t read_select(X86VPmu *v, unsigned i)
-{
-    return v->lbr_select;
-}
-
-static void write_select(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->lbr_select = val;
-    lbr_update(v);
-}
-
 static uint64_t config_bits(const X86VPmu *v)
 {
     return v->lbr->valid_in_to ? AMD_CONFIG_ON : 0;
 }
 
-static uint64_t read_config(X86VPmu *v, unsigned i)
+static void write_control(X86VPmu *v, unsigned i, uint64_t val)
 {
-    return v->dbg_extn_cfg;
-}
-
-static void write_config(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->dbg_extn_cfg = val;
     lbr_update(v);
 }
 
@@ -537,38 +520,38 @@ static void write_info(X86VPmu *v, unsigned i, uint64_t val)
 
 static const X86VPmuMsr intel_msrs[] = {
     { MSR_LBR_SELECT, 1, 1, count_select,
-      select_bits, read_select, write_select },
-    { MSR_LBR_TOS, 1, 1, count_tos, tos_bits, read_tos, write_tos },
+      select_bits, X86_VPMU_FIELD(lbr_select), write_control },
+    { MSR_LBR_TOS, 1, 1, count_tos, tos_bits, 0, write_tos, read_tos },
     { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, count_legacy,
-      x86_vpmu_any_bits, read_from, write_from },
+      x86_vpmu_any_bits, 0, write_from, read_from },
     { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, count_legacy,
-      x86_vpmu_any_bits, read_to, write_to },
+      x86_vpmu_any_bits, 0, write_to, read_to },
     { MSR_LBR_INFO, X86_VPMU_MAX_LBR, 1, count_info,
-      lbr_info_bits, read_info, write_info },
+      lbr_info_bits, 0, write_info, read_info },
     /* After the last one, software that counts registers has to fault. */
     { MSR_ARCH_LBR_FROM_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
-      x86_vpmu_any_bits, read_from, write_from },
+      x86_vpmu_any_bits, 0, write_from, read_from },
     { MSR_ARCH_LBR_TO_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
-      x86_vpmu_any_bits, read_to, write_to },
+      x86_vpmu_any_bits, 0, write_to, read_to },
     { MSR_ARCH_LBR_INFO_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
-      x86_vpmu_any_bits, read_info, write_info },
+      x86_vpmu_any_bits, 0, write_info, read_info },
     /* Software that counts these registers has to fault as well. */
     { MSR_CORE_LBR_FROM, 8, 1, count_unfiltered,
-      x86_vpmu_any_bits, read_from, write_from },
+      x86_vpmu_any_bits, 0, write_from, read_from },
     { MSR_CORE_LBR_TO, 8, 1, count_unfiltered,
-      x86_vpmu_any_bits, read_to, write_to },
+      x86_vpmu_any_bits, 0, write_to, read_to },
     { }
 };
 
 static const X86VPmuMsr amd_msrs[] = {
     { MSR_AMD_LBR_SELECT, 1, 1, count_one,
-      select_bits, read_select, write_select },
+      select_bits, X86_VPMU_FIELD(lbr_select), write_control },
     { MSR_DBG_EXTN_CFG, 1, 1, count_one,
-      config_bits, read_config, write_config },
+      config_bits, X86_VPMU_FIELD(dbg_extn_cfg), write_control },
     { MSR_SAMP_BR_FROM, X86_VPMU_MAX_LBR / 2, 2, count_all,
-      x86_vpmu_any_bits, read_from, write_from },
+      x86_vpmu_any_bits, 0, write_from, read_from },
     { MSR_SAMP_BR_TO, X86_VPMU_MAX_LBR / 2, 2, count_all,
-      x86_vpmu_any_bits, read_to, write_to },
+      x86_vpmu_any_bits, 0, write_to, read_to },
     { }
 };
 

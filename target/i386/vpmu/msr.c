@@ -30,11 +30,6 @@ PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
     };
 }
 
-unsigned x86_vpmu_one(const X86VPmu *v)
-{
-    return 1;
-}
-
 unsigned x86_vpmu_count_gp(const X86VPmu *v)
 {
     return v->nr_gp;
@@ -50,16 +45,6 @@ uint64_t x86_vpmu_any_bits(const X86VPmu *v)
     return UINT64_MAX;
 }
 
-uint64_t x86_vpmu_read_zero(X86VPmu *v, unsigned i)
-{
-    return 0;
-}
-
-uint64_t x86_vpmu_read_evtsel(X86VPmu *v, unsigned i)
-{
-    return v->evtsel[i];
-}
-
 uint64_t x86_vpmu_read_gp(X86VPmu *v, unsigned i)
 {
     return pmu_read(v->pmu, i);
@@ -68,29 +53,4 @@ uint64_t x86_vpmu_read_gp(X86VPmu *v, unsigned i)
 void x86_vpmu_write_gp(X86VPmu *v, unsigned i, uint64_t val)
 {
     pmu_write(v->pmu, i, val);
-}
-
-uint64_t x86_vpmu_read_global_ctrl(X86VPmu *v, unsigned i)
-{
-    return v->global_ctrl;
-}
-
-uint64_t x86_vpmu_read_global_status(X86VPmu *v, unsigned i)
-{
-    return v->global_status;
-}
-
-void x86_vpmu_load_evtsel(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->evtsel[i] = val;
-}
-
-void x86_vpmu_load_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->global_ctrl = val;
-}
-
-void x86_vpmu_load_global_status(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->global_status = val;
 }

@@ -695,16 +695,6 @@ static bool is_ds_area(const X86VPmu *v, uint64_t val)
     return sextract64(val, 0, five_levels ? 57 : 48) == val;
 }
 
-static uint64_t read_ds_area(X86VPmu *v, unsigned i)
-{
-    return v->ds_area;
-}
-
-static void write_ds_area(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->ds_area = val;
-}
-
 static uint64_t enable_bits(const X86VPmu *v)
 {
     uint64_t bits = (v->pebs->counters & x86_vpmu_low_bits(v->nr_gp))
@@ -714,14 +704,8 @@ static uint64_t enable_bits(const X86VPmu *v)
                    ? x86_vpmu_low_bits(v->nr_fixed) << ENABLE_FIXED : 0);
 }
 
-static uint64_t read_enable(X86VPmu *v, unsigned i)
-{
-    return v->pebs_enable;
-}
-
 static void write_enable(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->pebs_enable = val;
     disarm(v, ~sampled_counters(v));
     v->ops->update(v);
 }
@@ -731,14 +715,9 @@ static uint64_t ld_lat_bits(const X86VPmu *v)
     return MAKE_64BIT_MASK(0, 16);
 }
 
-static uint64_t read_ld_lat(X86VPmu *v, unsigned i)
-{
-    return v->pebs_ld_lat;
-}
-
 static void write_ld_lat(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->pebs_ld_lat = val & ld_lat_bits(v);
+    v->pebs_ld_lat &= ld_lat_bits(v);
     v->ops->update(v);
 }
 
@@ -747,25 +726,15 @@ static uint64_t data_cfg_bits(const X86VPmu *v)
     return CFG_BITS;
 }
 
-static uint64_t read_data_cfg(X86VPmu *v, unsigned i)
-{
-    return v->pebs_data_cfg;
-}
-
-static void write_data_cfg(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->pebs_data_cfg = val;
-}
-
 static const X86VPmuMsr msrs[] = {
     { MSR_IA32_DS_AREA, 1, 1, count_one,
-      x86_vpmu_any_bits, read_ds_area, write_ds_area, is_ds_area },
+      x86_vpmu_any_bits, X86_VPMU_FIELD(ds_area), .valid = is_ds_area },
     { MSR_IA32_PEBS_ENABLE, 1, 1, count_one,
-      enable_bits, read_enable, write_enable },
+      enable_bits, X86_VPMU_FIELD(pebs_enable), write_enable },
     { MSR_PEBS_LD_LAT, 1, 1, count_ld_lat,
-      x86_vpmu_any_bits, read_ld_lat, write_ld_lat },
+      x86_vpmu_any_bits, X86_VPMU_FIELD(pebs_ld_lat), write_ld_lat },
     { MSR_PEBS_DATA_CFG, 1, 1, count_data_cfg,
-      data_cfg_bits, read_data_cfg, write_data_cfg },
+      data_cfg_bits, X86_VPMU_FIELD(pebs_data_cfg) },
     { }
 };
 
@@ -774,16 +743,11 @@ static unsigned count_kept(const X86VPmu *v)
     return v->kept.pebs;
 }
 
-static void load_enable(X86VPmu *v, unsigned i, uint64_t val)
-{
-    v->pebs_enable = val;
-}
-
 /* Written before the registers that start counters, whose records need them */
 static const X86VPmuStateMsr state[] = {
-    { MSR_IA32_DS_AREA, 1, count_kept, false, read_ds_area, write_ds_area },
-    { MSR_PEBS_DATA_CFG, 1, count_kept, false, read_data_cfg, write_data_cfg },
-    { MSR_IA32_PEBS_ENABLE, 1, count_kept, false, read_enable, load_enable },
+    { MSR_IA32_DS_AREA, 1, count_kept, false, X86_VPMU_FIELD(ds_area) },
+    { MSR_PEBS_DATA_CFG, 1, count_kept, false, X86_VPMU_FIELD(pebs_data_cfg) },
+    { MSR_IA32_PEBS_ENABLE, 1, count_kept, false, X86_VPMU_FIELD(pebs_enable) },
     { }
 };
 

@@ -241,8 +241,7 @@ static uint64_t global_bits(const X86VPmu *v)
 
 static uint64_t status_bits(const X86VPmu *v)
 {
-    return global_bits(v)
-           | (v->lbr ? X86_STATUS_LBRS_FROZEN | X86_STATUS_COUNTERS_FROZEN : 0);
+    return global_bits(v) | X86_VPMU_UNION(v->ops, status, v);
 }
 
 static void write_global_ctrl(X86VPmu *v, unsigned i, uint64_t val)

@@ -26,21 +26,17 @@
  */
 
 /* AMD's LBR, for the last branch alone, does not exist here. */
-static uint64_t bits_of_vendor(const X86VPmu *v)
+static uint64_t bits_of_intel(const X86VPmu *v)
 {
-    if (v->ops->by == PMU_VENDOR_AMD) {
-        return v->lbr ? X86_DEBUGCTL_FREEZE_COUNTERS : 0;
-    }
     return (v->version >= 2 ? X86_DEBUGCTL_FREEZE_COUNTERS : 0)
-           | (v->lbr && !v->lbr->architectural ? X86_DEBUGCTL_LBR : 0)
            | (x86_vpmu_perf_capabilities(v) & PERF_CAP_FREEZE_IN_SMM
               ? X86_DEBUGCTL_FREEZE_IN_SMM : 0);
 }
 
 uint64_t x86_debugctl_bits(const X86VPmu *v)
 {
-    return X86_DEBUGCTL_BTF | bits_of_vendor(v)
-           | (v->lbr && v->version >= 2 ? X86_DEBUGCTL_FREEZE_LBRS : 0);
+    return X86_DEBUGCTL_BTF | X86_VPMU_UNION(v->ops, debugctl, v)
+           | (v->ops->by == PMU_VENDOR_INTEL ? bits_of_intel(v) : 0);
 }
 
 /*

@@ -24,6 +24,13 @@ const X86VPmuFeature *const amd_features[] = {
     NULL
 };
 
+const VMStateDescription *const x86_vpmu_subsections[] = {
+    &vmstate_x86_vpmu_lbr,
+    &vmstate_x86_vpmu_pebs,
+    &vmstate_x86_vpmu_smm,
+    NULL
+};
+
 static uint64_t *field_of(X86VPmu *v, size_t field, unsigned i)
 {
     return (uint64_t *)((char *)v + field) + i;

@@ -41,7 +41,6 @@
 #define STATUS_UNCORE    (1ull << 61)
 #define STATUS_OVF_BUF   (1ull << 62)
 #define STATUS_COND_CHGD (1ull << 63)
-#define INUSE_PMI        (1ull << 63)
 
 /* IA32_PERF_CAPABILITIES */
 #define PERF_CAP_FULL_WIDTH    (1ull << 13)
@@ -422,7 +421,8 @@ static uint64_t status_set_bits(const X86VPmu *v)
 
 static uint64_t read_inuse(X86VPmu *v, unsigned i)
 {
-    uint64_t inuse = interrupting_counters(v) | v->pebs_enable ? INUSE_PMI : 0;
+    uint64_t inuse = (interrupting_counters(v) ? X86_INUSE_PMI : 0)
+                     | X86_VPMU_UNION(v->ops, inuse, v);
 
     for (unsigned c = 0; c < pmu_nr_counters(v->pmu); c++) {
         bool used = c < v->nr_gp ? v->evtsel[c] & EVTSEL_EVENT

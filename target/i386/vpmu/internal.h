@@ -45,8 +45,11 @@
 #define X86_EVTSEL_CMASK     24
 
 /* IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus: an interrupt has frozen them. */
-#define X86_STATUS_LBRS_FROZEN            (1ull << 58)
-#define X86_STATUS_COUNTERS_FROZEN        (1ull << 59)
+#define X86_STATUS_LBRS_FROZEN     (1ull << 58)
+#define X86_STATUS_COUNTERS_FROZEN (1ull << 59)
+
+/* IA32_PERF_GLOBAL_INUSE: there can be an interrupt. */
+#define X86_INUSE_PMI              (1ull << 63)
 
 /**
  * struct X86VPmuMsr - a range of registers of the same kind; an empty one ends a
@@ -108,12 +111,14 @@ typedef struct X86VPmuStateMsr {
  * @msrs: its registers
  * @state: those that some versions of KVM save, besides the vendor's
  * @offers: as x86_vpmu_features(), of a CPU that may have it
+ * @lacks: as x86_vpmu_missing_features(), under KVM
  * @init: find out whether the CPU has it, and which kind
  * @reset: registers to their state after RESET
  * @ends_at_init: whether INIT resets them, too
  * @cpuid: as x86_vpmu_cpuid(); sets bits of its own
- * @evtsel, @fixed_ctrl: the bits that it adds to IA32_PERFEVTSELx and to
- *                       IA32_FIXED_CTR_CTRL
+ * @evtsel, @fixed_ctrl, @status, @debugctl, @inuse: the bits that it adds to
+ *     IA32_PERFEVTSELx, IA32_FIXED_CTR_CTRL, PerfCntrGlobalStatus,
+ *     IA32_DEBUGCTL, and IA32_PERF_GLOBAL_INUSE
  * @event: the event of a code that only CPUs with the feature have
  * @update: follow the registers; in a transaction, after the counters
  * @skips: the modes in which it stops a counter
@@ -136,6 +141,7 @@ typedef struct X86VPmuFeature {
     const X86VPmuMsr *msrs;
     const X86VPmuStateMsr *state;
     uint64_t (*offers)(X86CPU *cpu, FeatureWord w);
+    uint64_t (*lacks)(const X86CPU *cpu, FeatureWord w);
     void (*init)(X86VPmu *v);
     void (*reset)(X86VPmu *v);
     bool (*ends_at_init)(const X86VPmu *v);
@@ -143,6 +149,9 @@ typedef struct X86VPmuFeature {
                   uint32_t *ecx, uint32_t *edx);
     uint64_t (*evtsel)(const X86VPmu *v);
     uint64_t (*fixed_ctrl)(const X86VPmu *v);
+    uint64_t (*status)(const X86VPmu *v);
+    uint64_t (*debugctl)(const X86VPmu *v);
+    uint64_t (*inuse)(const X86VPmu *v);
     PmuEvent (*event)(const X86VPmu *v, uint32_t code);
     void (*update)(X86VPmu *v);
     PmuModes (*skips)(const X86VPmu *v, unsigned counter);
@@ -398,6 +407,7 @@ struct X86VPmu {
 
 extern const X86VPmuOps intel_vpmu_ops, amd_vpmu_ops;
 extern const X86VPmuFeature *const intel_features[], *const amd_features[];
+extern const VMStateDescription *const x86_vpmu_subsections[];
 
 /* "HygonGenuine", as CPUID has it: EBX, EDX, ECX */
 #define X86_VENDOR_HYGON_1 0x6f677948

@@ -392,21 +392,11 @@ static bool kernel_keeps(uint32_t msr)
     return i < list->nmsrs;
 }
 
-bool x86_vpmu_kvm_shows_pebs(const X86CPU *cpu)
-{
-    const uint64_t *features = cpu->env.features;
-
-    return cpu->enable_pmu && features[FEAT_1_EDX] & CPUID_DTS
-           && features[FEAT_1_ECX] & CPUID_EXT_PDCM
-           && extract64(features[FEAT_PERF_CAPABILITIES], PERF_CAP_PEBS_FORMAT,
-                        4);
-}
-
 uint64_t x86_vpmu_kvm_misc_enable(const X86CPU *cpu, uint64_t val)
 {
     return cpu->vpmu_props.machine && !x86_vpmu_shown_as_amd(cpu)
            ? x86_vpmu_show_in_misc_enable(val, cpu->vpmu,
-                                          x86_vpmu_kvm_shows_pebs(cpu))
+                                          pebs_is_shown(cpu))
            : val;
 }
 
@@ -419,7 +409,7 @@ static void find_kept(X86VPmu *v)
     v->kept = (X86VPmuKept) {
         .debugctl = !sev_es_enabled()
                     && kernel_takes(v, MSR_IA32_DEBUGCTL, 0),
-        .pebs = x86_vpmu_kvm_shows_pebs(v->cpu)
+        .pebs = pebs_is_shown(v->cpu)
                 && kernel_keeps(MSR_IA32_PEBS_ENABLE),
     };
 }

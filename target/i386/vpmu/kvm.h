@@ -82,15 +82,6 @@ void x86_vpmu_kvm_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
                         uint32_t *ebx, uint32_t *ecx, uint32_t *edx);
 
 /**
- * x86_vpmu_kvm_shows_pebs - whether the guest finds PEBS
- * @cpu: the CPU, whose features are known
- *
- * KVM has it if the host has, and a guest that finds its format and its buffer
- * in CPUID may use it.
- */
-bool x86_vpmu_kvm_shows_pebs(const X86CPU *cpu);
-
-/**
  * x86_vpmu_kvm_misc_enable - as x86_vpmu_misc_enable(), under KVM
  *
  * The kernel takes what QEMU writes.

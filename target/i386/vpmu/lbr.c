@@ -572,6 +572,22 @@ bool lbr_read(const X86VPmu *v, unsigned age,
     return true;
 }
 
+static uint64_t intel_debugctl_bits(const X86VPmu *v)
+{
+    return (is_legacy(v) ? X86_DEBUGCTL_LBR : 0)
+           | (v->lbr && v->version >= 2 ? X86_DEBUGCTL_FREEZE_LBRS : 0);
+}
+
+static uint64_t amd_debugctl_bits(const X86VPmu *v)
+{
+    return v->lbr ? X86_DEBUGCTL_FREEZE_LBRS | X86_DEBUGCTL_FREEZE_COUNTERS : 0;
+}
+
+static uint64_t amd_status_bits(const X86VPmu *v)
+{
+    return v->lbr ? X86_STATUS_LBRS_FROZEN | X86_STATUS_COUNTERS_FROZEN : 0;
+}
+
 /*
  * CPUID and the monitor
  */
@@ -785,6 +801,7 @@ const X86VPmuFeature intel_lbr = {
     .offers = lbr_offers,
     .init = lbr_init,
     .reset = lbr_reset,
+    .debugctl = intel_debugctl_bits,
     .update = lbr_update,
     .on_pmi = lbr_freeze,
     .is_used = lbr_is_used,
@@ -796,6 +813,8 @@ const X86VPmuFeature amd_lbr = {
     .init = lbr_init,
     .reset = lbr_reset,
     .cpuid = amd_lbr_cpuid,
+    .status = amd_status_bits,
+    .debugctl = amd_debugctl_bits,
     .update = lbr_update,
     .on_pmi = lbr_freeze,
     .is_used = lbr_is_used,

@@ -19,11 +19,14 @@
 #include "lbr.h"
 #include "pebs.h"
 
-#define MSR_PEBS_LD_LAT 0x3f6
+#define MSR_PEBS_DATA_CFG      0x3f2
+#define MSR_PEBS_LD_LAT        0x3f6
+#define MSR_IA32_DS_AREA       0x600
 
 #define CODE X86_VPMU_CODE
 
-/* IA32_PERF_CAPABILITIES */
+/* IA32_PERF_CAPABILITIES; the format of records has 4 bits. */
+#define PERF_CAP_PEBS_FORMAT   8
 #define PERF_CAP_PEBS_TRAP     (1ull << 6)
 #define PERF_CAP_PEBS_ARCH_REG (1ull << 7)
 #define PERF_CAP_PEBS_BASELINE (1ull << 14)
@@ -126,6 +129,16 @@ uint64_t pebs_capabilities(const X86VPmuPebs *pebs)
 static bool is_there(const X86VPmu *v)
 {
     return v->pebs;
+}
+
+bool pebs_is_shown(const X86CPU *cpu)
+{
+    const uint64_t *features = cpu->env.features;
+
+    return cpu->enable_pmu && features[FEAT_1_EDX] & CPUID_DTS
+           && features[FEAT_1_ECX] & CPUID_EXT_PDCM
+           && extract64(features[FEAT_PERF_CAPABILITIES], PERF_CAP_PEBS_FORMAT,
+                        4);
 }
 
 /* A counter's bit in IA32_PEBS_ENABLE and in the records */
@@ -755,6 +768,19 @@ static const X86VPmuStateMsr state[] = {
  * CPUID and the monitor
  */
 
+static uint64_t inuse_bits(const X86VPmu *v)
+{
+    return v->pebs_enable ? X86_INUSE_PMI : 0;
+}
+
+/* Without it, software must not find a debug store: KVM has no branch traces. */
+static uint64_t pebs_lacks(const X86CPU *cpu, FeatureWord w)
+{
+    return pebs_is_shown(cpu) ? 0
+           : w == FEAT_1_ECX ? CPUID_EXT_DTES64 | CPUID_EXT_DSCPL
+           : w == FEAT_1_EDX ? CPUID_DTS : 0;
+}
+
 static uint64_t pebs_offers(X86CPU *cpu, FeatureWord w)
 {
     const X86VPmuPebs *pebs = x86_vpmu_wanted_pebs(cpu);
@@ -860,11 +886,13 @@ const X86VPmuFeature intel_pebs = {
     .msrs = msrs,
     .state = state,
     .offers = pebs_offers,
+    .lacks = pebs_lacks,
     .init = pebs_init,
     .reset = pebs_reset,
     .ends_at_init = is_there,
     .evtsel = evtsel_bits,
     .fixed_ctrl = fixed_ctrl_bits,
+    .inuse = inuse_bits,
     .event = pebs_event,
     .update = pebs_update,
     .skips = skipped_modes,

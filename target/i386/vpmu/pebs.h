@@ -15,11 +15,6 @@
 #include "internal.h"
 
 #define MSR_IA32_PEBS_ENABLE 0x3f1
-#define MSR_PEBS_DATA_CFG    0x3f2
-#define MSR_IA32_DS_AREA     0x600
-
-/* IA32_PERF_CAPABILITIES: the format of records has 4 bits from this one on. */
-#define PERF_CAP_PEBS_FORMAT 8
 
 /**
  * struct X86VPmuPebs - the PEBS of some CPU models
@@ -59,6 +54,15 @@ extern const X86VPmuPebs pebs_of_nehalem, pebs_of_sandy_bridge,
  * @pebs: the PEBS of the CPU model
  */
 uint64_t pebs_capabilities(const X86VPmuPebs *pebs);
+
+/**
+ * pebs_is_shown - whether the guest of KVM finds PEBS
+ * @cpu: the CPU, whose features are known
+ *
+ * KVM has it if the host has, and a guest that finds its format and its buffer
+ * in CPUID may use it.
+ */
+bool pebs_is_shown(const X86CPU *cpu);
 
 /**
  * The feature of Intel's CPUs

@@ -14,8 +14,6 @@
 #include "debugctl.h"
 #include "internal.h"
 #include "kvm.h"
-#include "lbr.h"
-#include "pebs.h"
 
 #define SAME(property) \
     "Source and destination must have the same " property "."
@@ -148,12 +146,7 @@ const VMStateDescription vmstate_x86_vpmu = {
         VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_registers, X86VPmu),
         VMSTATE_END_OF_LIST()
     },
-    .subsections = (const VMStateDescription *const []) {
-        &vmstate_x86_vpmu_lbr,
-        &vmstate_x86_vpmu_pebs,
-        &vmstate_x86_vpmu_smm,
-        NULL
-    }
+    .subsections = x86_vpmu_subsections,
 };
 
 /*

@@ -46,17 +46,12 @@ uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
         return 0;
     }
     switch (w) {
-    case FEAT_1_ECX:
-        return x86_vpmu_kvm_shows_pebs(cpu)
-               ? 0 : CPUID_EXT_DTES64 | CPUID_EXT_DSCPL;
-    case FEAT_1_EDX:
-        return x86_vpmu_kvm_shows_pebs(cpu) ? 0 : CPUID_DTS;
     case FEAT_8000_0001_ECX:
         return x86_vpmu_asked_off(cpu) ? CPUID_EXT3_PERFCORE : 0;
     case FEAT_8000_0022_EAX:
         return has_perfcore(cpu) ? 0 : CPUID_8000_0022_EAX_PERFMON_V2;
     default:
-        return 0;
+        return X86_VPMU_UNION(&intel_vpmu_ops, lacks, cpu, w);
     }
 }
 

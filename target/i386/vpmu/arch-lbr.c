@@ -72,7 +72,7 @@ static PmuModes wanted_modes(const X86VPmu *v)
  * The record of a branch from a mode that is filtered out has all ones as its
  * address.
  */
-static bool hides(const X86VPmu *v, unsigned mode)
+static bool arch_lbr_hides(const X86VPmu *v, unsigned mode)
 {
     return arch_lbr_is_there(v) && !(wanted_modes(v) >> mode & 1);
 }
@@ -112,7 +112,7 @@ void arch_lbr_enable(X86VPmu *v, bool enable)
 
 void x86_vpmu_far_branch(X86CPU *cpu, uint64_t from, unsigned mode)
 {
-    const bool hidden = cpu->vpmu && hides(cpu->vpmu, mode);
+    const bool hidden = cpu->vpmu && arch_lbr_hides(cpu->vpmu, mode);
 
     if (tcg_enabled()) {
         pmu_tcg_far_branch(CPU(cpu), from, hidden ? UINT64_MAX : from);
@@ -132,12 +132,12 @@ void x86_vpmu_event_delivered(X86CPU *cpu)
  * Registers
  */
 
-static uint64_t ctl_bits(const X86VPmu *v)
+static uint64_t arch_lbr_ctl_bits(const X86VPmu *v)
 {
     return CTL_LBREN | CTL_OS | CTL_USR | CTL_CALL_STACK | CTL_KINDS;
 }
 
-static void write_ctl(X86VPmu *v, unsigned i, uint64_t val)
+static void arch_lbr_write_ctl(X86VPmu *v, unsigned i, uint64_t val)
 {
     arch_lbr_update(v);
 }
@@ -149,7 +149,7 @@ static bool is_depth(const X86VPmu *v, uint64_t depth)
 }
 
 /* Clears all records; the last event record stays. */
-static void write_depth(X86VPmu *v, unsigned i, uint64_t val)
+static void arch_lbr_write_depth(X86VPmu *v, unsigned i, uint64_t val)
 {
     lbr_clear(v, val);
 }
@@ -158,39 +158,39 @@ static void write_depth(X86VPmu *v, unsigned i, uint64_t val)
  * On silicon, other models also have a last event record; theirs stays as it is
  * in QEMU without this PMU.
  */
-static uint64_t read_ler(X86VPmu *v, unsigned i)
+static uint64_t arch_lbr_read_ler(X86VPmu *v, unsigned i)
 {
     return v->lbr_arch.ler[i];
 }
 
-static void write_ler(X86VPmu *v, unsigned i, uint64_t val)
+static void arch_lbr_write_ler(X86VPmu *v, unsigned i, uint64_t val)
 {
     if (arch_lbr_is_there(v)) {
         v->lbr_arch.ler[i] = val;
     }
 }
 
-static void write_ler_info(X86VPmu *v, unsigned i, uint64_t val)
+static void arch_lbr_write_ler_info(X86VPmu *v, unsigned i, uint64_t val)
 {
     v->lbr_arch.ler[X86_VPMU_LER_INFO] &= lbr_info_bits(v);
 }
 
-static unsigned count_one(const X86VPmu *v)
+static unsigned arch_lbr_count_one(const X86VPmu *v)
 {
     return arch_lbr_is_there(v) ? 1 : 0;
 }
 
-static const X86VPmuMsr msrs[] = {
-    { MSR_ARCH_LBR_CTL, 1, 1, count_one,
-      ctl_bits, X86_VPMU_FIELD(lbr_arch.ctl), write_ctl },
-    { MSR_ARCH_LBR_DEPTH, 1, 1, count_one,
-      x86_vpmu_any_bits, X86_VPMU_FIELD(lbr_arch.depth), write_depth,
+static const X86VPmuMsr arch_lbr_msrs[] = {
+    { MSR_ARCH_LBR_CTL, 1, 1, arch_lbr_count_one,
+      arch_lbr_ctl_bits, X86_VPMU_FIELD(lbr_arch.ctl), arch_lbr_write_ctl },
+    { MSR_ARCH_LBR_DEPTH, 1, 1, arch_lbr_count_one,
+      x86_vpmu_any_bits, X86_VPMU_FIELD(lbr_arch.depth), arch_lbr_write_depth,
       .valid = is_depth },
     { MSR_IA32_LER_FROM, 2, 1, NULL,
-      x86_vpmu_any_bits, 0, write_ler, read_ler },
-    { MSR_IA32_LER_INFO, 1, 1, count_one,
+      x86_vpmu_any_bits, 0, arch_lbr_write_ler, arch_lbr_read_ler },
+    { MSR_IA32_LER_INFO, 1, 1, arch_lbr_count_one,
       x86_vpmu_any_bits, X86_VPMU_FIELD(lbr_arch.ler[X86_VPMU_LER_INFO]),
-      write_ler_info },
+      arch_lbr_write_ler_info },
     { }
 };
 
@@ -218,7 +218,7 @@ static void arch_lbr_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
 }
 
 const X86VPmuFeature arch_lbr = {
-    .msrs = msrs,
+    .msrs = arch_lbr_msrs,
     .offers = arch_lbr_offers,
     .reset = arch_lbr_reset,
     .cpuid = arch_lbr_cpuid,
@@ -262,7 +262,7 @@ static int arch_lbr_post_load(void *opaque, int version_id)
     X86CPU *cpu = opaque;
     X86VPmu *v = cpu->vpmu;
 
-    if (v->lbr_arch.ctl & ~ctl_bits(v)
+    if (v->lbr_arch.ctl & ~arch_lbr_ctl_bits(v)
         || !is_depth(v, v->lbr_arch.depth)) {
         error_report("The source's branch records have control bits or a depth "
                      "that this CPU does not have.");

@@ -43,7 +43,7 @@ uint64_t x86_debugctl_bits(const X86VPmu *v)
  * On an Intel CPU without branch records, software that tries to enable them
  * finds the bit clear again.
  */
-static uint64_t writable_bits(const X86VPmu *v)
+static uint64_t debugctl_writable(const X86VPmu *v)
 {
     return x86_debugctl_bits(v)
            | (v->ops->by == PMU_VENDOR_INTEL ? X86_DEBUGCTL_LBR : 0);
@@ -59,19 +59,20 @@ static void write_debugctl(X86VPmu *v, unsigned i, uint64_t val)
     v->ops->update(v);
 }
 
-static const X86VPmuMsr msrs[] = {
+static const X86VPmuMsr debugctl_msrs[] = {
     { MSR_IA32_DEBUGCTL, 1, 1, NULL,
-      writable_bits, X86_VPMU_FIELD(debugctl), write_debugctl },
+      debugctl_writable, X86_VPMU_FIELD(debugctl), write_debugctl },
     { }
 };
 
-static unsigned count_kept(const X86VPmu *v)
+static unsigned debugctl_count_kept(const X86VPmu *v)
 {
     return v->kept.debugctl;
 }
 
-static const X86VPmuStateMsr state[] = {
-    { MSR_IA32_DEBUGCTL, 1, count_kept, false, X86_VPMU_FIELD(debugctl) },
+static const X86VPmuStateMsr debugctl_state[] = {
+    { MSR_IA32_DEBUGCTL, 1, debugctl_count_kept, false,
+      X86_VPMU_FIELD(debugctl) },
     { }
 };
 
@@ -94,7 +95,7 @@ static bool freezes_in_smm(const X86VPmu *v)
            && v->engine != X86_VPMU_KVM;
 }
 
-static PmuModes skipped_modes(const X86VPmu *v, unsigned counter)
+static PmuModes debugctl_skips(const X86VPmu *v, unsigned counter)
 {
     return freezes_in_smm(v) ? X86_VPMU_MODES_SMM : 0;
 }
@@ -228,11 +229,11 @@ const VMStateDescription vmstate_x86_vpmu_smm = {
 };
 
 const X86VPmuFeature x86_debugctl = {
-    .msrs = msrs,
-    .state = state,
+    .msrs = debugctl_msrs,
+    .state = debugctl_state,
     .offers = debugctl_offers,
     .reset = debugctl_reset,
-    .skips = skipped_modes,
+    .skips = debugctl_skips,
     .is_used = has_put_aside,
     .stops = debugctl_stops,
 };

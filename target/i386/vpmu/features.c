@@ -61,7 +61,7 @@ static const X86VPmuMsr *find_msr(const X86VPmu *v, uint32_t msr,
     return m;
 }
 
-static bool is_there(const X86VPmu *v, const X86VPmuMsr *m, unsigned i)
+static bool register_exists(const X86VPmu *v, const X86VPmuMsr *m, unsigned i)
 {
     return !m->count || i < m->count(v);
 }
@@ -74,7 +74,7 @@ X86VPmuAccess x86_vpmu_read(X86VPmu *v, uint32_t msr, uint64_t *val)
     if (!m) {
         return X86_VPMU_NOT_MINE;
     }
-    if (!is_there(v, m, i)) {
+    if (!register_exists(v, m, i)) {
         return X86_VPMU_FAULT;
     }
     pmu_begin(v->pmu);
@@ -83,7 +83,8 @@ X86VPmuAccess x86_vpmu_read(X86VPmu *v, uint32_t msr, uint64_t *val)
     return X86_VPMU_DONE;
 }
 
-static void store(X86VPmu *v, const X86VPmuMsr *m, unsigned i, uint64_t val)
+static void store_register(X86VPmu *v, const X86VPmuMsr *m, unsigned i,
+                           uint64_t val)
 {
     pmu_begin(v->pmu);
     if (m->field) {
@@ -104,7 +105,7 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
     if (!m) {
         return X86_VPMU_NOT_MINE;
     }
-    if (!is_there(v, m, i) || (m->valid && !m->valid(v, val))) {
+    if (!register_exists(v, m, i) || (m->valid && !m->valid(v, val))) {
         return X86_VPMU_FAULT;
     }
     writable = m->writable ? m->writable(v) : 0;
@@ -112,7 +113,7 @@ X86VPmuAccess x86_vpmu_write(X86VPmu *v, uint32_t msr, uint64_t val)
         return X86_VPMU_FAULT;
     }
     if (m->writable) {
-        store(v, m, i, val & writable);
+        store_register(v, m, i, val & writable);
     }
     return X86_VPMU_DONE;
 }

@@ -44,7 +44,7 @@
 #define X86_EVTSEL_INV       (1ull << 23)
 #define X86_EVTSEL_CMASK     24
 
-/* IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus: an interrupt has frozen them. */
+/* IA32_PERF_GLOBAL_STATUS, PerfCntrGlobalStatus: frozen by an interrupt */
 #define X86_STATUS_LBRS_FROZEN     (1ull << 58)
 #define X86_STATUS_COUNTERS_FROZEN (1ull << 59)
 
@@ -52,8 +52,8 @@
 #define X86_INUSE_PMI              (1ull << 63)
 
 /**
- * struct X86VPmuMsr - a range of registers of the same kind; an empty one ends a
- *                     list
+ * struct X86VPmuMsr - a range of registers of the same kind; an empty one ends
+ *                     a list
  *
  * A register is read and written by its index in the range, with the counters
  * up to date and in a transaction.
@@ -85,8 +85,8 @@ typedef struct X86VPmuMsr {
 #define X86_VPMU_FIELD(_field) offsetof(X86VPmu, _field)
 
 /**
- * struct X86VPmuStateMsr - a range of registers that KVM saves; an empty one ends
- *                          a list
+ * struct X86VPmuStateMsr - a range of registers that KVM saves; an empty one
+ *                          ends a list
  * @first: the number of the first
  * @step: the distance of their numbers
  * @count: how many there are
@@ -197,8 +197,8 @@ typedef struct X86VPmuFeature {
 /**
  * struct X86VPmuBits - the bits that registers can hold
  * @evtsel: for each register that selects an event
- * @fixed_ctrl, @global_ctrl, @global_status: as in struct X86VPmu; 0 if there is
- *     no such register
+ * @fixed_ctrl, @global_ctrl, @global_status: as in struct X86VPmu; 0 if there
+ *     is no such register
  */
 typedef struct X86VPmuBits {
     uint64_t evtsel;

@@ -220,7 +220,7 @@ bool lbr_is_recording(const X86VPmu *v)
 }
 
 /* Whether the registers besides the filter's enable recording */
-static bool is_on(const X86VPmu *v)
+static bool lbr_is_on(const X86VPmu *v)
 {
     return arch_lbr_is_there(v) ? arch_lbr_is_enabled(v)
            : v->lbr->valid_in_to ? v->dbg_extn_cfg
@@ -237,7 +237,7 @@ static void lbr_update(X86VPmu *v)
     };
 
     if (is_legacy(v)) {
-        lbr_record(v, is_on(v) && !lbr_is_frozen(v) ? &wanted : NULL);
+        lbr_record(v, lbr_is_on(v) && !lbr_is_frozen(v) ? &wanted : NULL);
     }
 }
 
@@ -255,22 +255,22 @@ static void lbr_freeze(X86VPmu *v)
     X86_VPMU_CALL(v->ops, update, v);
 }
 
-static uint64_t tos_bits(const X86VPmu *v)
+static uint64_t lbr_tos_bits(const X86VPmu *v)
 {
     return recorder(v)->last / sizeof(uint64_t);
 }
 
 static uint64_t newest(const X86VPmu *v)
 {
-    return (recorder(v)->next / sizeof(uint64_t) - 1) & tos_bits(v);
+    return (recorder(v)->next / sizeof(uint64_t) - 1) & lbr_tos_bits(v);
 }
 
-static uint64_t read_tos(X86VPmu *v, unsigned i)
+static uint64_t lbr_read_tos(X86VPmu *v, unsigned i)
 {
     return newest(v);
 }
 
-static void write_tos(X86VPmu *v, unsigned i, uint64_t val)
+static void lbr_write_tos(X86VPmu *v, unsigned i, uint64_t val)
 {
     recorder(v)->next = (val + 1) * sizeof(uint64_t) & recorder(v)->last;
 }
@@ -285,7 +285,7 @@ void lbr_clear(X86VPmu *v, unsigned depth)
     memset(v->lbr_info, 0, sizeof(v->lbr_info));
     pmu_recorder_clear(recorder(v));
     lbr_set_depth(v, depth);
-    write_tos(v, 0, 0);
+    lbr_write_tos(v, 0, 0);
 }
 
 static void lbr_init(X86VPmu *v)
@@ -308,58 +308,58 @@ static void lbr_reset(X86VPmu *v)
  * Registers
  */
 
-static unsigned count_one(const X86VPmu *v)
+static unsigned lbr_count_one(const X86VPmu *v)
 {
     return v->lbr ? 1 : 0;
 }
 
-static unsigned count_all(const X86VPmu *v)
+static unsigned lbr_count_all(const X86VPmu *v)
 {
     return v->lbr ? v->lbr->depth : 0;
 }
 
-static unsigned count_tos(const X86VPmu *v)
+static unsigned lbr_count_tos(const X86VPmu *v)
 {
     return is_legacy(v) ? 1 : 0;
 }
 
-static unsigned count_select(const X86VPmu *v)
+static unsigned lbr_count_select(const X86VPmu *v)
 {
     return is_legacy(v) && !v->lbr->unfiltered ? 1 : 0;
 }
 
-static unsigned count_legacy(const X86VPmu *v)
+static unsigned lbr_count_legacy(const X86VPmu *v)
 {
     return is_legacy(v) && !v->lbr->unfiltered ? v->lbr->depth : 0;
 }
 
-static unsigned count_unfiltered(const X86VPmu *v)
+static unsigned lbr_count_unfiltered(const X86VPmu *v)
 {
     return is_legacy(v) && v->lbr->unfiltered ? v->lbr->depth : 0;
 }
 
-static unsigned count_info(const X86VPmu *v)
+static unsigned lbr_count_info(const X86VPmu *v)
 {
     return is_legacy(v) && has_info(v->lbr) ? v->lbr->depth : 0;
 }
 
-static unsigned count_arch(const X86VPmu *v)
+static unsigned lbr_count_arch(const X86VPmu *v)
 {
     return arch_lbr_is_there(v) ? v->lbr_arch.depth : 0;
 }
 
-static uint64_t select_bits(const X86VPmu *v)
+static uint64_t lbr_select_bits(const X86VPmu *v)
 {
     return v->lbr->unfiltered ? 0
            : SELECT_FILTERS | (v->lbr->call_stack ? SELECT_CALLSTACK : 0);
 }
 
-static uint64_t config_bits(const X86VPmu *v)
+static uint64_t lbr_config_bits(const X86VPmu *v)
 {
     return v->lbr->valid_in_to ? AMD_CONFIG_ON : 0;
 }
 
-static void write_control(X86VPmu *v, unsigned i, uint64_t val)
+static void lbr_write_control(X86VPmu *v, unsigned i, uint64_t val)
 {
     lbr_update(v);
 }
@@ -367,7 +367,7 @@ static void write_control(X86VPmu *v, unsigned i, uint64_t val)
 /* The slot of the recorder that is shown in the @i-th registers */
 static unsigned slot_of(const X86VPmu *v, unsigned i)
 {
-    return v->lbr->newest_is_first ? (newest(v) - i) & tos_bits(v) : i;
+    return v->lbr->newest_is_first ? (newest(v) - i) & lbr_tos_bits(v) : i;
 }
 
 static bool is_recorded(const PmuRecorder *r, unsigned slot)
@@ -469,17 +469,17 @@ static uint64_t shown_info(const X86VPmu *v, unsigned slot)
     return r->kind[slot] == WRITTEN ? v->lbr_info[slot] : 0;
 }
 
-static uint64_t read_from(X86VPmu *v, unsigned i)
+static uint64_t lbr_read_from(X86VPmu *v, unsigned i)
 {
     return shown_from(v, slot_of(v, i));
 }
 
-static uint64_t read_to(X86VPmu *v, unsigned i)
+static uint64_t lbr_read_to(X86VPmu *v, unsigned i)
 {
     return shown_to(v, slot_of(v, i));
 }
 
-static uint64_t read_info(X86VPmu *v, unsigned i)
+static uint64_t lbr_read_info(X86VPmu *v, unsigned i)
 {
     return shown_info(v, slot_of(v, i));
 }
@@ -500,58 +500,59 @@ static void take_over(X86VPmu *v, unsigned slot)
     r->kind[slot] = WRITTEN;
 }
 
-static void write_from(X86VPmu *v, unsigned i, uint64_t val)
+static void lbr_write_from(X86VPmu *v, unsigned i, uint64_t val)
 {
     take_over(v, slot_of(v, i));
     recorder(v)->from[slot_of(v, i)] = val;
 }
 
-static void write_to(X86VPmu *v, unsigned i, uint64_t val)
+static void lbr_write_to(X86VPmu *v, unsigned i, uint64_t val)
 {
     take_over(v, slot_of(v, i));
     recorder(v)->to[slot_of(v, i)] = val;
 }
 
-static void write_info(X86VPmu *v, unsigned i, uint64_t val)
+static void lbr_write_info(X86VPmu *v, unsigned i, uint64_t val)
 {
     take_over(v, slot_of(v, i));
     v->lbr_info[slot_of(v, i)] = val & lbr_info_bits(v);
 }
 
-static const X86VPmuMsr intel_msrs[] = {
-    { MSR_LBR_SELECT, 1, 1, count_select,
-      select_bits, X86_VPMU_FIELD(lbr_select), write_control },
-    { MSR_LBR_TOS, 1, 1, count_tos, tos_bits, 0, write_tos, read_tos },
-    { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, count_legacy,
-      x86_vpmu_any_bits, 0, write_from, read_from },
-    { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, count_legacy,
-      x86_vpmu_any_bits, 0, write_to, read_to },
-    { MSR_LBR_INFO, X86_VPMU_MAX_LBR, 1, count_info,
-      lbr_info_bits, 0, write_info, read_info },
+static const X86VPmuMsr intel_lbr_msrs[] = {
+    { MSR_LBR_SELECT, 1, 1, lbr_count_select,
+      lbr_select_bits, X86_VPMU_FIELD(lbr_select), lbr_write_control },
+    { MSR_LBR_TOS, 1, 1, lbr_count_tos,
+      lbr_tos_bits, 0, lbr_write_tos, lbr_read_tos },
+    { MSR_LBR_FROM, X86_VPMU_MAX_LBR, 1, lbr_count_legacy,
+      x86_vpmu_any_bits, 0, lbr_write_from, lbr_read_from },
+    { MSR_LBR_TO, X86_VPMU_MAX_LBR, 1, lbr_count_legacy,
+      x86_vpmu_any_bits, 0, lbr_write_to, lbr_read_to },
+    { MSR_LBR_INFO, X86_VPMU_MAX_LBR, 1, lbr_count_info,
+      lbr_info_bits, 0, lbr_write_info, lbr_read_info },
     /* After the last one, software that counts registers has to fault. */
-    { MSR_ARCH_LBR_FROM_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
-      x86_vpmu_any_bits, 0, write_from, read_from },
-    { MSR_ARCH_LBR_TO_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
-      x86_vpmu_any_bits, 0, write_to, read_to },
-    { MSR_ARCH_LBR_INFO_0, 2 * X86_VPMU_MAX_LBR, 1, count_arch,
-      x86_vpmu_any_bits, 0, write_info, read_info },
+    { MSR_ARCH_LBR_FROM_0, 2 * X86_VPMU_MAX_LBR, 1, lbr_count_arch,
+      x86_vpmu_any_bits, 0, lbr_write_from, lbr_read_from },
+    { MSR_ARCH_LBR_TO_0, 2 * X86_VPMU_MAX_LBR, 1, lbr_count_arch,
+      x86_vpmu_any_bits, 0, lbr_write_to, lbr_read_to },
+    { MSR_ARCH_LBR_INFO_0, 2 * X86_VPMU_MAX_LBR, 1, lbr_count_arch,
+      x86_vpmu_any_bits, 0, lbr_write_info, lbr_read_info },
     /* Software that counts these registers has to fault as well. */
-    { MSR_CORE_LBR_FROM, 8, 1, count_unfiltered,
-      x86_vpmu_any_bits, 0, write_from, read_from },
-    { MSR_CORE_LBR_TO, 8, 1, count_unfiltered,
-      x86_vpmu_any_bits, 0, write_to, read_to },
+    { MSR_CORE_LBR_FROM, 8, 1, lbr_count_unfiltered,
+      x86_vpmu_any_bits, 0, lbr_write_from, lbr_read_from },
+    { MSR_CORE_LBR_TO, 8, 1, lbr_count_unfiltered,
+      x86_vpmu_any_bits, 0, lbr_write_to, lbr_read_to },
     { }
 };
 
-static const X86VPmuMsr amd_msrs[] = {
-    { MSR_AMD_LBR_SELECT, 1, 1, count_one,
-      select_bits, X86_VPMU_FIELD(lbr_select), write_control },
-    { MSR_DBG_EXTN_CFG, 1, 1, count_one,
-      config_bits, X86_VPMU_FIELD(dbg_extn_cfg), write_control },
-    { MSR_SAMP_BR_FROM, X86_VPMU_MAX_LBR / 2, 2, count_all,
-      x86_vpmu_any_bits, 0, write_from, read_from },
-    { MSR_SAMP_BR_TO, X86_VPMU_MAX_LBR / 2, 2, count_all,
-      x86_vpmu_any_bits, 0, write_to, read_to },
+static const X86VPmuMsr amd_lbr_msrs[] = {
+    { MSR_AMD_LBR_SELECT, 1, 1, lbr_count_one,
+      lbr_select_bits, X86_VPMU_FIELD(lbr_select), lbr_write_control },
+    { MSR_DBG_EXTN_CFG, 1, 1, lbr_count_one,
+      lbr_config_bits, X86_VPMU_FIELD(dbg_extn_cfg), lbr_write_control },
+    { MSR_SAMP_BR_FROM, X86_VPMU_MAX_LBR / 2, 2, lbr_count_all,
+      x86_vpmu_any_bits, 0, lbr_write_from, lbr_read_from },
+    { MSR_SAMP_BR_TO, X86_VPMU_MAX_LBR / 2, 2, lbr_count_all,
+      x86_vpmu_any_bits, 0, lbr_write_to, lbr_read_to },
     { }
 };
 
@@ -559,31 +560,32 @@ static const X86VPmuMsr amd_msrs[] = {
 bool lbr_read(const X86VPmu *v, unsigned age,
               uint64_t record[X86_VPMU_LER__MAX])
 {
-    const unsigned depth = arch_lbr_is_there(v) ? count_arch(v) : count_all(v);
+    const unsigned depth = arch_lbr_is_there(v) ? lbr_count_arch(v)
+                                                : lbr_count_all(v);
     unsigned slot;
 
-    if (age >= depth || !is_on(v)) {
+    if (age >= depth || !lbr_is_on(v)) {
         return false;
     }
-    slot = (newest(v) - age) & tos_bits(v);
+    slot = (newest(v) - age) & lbr_tos_bits(v);
     record[X86_VPMU_LER_FROM] = shown_from(v, slot);
     record[X86_VPMU_LER_TO] = shown_to(v, slot);
     record[X86_VPMU_LER_INFO] = has_info(v->lbr) ? shown_info(v, slot) : 0;
     return true;
 }
 
-static uint64_t intel_debugctl_bits(const X86VPmu *v)
+static uint64_t intel_lbr_debugctl(const X86VPmu *v)
 {
     return (is_legacy(v) ? X86_DEBUGCTL_LBR : 0)
            | (v->lbr && v->version >= 2 ? X86_DEBUGCTL_FREEZE_LBRS : 0);
 }
 
-static uint64_t amd_debugctl_bits(const X86VPmu *v)
+static uint64_t amd_lbr_debugctl(const X86VPmu *v)
 {
     return v->lbr ? X86_DEBUGCTL_FREEZE_LBRS | X86_DEBUGCTL_FREEZE_COUNTERS : 0;
 }
 
-static uint64_t amd_status_bits(const X86VPmu *v)
+static uint64_t amd_lbr_status(const X86VPmu *v)
 {
     return v->lbr ? X86_STATUS_LBRS_FROZEN | X86_STATUS_COUNTERS_FROZEN : 0;
 }
@@ -678,8 +680,8 @@ static int lbr_post_load(void *opaque, int version_id)
     PmuRecorder *r = recorder(v);
     uint64_t since = r->since;
 
-    v->lbr_select &= select_bits(v);
-    v->dbg_extn_cfg &= config_bits(v);
+    v->lbr_select &= lbr_select_bits(v);
+    v->dbg_extn_cfg &= lbr_config_bits(v);
     for (unsigned i = 0; i < X86_VPMU_MAX_LBR; i++) {
         v->lbr_info[i] &= lbr_info_bits(v);
     }
@@ -797,11 +799,11 @@ const VMStateDescription vmstate_x86_vpmu_lbr = {
 };
 
 const X86VPmuFeature intel_lbr = {
-    .msrs = intel_msrs,
+    .msrs = intel_lbr_msrs,
     .offers = lbr_offers,
     .init = lbr_init,
     .reset = lbr_reset,
-    .debugctl = intel_debugctl_bits,
+    .debugctl = intel_lbr_debugctl,
     .update = lbr_update,
     .on_pmi = lbr_freeze,
     .is_used = lbr_is_used,
@@ -809,12 +811,12 @@ const X86VPmuFeature intel_lbr = {
 };
 
 const X86VPmuFeature amd_lbr = {
-    .msrs = amd_msrs,
+    .msrs = amd_lbr_msrs,
     .init = lbr_init,
     .reset = lbr_reset,
     .cpuid = amd_lbr_cpuid,
-    .status = amd_status_bits,
-    .debugctl = amd_debugctl_bits,
+    .status = amd_lbr_status,
+    .debugctl = amd_lbr_debugctl,
     .update = lbr_update,
     .on_pmi = lbr_freeze,
     .is_used = lbr_is_used,

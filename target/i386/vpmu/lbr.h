@@ -63,8 +63,8 @@ typedef struct LbrWanted {
 } LbrWanted;
 
 /**
- * The records of Intel's CPUs, with the registers of architectural ones alone in
- * arch_lbr, and those of AMD's
+ * The records of Intel's CPUs, with the registers that only architectural ones
+ * have in arch_lbr, and the records of AMD's
  */
 extern const X86VPmuFeature intel_lbr, arch_lbr, amd_lbr;
 

@@ -126,7 +126,7 @@ uint64_t pebs_capabilities(const X86VPmuPebs *pebs)
            | (pebs->baseline ? PERF_CAP_PEBS_BASELINE : 0);
 }
 
-static bool is_there(const X86VPmu *v)
+static bool pebs_is_there(const X86VPmu *v)
 {
     return v->pebs;
 }
@@ -149,7 +149,7 @@ static uint64_t enable_bit(const X86VPmu *v, unsigned counter)
 }
 
 /* Only with "baseline" do bits from 32 on stand for fixed counters. */
-static uint64_t sampled_counters(const X86VPmu *v)
+static uint64_t pebs_counters(const X86VPmu *v)
 {
     unsigned nr = !v->pebs ? 0
                   : v->pebs->baseline ? v->nr_gp + v->nr_fixed : v->nr_gp;
@@ -232,7 +232,7 @@ static void pebs_update(X86VPmu *v)
 {
     if (v->pebs && tcg_enabled()) {
         pmu_tcg_note_addresses(v->unit->tcg,
-                               any_of_memory(v, sampled_counters(v)));
+                               any_of_memory(v, pebs_counters(v)));
     }
 }
 
@@ -618,22 +618,22 @@ static void arm(X86VPmu *v, uint64_t counters)
     v->pebs_armed |= counters;
 }
 
-static PmuModes skipped_modes(const X86VPmu *v, unsigned counter)
+static PmuModes pebs_skips(const X86VPmu *v, unsigned counter)
 {
     return v->pebs_armed >> counter & 1 ? X86_VPMU_MODES_SMM : 0;
 }
 
-static void disarm(X86VPmu *v, uint64_t counters)
+static void pebs_disarm(X86VPmu *v, uint64_t counters)
 {
     v->pebs_armed &= ~counters;
 }
 
 /* The overflow that waited for the end of SMM belongs to the old value. */
-static bool counter_written(X86VPmu *v, unsigned counter)
+static bool pebs_written(X86VPmu *v, unsigned counter)
 {
-    const bool waited = skipped_modes(v, counter);
+    const bool waited = pebs_skips(v, counter);
 
-    disarm(v, 1ull << counter);
+    pebs_disarm(v, 1ull << counter);
     return waited;
 }
 
@@ -643,7 +643,7 @@ static bool counter_written(X86VPmu *v, unsigned counter)
  * change.  There are no records in SMM, nor while the machine is being stopped:
  * counters are armed instead.
  */
-static uint64_t sample(X86VPmu *v, uint64_t counters)
+static uint64_t pebs_overflow(X86VPmu *v, uint64_t counters)
 {
     RCU_READ_LOCK_GUARD();
 
@@ -651,7 +651,7 @@ static uint64_t sample(X86VPmu *v, uint64_t counters)
         arm(v, counters);
         return 0;
     }
-    disarm(v, counters);
+    pebs_disarm(v, counters);
     if (v->pebs->format < 3) {
         append_each(v, counters);
     } else {
@@ -671,32 +671,32 @@ static uint64_t sample(X86VPmu *v, uint64_t counters)
  * Registers
  */
 
-static uint64_t evtsel_bits(const X86VPmu *v)
+static uint64_t pebs_evtsel_bits(const X86VPmu *v)
 {
     return v->pebs && v->pebs->baseline ? EVTSEL_ADAPTIVE : 0;
 }
 
-static uint64_t fixed_ctrl_bits(const X86VPmu *v)
+static uint64_t pebs_fixed_ctrl_bits(const X86VPmu *v)
 {
     uint64_t bits = 0;
 
-    for (unsigned i = 0; evtsel_bits(v) && i < v->nr_fixed; i++) {
+    for (unsigned i = 0; pebs_evtsel_bits(v) && i < v->nr_fixed; i++) {
         bits |= FIXED_ADAPTIVE(i);
     }
     return bits;
 }
 
-static unsigned count_one(const X86VPmu *v)
+static unsigned pebs_count_one(const X86VPmu *v)
 {
     return v->pebs ? 1 : 0;
 }
 
-static unsigned count_ld_lat(const X86VPmu *v)
+static unsigned pebs_count_ld_lat(const X86VPmu *v)
 {
     return v->pebs && v->pebs->load_latency ? 1 : 0;
 }
 
-static unsigned count_data_cfg(const X86VPmu *v)
+static unsigned pebs_count_data_cfg(const X86VPmu *v)
 {
     return v->pebs && v->pebs->baseline ? 1 : 0;
 }
@@ -708,7 +708,7 @@ static bool is_ds_area(const X86VPmu *v, uint64_t val)
     return sextract64(val, 0, five_levels ? 57 : 48) == val;
 }
 
-static uint64_t enable_bits(const X86VPmu *v)
+static uint64_t pebs_enable_bits(const X86VPmu *v)
 {
     uint64_t bits = (v->pebs->counters & x86_vpmu_low_bits(v->nr_gp))
                     | v->pebs->other_enables;
@@ -717,50 +717,52 @@ static uint64_t enable_bits(const X86VPmu *v)
                    ? x86_vpmu_low_bits(v->nr_fixed) << ENABLE_FIXED : 0);
 }
 
-static void write_enable(X86VPmu *v, unsigned i, uint64_t val)
+static void pebs_write_enable(X86VPmu *v, unsigned i, uint64_t val)
 {
-    disarm(v, ~sampled_counters(v));
+    pebs_disarm(v, ~pebs_counters(v));
     v->ops->update(v);
 }
 
-static uint64_t ld_lat_bits(const X86VPmu *v)
+static uint64_t pebs_ld_lat_bits(const X86VPmu *v)
 {
     return MAKE_64BIT_MASK(0, 16);
 }
 
-static void write_ld_lat(X86VPmu *v, unsigned i, uint64_t val)
+static void pebs_write_ld_lat(X86VPmu *v, unsigned i, uint64_t val)
 {
-    v->pebs_ld_lat &= ld_lat_bits(v);
+    v->pebs_ld_lat &= pebs_ld_lat_bits(v);
     v->ops->update(v);
 }
 
-static uint64_t data_cfg_bits(const X86VPmu *v)
+static uint64_t pebs_data_cfg_bits(const X86VPmu *v)
 {
     return CFG_BITS;
 }
 
-static const X86VPmuMsr msrs[] = {
-    { MSR_IA32_DS_AREA, 1, 1, count_one,
+static const X86VPmuMsr pebs_msrs[] = {
+    { MSR_IA32_DS_AREA, 1, 1, pebs_count_one,
       x86_vpmu_any_bits, X86_VPMU_FIELD(ds_area), .valid = is_ds_area },
-    { MSR_IA32_PEBS_ENABLE, 1, 1, count_one,
-      enable_bits, X86_VPMU_FIELD(pebs_enable), write_enable },
-    { MSR_PEBS_LD_LAT, 1, 1, count_ld_lat,
-      x86_vpmu_any_bits, X86_VPMU_FIELD(pebs_ld_lat), write_ld_lat },
-    { MSR_PEBS_DATA_CFG, 1, 1, count_data_cfg,
-      data_cfg_bits, X86_VPMU_FIELD(pebs_data_cfg) },
+    { MSR_IA32_PEBS_ENABLE, 1, 1, pebs_count_one,
+      pebs_enable_bits, X86_VPMU_FIELD(pebs_enable), pebs_write_enable },
+    { MSR_PEBS_LD_LAT, 1, 1, pebs_count_ld_lat,
+      x86_vpmu_any_bits, X86_VPMU_FIELD(pebs_ld_lat), pebs_write_ld_lat },
+    { MSR_PEBS_DATA_CFG, 1, 1, pebs_count_data_cfg,
+      pebs_data_cfg_bits, X86_VPMU_FIELD(pebs_data_cfg) },
     { }
 };
 
-static unsigned count_kept(const X86VPmu *v)
+static unsigned pebs_count_kept(const X86VPmu *v)
 {
     return v->kept.pebs;
 }
 
 /* Written before the registers that start counters, whose records need them */
-static const X86VPmuStateMsr state[] = {
-    { MSR_IA32_DS_AREA, 1, count_kept, false, X86_VPMU_FIELD(ds_area) },
-    { MSR_PEBS_DATA_CFG, 1, count_kept, false, X86_VPMU_FIELD(pebs_data_cfg) },
-    { MSR_IA32_PEBS_ENABLE, 1, count_kept, false, X86_VPMU_FIELD(pebs_enable) },
+static const X86VPmuStateMsr pebs_state[] = {
+    { MSR_IA32_DS_AREA, 1, pebs_count_kept, false, X86_VPMU_FIELD(ds_area) },
+    { MSR_PEBS_DATA_CFG, 1, pebs_count_kept, false,
+      X86_VPMU_FIELD(pebs_data_cfg) },
+    { MSR_IA32_PEBS_ENABLE, 1, pebs_count_kept, false,
+      X86_VPMU_FIELD(pebs_enable) },
     { }
 };
 
@@ -768,12 +770,12 @@ static const X86VPmuStateMsr state[] = {
  * CPUID and the monitor
  */
 
-static uint64_t inuse_bits(const X86VPmu *v)
+static uint64_t pebs_inuse_bits(const X86VPmu *v)
 {
     return v->pebs_enable ? X86_INUSE_PMI : 0;
 }
 
-/* Without it, software must not find a debug store: KVM has no branch traces. */
+/* Software must not find a debug store: KVM has no branch traces. */
 static uint64_t pebs_lacks(const X86CPU *cpu, FeatureWord w)
 {
     return pebs_is_shown(cpu) ? 0
@@ -832,10 +834,10 @@ static int pebs_pre_load(void *opaque)
 
 static bool is_beyond_registers(const X86VPmu *v)
 {
-    return (v->pebs_enable & ~enable_bits(v))
-           || (v->pebs_ld_lat & ~ld_lat_bits(v))
+    return (v->pebs_enable & ~pebs_enable_bits(v))
+           || (v->pebs_ld_lat & ~pebs_ld_lat_bits(v))
            || (v->pebs_data_cfg
-               & ~(count_data_cfg(v) ? data_cfg_bits(v) : 0))
+               & ~(pebs_count_data_cfg(v) ? pebs_data_cfg_bits(v) : 0))
            || !is_ds_area(v, v->ds_area);
 }
 
@@ -883,22 +885,22 @@ const VMStateDescription vmstate_x86_vpmu_pebs = {
 };
 
 const X86VPmuFeature intel_pebs = {
-    .msrs = msrs,
-    .state = state,
+    .msrs = pebs_msrs,
+    .state = pebs_state,
     .offers = pebs_offers,
     .lacks = pebs_lacks,
     .init = pebs_init,
     .reset = pebs_reset,
-    .ends_at_init = is_there,
-    .evtsel = evtsel_bits,
-    .fixed_ctrl = fixed_ctrl_bits,
-    .inuse = inuse_bits,
+    .ends_at_init = pebs_is_there,
+    .evtsel = pebs_evtsel_bits,
+    .fixed_ctrl = pebs_fixed_ctrl_bits,
+    .inuse = pebs_inuse_bits,
     .event = pebs_event,
     .update = pebs_update,
-    .skips = skipped_modes,
-    .written = counter_written,
-    .claims = sampled_counters,
-    .overflow = sample,
+    .skips = pebs_skips,
+    .written = pebs_written,
+    .claims = pebs_counters,
+    .overflow = pebs_overflow,
     .is_used = pebs_is_used,
     .describe = pebs_describe,
 };

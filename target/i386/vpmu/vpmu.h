@@ -11,6 +11,14 @@
  * the PMU, and X86CPU.vpmu its state; see kvm.h.  Every function below
  * does nothing for a CPU without a virtual PMU.
  *
+ * Files: props.c determines which PMU a CPU gets.  intel.c and amd.c have its
+ * counters, and counters.c what these share; debugctl.c, lbr.c, arch-lbr.c and
+ * pebs.c have the features besides; features.c lists them and finds registers.
+ * vpmu.c creates and resets PMUs, and executes instructions that access them;
+ * kvm.c and kvm-vmstate.c are for the kernel's PMU, vmstate.c for migration,
+ * monitor.c, guest.c and qtest.c for the monitor, profiles and tests.
+ * events.c, intel-events.c, amd-events.c and filter.c have codes of events.
+ *
  * Threads: as for struct Pmu, the vCPU's own thread, or any that holds the
  * big lock while the vCPU is stopped.
  *
@@ -152,7 +160,6 @@ void x86_vpmu_enter_smm(X86CPU *cpu);
 void x86_vpmu_leave_smm(X86CPU *cpu);
 
 /**
- * x86_vpmu_event_delivered - an interrupt or an exception has been delivered,
  * x86_vpmu_event_delivered - handle the delivery of an interrupt or an
  *                            exception, which is about to be recorded
  */

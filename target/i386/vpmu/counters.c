@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: registers and fields that all vendors have
+ * x86 virtual PMU: what counters of all vendors have in common
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,7 +10,7 @@
 
 PmuEvent x86_vpmu_event_of(const X86VPmu *v, uint32_t code)
 {
-    return x86_vpmu_event(v->model, code) 
+    return x86_vpmu_event(v->model, code)
            ?: X86_VPMU_UNION(v->ops, event, v, code);
 }
 

@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/units.h"
 #include "qobject/qdict.h"
 #include "vpmu-test-x86.h"
 

@@ -36,6 +36,62 @@ bool pmu_cpu_check_emulated(Error **errp)
 }
 
 /*
+ * The model of the core
+ */
+
+/* CPUs share translated code, which writes what their cores want to see. */
+static bool others_have(const CPUState *cpu, const PmuCoreModel *model)
+{
+    CPUState *other;
+
+    CPU_FOREACH(other) {
+        if (other != cpu && other->created
+            && (other->pmu ? other->pmu->core : NULL) != model) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_core(const PmuCycleProps *cycles, Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!pmu_cpu_is_emulated()) {
+        error_setg(errp, "pmu-core is only for CPUs that TCG executes");
+        error_append_hint(errp, "Use -accel tcg, or leave the property out: "
+                          "the host's PMU counts.\n");
+        return false;
+    }
+    if (cycles->cpi) {
+        error_setg(errp, "pmu-cpi has no meaning with pmu-core");
+        error_append_hint(errp, "The object's property insn-cycles has the "
+                          "cycles of each instruction.\n");
+        return false;
+    }
+    return true;
+}
+
+bool pmu_cpu_find_core(const CPUState *cpu, const char *id,
+                       const PmuCycleProps *cycles,
+                       const PmuCoreModel **model, Error **errp)
+{
+    ERRP_GUARD();
+
+    *model = NULL;
+    if (id && (!check_core(cycles, errp)
+               || !(*model = pmu_core_model_find(id, errp)))) {
+        return false;
+    }
+    if (!others_have(cpu, *model)) {
+        error_setg(errp, "All CPUs of a machine have the same pmu-core");
+        error_append_hint(errp, "Give this CPU the property of the others.\n");
+        return false;
+    }
+    return true;
+}
+
+/*
  * Overflow
  */
 
@@ -136,12 +192,13 @@ void pmu_cpu_was_reset(PmuCpu *unit)
     }
 }
 
-static void create_engine(PmuCpu *unit, const PmuCycleModel *cycles)
+static void create_engine(PmuCpu *unit, const PmuCycleModel *cycles,
+                          const PmuCoreModel *core)
 {
     unsigned nr_modes = pmu_guest_ops(unit->cpu)->nr_modes;
 
     if (tcg_enabled()) {
-        unit->tcg = pmu_tcg_new(unit->cpu, cycles);
+        unit->tcg = pmu_tcg_new(unit->cpu, cycles, core);
         unit->share = pmu_share_new(nr_modes, &pmu_tcg_ops, unit->tcg);
     } else {
         unit->manual = g_new0(PmuManual, 1);
@@ -150,12 +207,13 @@ static void create_engine(PmuCpu *unit, const PmuCycleModel *cycles)
     }
 }
 
-static PmuCpu *create_unit(CPUState *cpu, const PmuCycleModel *cycles)
+static PmuCpu *create_unit(CPUState *cpu, const PmuCycleModel *cycles,
+                           const PmuCoreModel *core)
 {
     PmuCpu *unit = g_new0(PmuCpu, 1);
 
     unit->cpu = cpu;
-    create_engine(unit, cycles);
+    create_engine(unit, cycles, core);
     begin_to_follow(unit);
     cpu->pmu = unit;
     return unit;
@@ -176,8 +234,9 @@ static void destroy_unit(PmuCpu *unit)
 PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config)
 {
     const PmuCycleModel cycles = pmu_cycles_model(config->cycles);
-    PmuCpu *unit = create_unit(cpu, &cycles);
+    PmuCpu *unit = create_unit(cpu, &cycles, config->core);
 
+    unit->core = config->core;
     unit->overflow = config->overflow;
     unit->opaque = config->opaque;
     unit->pmu = pmu_share_join(unit->share, config->nr_counters,
@@ -207,7 +266,7 @@ static PmuCpu *create_unit_without_face(CPUState *cpu)
 {
     const PmuCycleModel cycles = { .cpi = PMU_CPI_ONE };
 
-    return create_unit(cpu, &cycles);
+    return create_unit(cpu, &cycles, NULL);
 }
 
 PmuObservers *pmu_cpu_observers(CPUState *cpu)

@@ -34,6 +34,21 @@ static const char *const event_names[PMU_EVENT__MAX] = {
     [PMU_EVENT_DTLB_MISSES]       = "dtlb-misses",
     [PMU_EVENT_ITLB_MISSES]       = "itlb-misses",
     [PMU_EVENT_FAILED_STORES]     = "failed-stores",
+    [PMU_EVENT_L1D_MISSES]        = "l1d-misses",
+    [PMU_EVENT_L1D_LOAD_MISSES]   = "l1d-load-misses",
+    [PMU_EVENT_L1D_STORE_MISSES]  = "l1d-store-misses",
+    [PMU_EVENT_L1D_LOAD_HITS]     = "l1d-load-hits",
+    [PMU_EVENT_L1I_MISSES]        = "l1i-misses",
+    [PMU_EVENT_LLC_REFS]          = "cache-references",
+    [PMU_EVENT_LLC_MISSES]        = "cache-misses",
+    [PMU_EVENT_LLC_LOAD_HITS]     = "llc-load-hits",
+    [PMU_EVENT_LLC_LOAD_MISSES]   = "llc-load-misses",
+    [PMU_EVENT_LLC_STORE_MISSES]  = "llc-store-misses",
+    [PMU_EVENT_LLC_FETCH_MISSES]  = "llc-fetch-misses",
+    [PMU_EVENT_BRANCH_MISSES]     = "branch-misses",
+    [PMU_EVENT_COND_MISSES]       = "cond-misses",
+    [PMU_EVENT_INDIRECT_MISSES]   = "indirect-misses",
+    [PMU_EVENT_RETURN_MISSES]     = "return-misses",
 };
 
 const char *pmu_event_name(PmuEvent event)

@@ -54,7 +54,7 @@ void pmu_manual_count(PmuManual *m, PmuTally tally, unsigned mode,
     uint64_t *used = &m->used[tally][timed ? 0 : mode];
 
     while (count > 0) {
-        bool wanted = m->wanted & (1u << tally);
+        bool wanted = m->wanted & PMU_TALLY_BIT(tally);
         uint64_t budget = m->budgets[tally][mode];
         /* A timed tally may have used up more in another mode. */
         uint64_t left = budget > *used ? budget - *used : 0;

@@ -34,7 +34,7 @@ static void cmd_wanted(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
         qtest_sendf(chr, "FAIL not driven by hand\n");
         return;
     }
-    qtest_sendf(chr, "OK 0x%x\n", engine_of(cpu)->wanted);
+    qtest_sendf(chr, "OK 0x%" PRIx64 "\n", engine_of(cpu)->wanted);
 }
 
 /* Act as if a host had taken counters away. */

@@ -49,6 +49,15 @@ bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event)
     return false;
 }
 
+void pmu_tcg_core_accessed(CPUState *cpu, uint64_t address, unsigned bytes,
+                           bool store)
+{
+}
+
+void pmu_tcg_core_left(CPUState *cpu)
+{
+}
+
 void pmu_gen_insns(DisasContextBase *db)
 {
 }
@@ -61,7 +70,7 @@ void pmu_translate_insn_start(DisasContextBase *db)
 {
 }
 
-void pmu_gen_accesses(DisasContextBase *db)
+void pmu_translate_insn_end(DisasContextBase *db)
 {
 }
 

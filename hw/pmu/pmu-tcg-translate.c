@@ -10,8 +10,8 @@
 #include "tcg/tcg-op-common.h"
 #include "tcg/tcg-temp-internal.h"
 #include "hw/pmu/pmu-tcg.h"
-#include "hw/pmu/pmu-tcg-translate.h"
 #include "accel/tcg/cpu-ops.h"
+#include "pmu-tcg-translate-internal.h"
 
 #define HELPER_H "hw/pmu/pmu-tcg-helper.h"
 #include "exec/helper-proto.h.inc"
@@ -19,11 +19,9 @@
 #include "exec/helper-info.c.inc"
 #undef HELPER_H
 
-/* Offset from env of a field of CPUState that lies before it. */
-#define ENV_OFFSET(field) \
-    (offsetof(ArchCPU, parent_obj.neg.field) - offsetof(ArchCPU, env))
+#define ENV_OFFSET PMU_ENV_OFFSET
 
-static unsigned block_mode(DisasContextBase *db)
+unsigned pmu_block_mode(DisasContextBase *db)
 {
     return tcg_ctx->cpu->cc->tcg_ops->pmu_mode(db->tb->flags);
 }
@@ -31,7 +29,7 @@ static unsigned block_mode(DisasContextBase *db)
 static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
 {
     return ENV_OFFSET(pmu.left) + (tally - PMU_TCG_FIRST) * sizeof(PmuTcgRow)
-           + block_mode(db) * sizeof(int64_t);
+           + pmu_block_mode(db) * sizeof(int64_t);
 }
 
 /* Change the cell of instructions, even if nothing is left of it. */
@@ -54,7 +52,7 @@ static void gen_note_site(DisasContextBase *db)
     tcg_gen_st_i64(
         tcg_constant_i64(tcg_get_insn_start_param(db->insn_start, 0)),
         tcg_env, ENV_OFFSET(pmu.site_pc));
-    tcg_gen_st8_i32(tcg_constant_i32(block_mode(db)), tcg_env,
+    tcg_gen_st8_i32(tcg_constant_i32(pmu_block_mode(db)), tcg_env,
                     ENV_OFFSET(pmu.site_mode));
     tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
                     ENV_OFFSET(pmu.site_known));
@@ -81,19 +79,7 @@ static void gen_see_branches(DisasContextBase *db)
     gen_helper_pmu_see_branches(tcg_env);
 }
 
-/*
- * The code that a block executes when a cell is used up.  This is rare, so the
- * code is placed after the block, out of the usual path.
- */
-typedef struct PmuFold {
-    TCGLabel *begin;
-    TCGLabel *end;
-    void (*gen)(DisasContextBase *db);
-    struct PmuFold *next;
-} PmuFold;
-
-static PmuFold *new_fold(DisasContextBase *db,
-                         void (*gen)(DisasContextBase *db))
+PmuFold *pmu_new_fold(DisasContextBase *db, void (*gen)(DisasContextBase *db))
 {
     PmuFold *fold = tcg_malloc(sizeof(PmuFold));
 
@@ -109,7 +95,7 @@ static PmuFold *new_fold(DisasContextBase *db,
 static void gen_countdown(DisasContextBase *db, tcg_target_long offset, int by,
                           void (*used_up)(DisasContextBase *db))
 {
-    PmuFold *fold = new_fold(db, used_up);
+    PmuFold *fold = pmu_new_fold(db, used_up);
 
     tcg_gen_countdown_i64(tcg_env, offset, by, fold->begin);
     gen_set_label(fold->end);
@@ -140,6 +126,7 @@ void pmu_gen_insns(DisasContextBase *db)
     if (!(tb_cflags(db->tb) & CF_PMU_INSNS)) {
         return;
     }
+    pmu_core_gen_last_fetch();
     tcg_ctx->emit_before_op = QTAILQ_FIRST(&tcg_ctx->ops);
     if (tcg_ctx->exitreq_label) {
         tcg_gen_countdown_i64(tcg_env, cell_offset(db, PMU_TALLY_INSNS),
@@ -147,6 +134,7 @@ void pmu_gen_insns(DisasContextBase *db)
     } else {
         gen_adjust_insns(db, -db->num_insns);
     }
+    pmu_core_gen_room(db);
     tcg_ctx->emit_before_op = NULL;
 }
 
@@ -162,6 +150,15 @@ void pmu_translate_insn_start(DisasContextBase *db)
     tcg_ctx->insn_accesses = 0;
     tcg_ctx->insn_note_pc = tcg_get_insn_start_param(db->insn_start, 0);
     pmu_translate_again(db);
+    pmu_core_translate_insn_start(db);
+}
+
+void pmu_translate_insn_end(DisasContextBase *db)
+{
+    if (db->is_jmp != DISAS_NORETURN) {
+        pmu_gen_accesses(db);
+    }
+    pmu_core_translate_insn_end(db);
 }
 
 static void gen_count_accesses(DisasContextBase *db, TCGBar accesses)
@@ -192,6 +189,9 @@ void pmu_gen_accesses(DisasContextBase *db)
 void pmu_gen_branch(DisasContextBase *db, PmuTally kind)
 {
     pmu_gen_accesses(db);
+    if (kind == PMU_TALLY_COND_NOT_TAKEN) {
+        pmu_core_gen_not_taken(db);
+    }
     if (tb_cflags(db->tb) & CF_PMU_BRANCHES) {
         gen_count_one(db, kind);
     }
@@ -223,7 +223,7 @@ static PmuTally tally_of(PmuBranchKind kind)
 static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
                     TCGv_i64 to, int32_t distance)
 {
-    uint32_t what = pmu_logged_what(kind, block_mode(db), distance);
+    uint32_t what = pmu_logged_what(kind, pmu_block_mode(db), distance);
     TCGv_i64 room = tcg_temp_ebb_new_i64();
     TCGv_ptr end = tcg_temp_ebb_new_ptr();
 
@@ -256,6 +256,7 @@ void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
     if (tb_cflags(db->tb) & CF_PMU_RECORD) {
         gen_log(db, kind, from, to, 0);
     }
+    pmu_core_gen_taken(db, kind, to);
     pmu_gen_branch(db, tally_of(kind));
 }
 
@@ -273,6 +274,7 @@ void pmu_gen_taken_by(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to,
     if (tb_cflags(db->tb) & CF_PMU_RECORD) {
         gen_log(db, kind, NULL, to, distance);
     }
+    pmu_core_gen_taken(db, kind, to);
     pmu_gen_branch(db, tally_of(kind));
 }
 

@@ -19,6 +19,7 @@
 #include "hw/pmu/pmu-clock.h"
 #include "hw/pmu/compat.h"
 #include "pmu-observer-internal.h"
+#include "pmu-tcg-core.h"
 #include "trace.h"
 
 /*
@@ -43,7 +44,7 @@
 
 #define NS_PER_CYCLE_AT_1KHZ (NANOSECONDS_PER_SECOND / 1000)
 
-#define TALLY(name) (1u << PMU_TALLY_##name)
+#define TALLY(name) PMU_TALLY_BIT(PMU_TALLY_##name)
 
 #define CYCLE_TALLIES (TALLY(CYCLES) | TALLY(REF_CYCLES))
 #define BRANCH_TALLIES                                              \
@@ -65,6 +66,7 @@
  * struct PmuTcg - the engine of one vCPU
  * @cpu: the vCPU
  * @model: the definition of a cycle
+ * @core: the model of its core, or NULL; defines cycles that follow instructions
  * @wanted: the tallies that the model reads
  * @total: per tally and mode, the events up to the last plan; later events are
  *         in the cells, as @loaded less the cell
@@ -90,9 +92,10 @@
 struct PmuTcg {
     CPUState *cpu;
     PmuCycleModel model;
+    PmuTcgCore *core;
     PmuTallies wanted;
-    uint64_t total[PMU_TALLY__MAX][PMU_MAX_MODES];
-    int64_t loaded[PMU_TALLY__MAX][PMU_MAX_MODES];
+    uint64_t total[PMU_TALLY_CORE_FIRST][PMU_MAX_MODES];
+    int64_t loaded[PMU_TALLY_CORE_FIRST][PMU_MAX_MODES];
     uint64_t mode_ns[PMU_MAX_MODES];
     uint64_t clock_insns[PMU_MAX_MODES];
     int64_t clock_ns;
@@ -136,13 +139,25 @@ static uint64_t all_insns(const PmuTcg *e)
     return insns;
 }
 
+/* Whether a core defines cycles: as a sum of instructions and of misses */
+static bool has_cycles_of_core(const PmuTcg *e)
+{
+    return e->core && !e->model.from_clock;
+}
+
+/* The tallies that no cell has */
+static PmuTallies tallies_of_core(const PmuTcg *e)
+{
+    return e->core ? pmu_tcg_core_tallies() : 0;
+}
+
 /* Tallies whose cells move; cycles follow the cells of instructions. */
 static PmuTallies cells_in_use(const PmuTcg *e, PmuTallies wanted)
 {
     if (wanted & CYCLE_TALLIES) {
         wanted |= TALLY(INSNS);
     }
-    return wanted & ~CYCLE_TALLIES;
+    return wanted & ~(CYCLE_TALLIES | tallies_of_core(e));
 }
 
 static void load_cells(PmuTcg *e, unsigned t, unsigned m, uint64_t budget)
@@ -172,7 +187,8 @@ static void trace_fold(CPUState *cpu, const char *why)
 /* The most events of a kind that so many instructions can be */
 static uint64_t events_of_insns(const PmuTcg *e, uint64_t insns)
 {
-    return insns * MAX(1, DIV_ROUND_UP(e->model.cpi, PMU_CPI_ONE));
+    return e->core ? pmu_tcg_core_most(e->core)
+           : insns * MAX(1, DIV_ROUND_UP(e->model.cpi, PMU_CPI_ONE));
 }
 
 /*
@@ -330,7 +346,7 @@ static void arm_clock(PmuTcg *e, PmuTallies wanted, const PmuBudgets budgets)
     unsigned t, m;
 
     for (t = PMU_TALLY_CYCLES; t <= PMU_TALLY_REF_CYCLES; t++) {
-        for (m = 0; m < PMU_MAX_MODES && (wanted & (1u << t)); m++) {
+        for (m = 0; m < PMU_MAX_MODES && (wanted & PMU_TALLY_BIT(t)); m++) {
             least = MIN(least, budgets[t][m]);
         }
     }
@@ -357,20 +373,41 @@ static void tcg_sync(void *engine)
     }
 }
 
+static uint64_t cycles_of_core(const PmuTcg *e, unsigned mode)
+{
+    const PmuCoreModel *model = pmu_tcg_core_model(e->core);
+
+    return cell_tally(e, PMU_TALLY_INSNS, mode) * model->penalties.insn
+           + pmu_tcg_core_tally(e->core, PMU_TALLY_CYCLES, mode);
+}
+
+static uint64_t cycles_of(const PmuTcg *e, unsigned mode)
+{
+    return e->model.from_clock ? cycles_of_ns(e, e->mode_ns[mode])
+           : e->core ? cycles_of_core(e, mode)
+           : cycles_of_insns(e, cell_tally(e, PMU_TALLY_INSNS, mode));
+}
+
 static uint64_t tcg_tally(void *engine, PmuTally tally, unsigned mode)
 {
     const PmuTcg *e = engine;
 
-    switch (tally) {
-    case PMU_TALLY_CYCLES:
-    case PMU_TALLY_REF_CYCLES:
-        if (e->model.from_clock) {
-            return cycles_of_ns(e, e->mode_ns[mode]);
-        }
-        return cycles_of_insns(e, cell_tally(e, PMU_TALLY_INSNS, mode));
-    default:
-        return cell_tally(e, tally, mode);
+    if (CYCLE_TALLIES & PMU_TALLY_BIT(tally)) {
+        return cycles_of(e, mode);
     }
+    if (tallies_of_core(e) & PMU_TALLY_BIT(tally)) {
+        return pmu_tcg_core_tally(e->core, tally, mode);
+    }
+    return tally < PMU_TALLY_CORE_FIRST ? cell_tally(e, tally, mode) : 0;
+}
+
+/* How many instructions may be executed within a budget of cycles */
+static uint64_t insns_within(const PmuTcg *e, unsigned mode, uint64_t cycles)
+{
+    uint64_t insns = cell_tally(e, PMU_TALLY_INSNS, mode);
+
+    return e->core ? pmu_tcg_core_insns(e->core, cycles)
+           : insns_for_cycles(e, insns, cycles);
 }
 
 static uint64_t insn_budget(const PmuTcg *e, unsigned mode, PmuTallies wanted,
@@ -383,10 +420,8 @@ static uint64_t insn_budget(const PmuTcg *e, unsigned mode, PmuTallies wanted,
         least = budgets[PMU_TALLY_INSNS][mode];
     }
     for (t = PMU_TALLY_CYCLES; t <= PMU_TALLY_REF_CYCLES; t++) {
-        if ((wanted & (1u << t)) && !e->model.from_clock) {
-            uint64_t insns = cell_tally(e, PMU_TALLY_INSNS, mode);
-
-            least = MIN(least, insns_for_cycles(e, insns, budgets[t][mode]));
+        if ((wanted & PMU_TALLY_BIT(t)) && !e->model.from_clock) {
+            least = MIN(least, insns_within(e, mode, budgets[t][mode]));
         }
     }
     return least;
@@ -405,7 +440,7 @@ static uint32_t needed_flags(const PmuTcg *e)
 
     return flags_for(e->wanted) | (note ? CF_PMU_ADDRESSES : 0)
            | (e->record || e->outside ? CF_PMU_RECORD : 0)
-           | (e->record == PMU_TCG_RECORD_INSNS ? CF_PMU_INSNS : 0);
+           | (e->core || e->record == PMU_TCG_RECORD_INSNS ? CF_PMU_INSNS : 0);
 }
 
 static void set_flags(PmuTcg *e, uint32_t flags)
@@ -467,6 +502,12 @@ static PmuTallies tcg_timed(void *engine)
     return e->model.from_clock ? CYCLE_TALLIES : 0;
 }
 
+/* The tallies whose budgets limit the log of a core */
+static PmuTallies budgets_of_core(const PmuTcg *e)
+{
+    return tallies_of_core(e) | (has_cycles_of_core(e) ? CYCLE_TALLIES : 0);
+}
+
 static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
 {
     PmuTcg *e = engine;
@@ -478,19 +519,22 @@ static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
         && !(e->wanted & CYCLE_TALLIES)) {
         start_clock(e);
     }
-    for (t = 0; t < PMU_TALLY__MAX; t++) {
-        for (m = 0; m < PMU_MAX_MODES && (cells & (1u << t)); m++) {
+    for (t = 0; t < PMU_TALLY_CORE_FIRST; t++) {
+        for (m = 0; m < PMU_MAX_MODES && (cells & PMU_TALLY_BIT(t)); m++) {
             uint64_t budget = PMU_NO_DEADLINE;
 
             if (t == PMU_TALLY_INSNS) {
                 budget = insn_budget(e, m, wanted, budgets);
-            } else if (wanted & (1u << t)) {
+            } else if (wanted & PMU_TALLY_BIT(t)) {
                 budget = budgets[t][m];
             }
             load_cells(e, t, m, budget);
         }
     }
     e->wanted = wanted;
+    if (e->core) {
+        pmu_tcg_core_plan(e->core, wanted & budgets_of_core(e), budgets);
+    }
     if (e->model.from_clock) {
         arm_clock(e, wanted, budgets);
     }
@@ -510,7 +554,7 @@ const PmuEngineOps pmu_tcg_ops = {
 
 static void take_back(CPUState *cpu, PmuTally tally, unsigned mode, int events)
 {
-    if (cpu->pmu && tcg_cflags_has(cpu, flags_for(1u << tally))) {
+    if (cpu->pmu && tcg_cflags_has(cpu, flags_for(PMU_TALLY_BIT(tally)))) {
         *pmu_tcg_cell(cpu, tally, mode) += events;
     }
 }
@@ -542,12 +586,14 @@ void pmu_tcg_retire(CPUState *cpu, unsigned mode)
  */
 static bool is_reproducible(PmuTally tally)
 {
-    return !(TLB_TALLIES & (1u << tally)) || replay_mode == REPLAY_MODE_NONE;
+    return !(TLB_TALLIES & PMU_TALLY_BIT(tally)) || replay_mode == REPLAY_MODE_NONE;
 }
 
 void pmu_tcg_count(CPUState *cpu, PmuTally tally)
 {
-    if (cpu->pmu && (engine_of(cpu)->wanted & (1u << tally))
+    const PmuTcg *e = cpu->pmu ? engine_of(cpu) : NULL;
+
+    if (e && (e->wanted & ~tallies_of_core(e) & PMU_TALLY_BIT(tally))
         && is_reproducible(tally)
         && --*pmu_tcg_cell(cpu, tally, pmu_tcg_mode(cpu)) <= 0) {
         request_fold(cpu);
@@ -610,7 +656,8 @@ bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event)
     case PMU_EVENT_REF_CYCLES:
         return !cpu->pmu || !cpu->pmu->tcg->model.from_clock;
     default:
-        return is_of_instructions(event) && !(cpu->tcg_cflags & CF_PCREL);
+        return (is_of_instructions(event) || pmu_event_needs_core(event))
+               && !(cpu->tcg_cflags & CF_PCREL);
     }
 }
 
@@ -672,8 +719,10 @@ void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes)
 
 bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t insns, uint64_t *cycles)
 {
-    *cycles = engine->model.from_clock ? 0 : cycles_of_insns(engine, insns);
-    return !engine->model.from_clock;
+    bool known = !engine->model.from_clock && !engine->core;
+
+    *cycles = known ? cycles_of_insns(engine, insns) : 0;
+    return known;
 }
 
 uint64_t pmu_tcg_address(CPUState *cpu)
@@ -712,6 +761,50 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)
 }
 
 /*
+ * Reports for the model of a core
+ */
+
+PmuTcgCore *pmu_tcg_core_of(const CPUState *cpu)
+{
+    return cpu->pmu && cpu->pmu->tcg ? cpu->pmu->tcg->core : NULL;
+}
+
+void pmu_tcg_core_left(CPUState *cpu)
+{
+    PmuTcgCore *c = pmu_tcg_core_of(cpu);
+
+    if (c) {
+        pmu_tcg_core_leave(c);
+    }
+}
+
+void pmu_tcg_core_accessed(CPUState *cpu, uint64_t address, unsigned bytes,
+                           bool store)
+{
+    pmu_tcg_core_note(pmu_tcg_core_of(cpu),
+                      store ? PMU_CORE_STORE : PMU_CORE_LOAD, address, bytes);
+}
+
+void pmu_tcg_core_enter(CPUState *cpu, unsigned mode)
+{
+    pmu_tcg_core_make_room(pmu_tcg_core_of(cpu), mode);
+}
+
+/* What was executed before in this block was not to reach a deadline. */
+void pmu_tcg_core_repeat(CPUState *cpu, uint64_t pc, unsigned mode)
+{
+    PmuTcgCore *c = pmu_tcg_core_of(cpu);
+
+    pmu_tcg_core_see(c);
+    if (pmu_tcg_core_is_due(c)) {
+        cpu->neg.pmu.site_pc = pc;
+        cpu->neg.pmu.site_mode = mode;
+        cpu->neg.pmu.site_known = true;
+        request_fold(cpu);
+    }
+}
+
+/*
  * Reports of the execution loop
  */
 
@@ -730,6 +823,18 @@ static int64_t insns_left(CPUState *cpu, const TranslationBlock *tb)
                          cpu->cc->tcg_ops->pmu_mode(tb->flags));
 }
 
+/* Whether one instruction may reach a deadline by what it misses */
+static bool core_is_near_deadline(CPUState *cpu, const TranslationBlock *tb)
+{
+    PmuTcgCore *c = engine_of(cpu)->core;
+
+    if (!c) {
+        return false;
+    }
+    pmu_tcg_core_make_room(c, cpu->cc->tcg_ops->pmu_mode(tb->flags));
+    return pmu_tcg_core_room(c) < 2 * PMU_TCG_CORE_HELPER;
+}
+
 /*
  * A block of one instruction, uninterrupted, is executed next: fold after it.
  * The request to leave translated code takes effect when the block after it is
@@ -745,7 +850,8 @@ static void fold_behind(CPUState *cpu, const TranslationBlock *tb)
 
 void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb)
 {
-    if ((tb_cflags(tb) & CF_PMU_INSNS) && insns_left(cpu, tb) <= 1) {
+    if ((tb_cflags(tb) & CF_PMU_INSNS)
+        && (insns_left(cpu, tb) <= 1 || core_is_near_deadline(cpu, tb))) {
         fold_behind(cpu, tb);
     }
 }
@@ -798,7 +904,7 @@ static bool can_be_late(CPUState *cpu, const TranslationBlock *tb,
     uint64_t events = events_of_insns(unit->tcg, tb->icount);
 
     *due = NULL;
-    return !unit->tcg->model.from_clock
+    return !unit->tcg->model.from_clock && !unit->tcg->core
            && (!icount_enabled()
                || cpu->neg.icount_decr.u16.low >= tb->icount)
            && (!unit->pmu || pmu_is_quiet(unit->pmu, events))
@@ -837,6 +943,39 @@ static void run_late(CPUState *cpu, const TranslationBlock *tb,
     run_next(cpu, tb, tb_cflags(tb) & CF_COUNT_MASK);
 }
 
+/* Execute an instruction alone, as it may be the one that overflows. */
+static void step(CPUState *cpu, const TranslationBlock *tb)
+{
+    run_next(cpu, tb, CF_NOIRQ | 1);
+    fold_behind(cpu, tb);
+}
+
+/*
+ * Whether a block was not entered because the log has no room for it: either
+ * that is over now, or a deadline may be reached in the block.  Folds that move
+ * deadlines of modes to and fro must not go on for ever.
+ */
+static bool core_has_no_room(CPUState *cpu, const TranslationBlock *tb)
+{
+    PmuTcg *e = engine_of(cpu);
+    unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags), room;
+
+    if (!e->core || (icount_enabled()
+                     && cpu->neg.icount_decr.u16.low < tb->icount)) {
+        return false;
+    }
+    if (pmu_tcg_core_make_room(e->core, mode)) {
+        return true;
+    }
+    room = pmu_tcg_core_room(e->core);
+    fold(cpu, tb->icount, "budget");
+    if (!qatomic_read(&cpu->neg.icount_decr.u16.high)
+        && pmu_tcg_core_room(e->core) < 2 * (room + 1)) {
+        step(cpu, tb);
+    }
+    return true;
+}
+
 bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
 {
     const PmuObserver *due;
@@ -850,7 +989,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
         return false;
     }
     if (insns_left(cpu, tb) > tb->icount) {
-        return false;
+        return core_has_no_room(cpu, tb);
     }
 
     /* Perhaps only this mode's share is used up, and the total is not. */
@@ -866,8 +1005,7 @@ bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
     if (can_be_late(cpu, tb, &due)) {
         run_late(cpu, tb, due);
     } else if (left <= 1) {
-        run_next(cpu, tb, CF_NOIRQ | 1);
-        fold_behind(cpu, tb);
+        step(cpu, tb);
     } else {
         run_next(cpu, tb, left - 1);
     }
@@ -999,6 +1137,9 @@ void pmu_tcg_running(CPUState *cpu)
 
 void pmu_tcg_reset(PmuTcg *e)
 {
+    if (e->core) {
+        pmu_tcg_core_reset(e->core);
+    }
     if (e->cpu->halted) {
         pmu_tcg_halted(e->cpu);
     }
@@ -1016,7 +1157,8 @@ void pmu_tcg_machine_stopped(PmuTcg *e)
  * Life
  */
 
-PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
+PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model,
+                    const PmuCoreModel *core)
 {
     PmuTcg *e = g_new0(PmuTcg, 1);
     unsigned t, m;
@@ -1026,13 +1168,22 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model)
     e->halted = model->from_clock;
     e->stopped = model->from_clock && !runstate_is_running();
     pmu_branch_log_clear(&cpu->neg.pmu.log);
+    e->core = core ? pmu_tcg_core_new(cpu, core) : NULL;
     e->linger = timer_new_ms(QEMU_CLOCK_REALTIME, linger_over, e);
     e->deadline = timer_new_ns(QEMU_CLOCK_VIRTUAL, clock_deadline, e);
-    for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
+    for (t = PMU_TCG_FIRST; t < PMU_TALLY_CORE_FIRST; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             e->loaded[t][m] = INT64_MAX;
             *pmu_tcg_cell(cpu, t, m) = INT64_MAX;
         }
+    }
+    if (core) {
+        /*
+         * It sees all that is executed, whether or not anybody counts, and
+         * wants to know where that is.
+         */
+        cpu->tcg_cflags |= CF_PMU_INSNS;
+        cpu->tcg_cflags &= ~CF_PCREL;
     }
     return e;
 }
@@ -1047,6 +1198,7 @@ void pmu_tcg_free(PmuTcg *e)
         e->cpu->neg.pmu.late_next = false;
         timer_free(e->linger);
         timer_free(e->deadline);
+        pmu_tcg_core_free(e->core);
         g_free(e);
     }
 }
@@ -1061,7 +1213,7 @@ static int pmu_tcg_pre_save(void *opaque)
     PmuTcg *e = opaque;
     unsigned t, m;
 
-    for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
+    for (t = PMU_TCG_FIRST; t < PMU_TALLY_CORE_FIRST; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             load_cells(e, t, m, *pmu_tcg_cell(e->cpu, t, m));
         }
@@ -1077,7 +1229,7 @@ static bool is_plausible(const PmuTcg *e)
 
     for (m = 0; m < PMU_MAX_MODES; m++) {
         most_ns |= e->mode_ns[m];
-        for (t = 0; t < PMU_TALLY__MAX; t++) {
+        for (t = 0; t < PMU_TALLY_CORE_FIRST; t++) {
             most |= e->total[t][m] + MAX_TAKEN_BACK;
         }
     }
@@ -1089,7 +1241,7 @@ static void begin_cells(PmuTcg *e)
 {
     unsigned t, m;
 
-    for (t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
+    for (t = PMU_TCG_FIRST; t < PMU_TALLY_CORE_FIRST; t++) {
         for (m = 0; m < PMU_MAX_MODES; m++) {
             e->loaded[t][m] = *pmu_tcg_cell(e->cpu, t, m);
         }
@@ -1113,6 +1265,23 @@ static int pmu_tcg_post_load(void *opaque, int version_id)
     return 0;
 }
 
+static bool core_needed(void *opaque)
+{
+    return ((PmuTcg *)opaque)->core;
+}
+
+/* A source without a core leaves this one as it is after a reset. */
+static const VMStateDescription vmstate_core = {
+    .name = "pmu-tcg/core",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = core_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(core, PmuTcg, vmstate_pmu_tcg_core, PmuTcgCore),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 const VMStateDescription vmstate_pmu_tcg = {
     .name = "pmu-tcg",
     .version_id = 2,
@@ -1120,9 +1289,14 @@ const VMStateDescription vmstate_pmu_tcg = {
     .pre_save = pmu_tcg_pre_save,
     .post_load = pmu_tcg_post_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT64_2DARRAY(total, PmuTcg, PMU_TALLY__MAX, PMU_MAX_MODES),
+        VMSTATE_UINT64_2DARRAY(total, PmuTcg, PMU_TALLY_CORE_FIRST,
+                               PMU_MAX_MODES),
         VMSTATE_UINT64_ARRAY(mode_ns, PmuTcg, PMU_MAX_MODES),
         VMSTATE_BOOL(halted, PmuTcg),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription *const []) {
+        &vmstate_core,
+        NULL
     }
 };

@@ -12,7 +12,7 @@
 #include "qemu/osdep.h"
 #include "pmu-internal.h"
 
-#define TALLY(name) (1u << PMU_TALLY_##name)
+#define TALLY(name) PMU_TALLY_BIT(PMU_TALLY_##name)
 
 #define COND_TALLIES (TALLY(COND_TAKEN) | TALLY(COND_NOT_TAKEN))
 #define CALL_TALLIES (TALLY(CALLS) | TALLY(INDIRECT_CALLS))
@@ -60,11 +60,31 @@ static const PmuTallies event_tallies[PMU_EVENT__MAX] = {
                                     | TALLY(DTLB_STORE_MISSES),
     [PMU_EVENT_ITLB_MISSES]       = TALLY(ITLB_MISSES),
     [PMU_EVENT_FAILED_STORES]     = TALLY(FAILED_STORES),
+    [PMU_EVENT_L1D_MISSES]        = TALLY(L1D_MISSES),
+    [PMU_EVENT_L1D_LOAD_MISSES]   = TALLY(L1D_LOAD_MISSES),
+    [PMU_EVENT_L1D_STORE_MISSES]  = TALLY(L1D_STORE_MISSES),
+    [PMU_EVENT_L1D_LOAD_HITS]     = TALLY(L1D_LOAD_HITS),
+    [PMU_EVENT_L1I_MISSES]        = TALLY(L1I_MISSES),
+    [PMU_EVENT_LLC_REFS]          = TALLY(LLC_REFS),
+    [PMU_EVENT_LLC_MISSES]        = TALLY(LLC_MISSES),
+    [PMU_EVENT_LLC_LOAD_HITS]     = TALLY(LLC_LOAD_HITS),
+    [PMU_EVENT_LLC_LOAD_MISSES]   = TALLY(LLC_LOAD_MISSES),
+    [PMU_EVENT_LLC_STORE_MISSES]  = TALLY(LLC_STORE_MISSES),
+    [PMU_EVENT_LLC_FETCH_MISSES]  = TALLY(LLC_FETCH_MISSES),
+    [PMU_EVENT_BRANCH_MISSES]     = TALLY(BRANCH_MISSES),
+    [PMU_EVENT_COND_MISSES]       = TALLY(COND_MISSES),
+    [PMU_EVENT_INDIRECT_MISSES]   = TALLY(INDIRECT_MISSES),
+    [PMU_EVENT_RETURN_MISSES]     = TALLY(RETURN_MISSES),
 };
 
 PmuTallies pmu_event_tallies(PmuEvent event)
 {
     return event_tallies[event];
+}
+
+bool pmu_event_needs_core(PmuEvent event)
+{
+    return event_tallies[event] >> PMU_TALLY_CORE_FIRST;
 }
 
 /* The lowest member of a set that is at least @from; 64 without one */
@@ -270,7 +290,7 @@ static bool counter_stops_engine(const Pmu *pmu, unsigned i)
 /* Whether the modes of a counter's only tally share one budget */
 static bool grows_in_turn(const Pmu *pmu, const PmuCounter *c)
 {
-    return pmu->ops->timed && __builtin_popcount(c->plus) == 1
+    return pmu->ops->timed && __builtin_popcountll(c->plus) == 1
            && !(c->plus & ~pmu->ops->timed(pmu->engine));
 }
 
@@ -298,7 +318,7 @@ static uint64_t recent_growth(const Pmu *pmu, const PmuCounter *c,
     uint64_t sum = 0, most = 0;
     unsigned t, m;
 
-    *tally = __builtin_ctz(c->plus);
+    *tally = __builtin_ctzll(c->plus);
     *mode = __builtin_ctz(c->select.modes);
     FOR_EACH_IN_SET(t, c->plus) {
         FOR_EACH_IN_SET(m, c->select.modes) {
@@ -331,7 +351,7 @@ static uint64_t proportion(uint64_t of, uint64_t i, uint64_t total)
  */
 static void share_out(Pmu *pmu, const PmuCounter *c, uint64_t distance)
 {
-    unsigned shares = __builtin_popcount(c->plus)
+    unsigned shares = __builtin_popcountll(c->plus)
                       * __builtin_popcount(c->select.modes);
     uint64_t alike = (distance - 1) / 16 / shares;
     uint64_t rest = distance - 1 - alike * shares;
@@ -355,7 +375,7 @@ static void share_out(Pmu *pmu, const PmuCounter *c, uint64_t distance)
 static void set_deadline(Pmu *pmu, const PmuCounter *c)
 {
     uint64_t distance = counter_distance(c) ?: PMU_NO_DEADLINE;
-    bool is_one = __builtin_popcount(c->plus) == 1
+    bool is_one = __builtin_popcountll(c->plus) == 1
                   && __builtin_popcount(c->select.modes) == 1;
 
     if (is_one || grows_in_turn(pmu, c)) {

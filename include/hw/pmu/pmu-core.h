@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <glib.h>
 
 /*
  * Geometry
@@ -211,6 +212,22 @@ static inline uint32_t pmu_core_what(PmuCoreKind kind, unsigned bytes,
                                      unsigned count)
 {
     return kind | bytes << PMU_CORE_SIZE | count << PMU_CORE_COUNT;
+}
+
+/**
+ * pmu_core_facts - make PmuCoreEntry.what and PmuCoreEntry.from, as one number
+ * @what: the one
+ * @from: the other
+ *
+ * To be stored where @what begins, in the host's byte order.
+ */
+static inline uint64_t pmu_core_facts(uint32_t what, uint32_t from)
+{
+#if G_BYTE_ORDER == G_BIG_ENDIAN
+    return (uint64_t)what << 32 | from;
+#else
+    return (uint64_t)from << 32 | what;
+#endif
 }
 
 /*

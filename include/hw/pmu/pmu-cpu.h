@@ -34,6 +34,7 @@
  * @nr_counters: as for pmu_new()
  * @shape: the shape of every counter
  * @cycles: the user's properties, configured
+ * @core: the model of the vCPU's core, or NULL
  * @overflow: as for pmu_new()
  * @opaque: likewise
  */
@@ -41,6 +42,7 @@ typedef struct PmuCpuConfig {
     unsigned nr_counters;
     PmuCounterShape shape;
     const PmuCycleProps *cycles;
+    const PmuCoreModel *core;
     PmuOverflowFn *overflow;
     void *opaque;
 } PmuCpuConfig;
@@ -53,6 +55,7 @@ typedef struct PmuCpuConfig {
  * @observers: the observers' counters; NULL if there are no observers
  * @tcg: the engine, under TCG; otherwise NULL
  * @manual: the engine, under all other accelerators; otherwise NULL
+ * @core: the model of the vCPU's core, or NULL
  * @overflow: the face's handler
  * @opaque: its argument
  * @changes: called when the machine starts and stops
@@ -65,6 +68,7 @@ typedef struct PmuCpu {
     struct PmuObservers *observers;
     PmuTcg *tcg;
     PmuManual *manual;
+    const PmuCoreModel *core;
     PmuOverflowFn *overflow;
     void *opaque;
     VMChangeStateEntry *changes;
@@ -83,6 +87,20 @@ bool pmu_cpu_is_emulated(void);
  * Returns: pmu_cpu_is_emulated()
  */
 bool pmu_cpu_check_emulated(Error **errp);
+
+/**
+ * pmu_cpu_find_core - find the model of a vCPU's core
+ * @cpu: the vCPU
+ * @id: the ID of the object that the user has given, or NULL
+ * @cycles: the properties about cycles, as given
+ * @model: set to the model; NULL without @id
+ * @errp: why the vCPU cannot have it, with a hint
+ *
+ * Returns: false with @errp set if it cannot.
+ */
+bool pmu_cpu_find_core(const CPUState *cpu, const char *id,
+                       const PmuCycleProps *cycles,
+                       const PmuCoreModel **model, Error **errp);
 
 /**
  * pmu_cpu_new - create the counters of a guest's vCPU

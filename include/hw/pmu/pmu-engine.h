@@ -53,6 +53,24 @@ typedef uint32_t PmuModes;
  * @PMU_TALLY_ITLB_MISSES: fetches that missed the TLB
  * @PMU_TALLY_WAKEUPS: times that the CPU left a halt
  * @PMU_TALLY_FAILED_STORES: conditional stores that did not store
+ *
+ * From here on, only where the vCPU has a model of its core
+ * (hw/pmu/pmu-tcg-core.h), which defines them:
+ * @PMU_TALLY_L1D_MISSES: accesses to data that missed the first level
+ * @PMU_TALLY_L1D_LOAD_MISSES: those that read
+ * @PMU_TALLY_L1D_STORE_MISSES: those that only wrote
+ * @PMU_TALLY_L1D_LOAD_HITS: accesses that read, and did not miss it
+ * @PMU_TALLY_L1I_MISSES: fetches that missed the first level
+ * @PMU_TALLY_LLC_REFS: accesses and fetches that missed the first level
+ * @PMU_TALLY_LLC_MISSES: accesses and fetches that missed the last level
+ * @PMU_TALLY_LLC_LOAD_HITS: accesses that read, and missed only the first level
+ * @PMU_TALLY_LLC_LOAD_MISSES: accesses that read, and missed the last level
+ * @PMU_TALLY_LLC_STORE_MISSES: accesses that only wrote, and missed it
+ * @PMU_TALLY_LLC_FETCH_MISSES: fetches that missed it
+ * @PMU_TALLY_BRANCH_MISSES: mispredicted branches
+ * @PMU_TALLY_COND_MISSES: mispredicted conditions
+ * @PMU_TALLY_INDIRECT_MISSES: mispredicted targets of indirect branches
+ * @PMU_TALLY_RETURN_MISSES: mispredicted returns
  */
 typedef enum PmuTally {
     PMU_TALLY_CYCLES,
@@ -75,13 +93,39 @@ typedef enum PmuTally {
     PMU_TALLY_ITLB_MISSES,
     PMU_TALLY_WAKEUPS,
     PMU_TALLY_FAILED_STORES,
+    PMU_TALLY_L1D_MISSES,
+    PMU_TALLY_L1D_LOAD_MISSES,
+    PMU_TALLY_L1D_STORE_MISSES,
+    PMU_TALLY_L1D_LOAD_HITS,
+    PMU_TALLY_L1I_MISSES,
+    PMU_TALLY_LLC_REFS,
+    PMU_TALLY_LLC_MISSES,
+    PMU_TALLY_LLC_LOAD_HITS,
+    PMU_TALLY_LLC_LOAD_MISSES,
+    PMU_TALLY_LLC_STORE_MISSES,
+    PMU_TALLY_LLC_FETCH_MISSES,
+    PMU_TALLY_BRANCH_MISSES,
+    PMU_TALLY_COND_MISSES,
+    PMU_TALLY_INDIRECT_MISSES,
+    PMU_TALLY_RETURN_MISSES,
     PMU_TALLY__MAX
 } PmuTally;
 
 /**
+ * PMU_TALLY_CORE_FIRST - the first tally that only a model of the core has
+ */
+#define PMU_TALLY_CORE_FIRST PMU_TALLY_L1D_MISSES
+
+/**
  * typedef PmuTallies - a set of tallies, bit n for PmuTally n
  */
-typedef uint32_t PmuTallies;
+typedef uint64_t PmuTallies;
+
+/**
+ * PMU_TALLY_BIT - the set of one tally
+ * @tally: which one
+ */
+#define PMU_TALLY_BIT(tally) ((PmuTallies)1 << (tally))
 
 /**
  * PMU_NO_DEADLINE - a budget that is never used up

@@ -50,6 +50,8 @@ typedef struct PmuGuestSpace {
  * @space: the address space in use
  * @space_name: its name, by the registers that say which it is; without blanks,
  *              as other programs read what perf script prints
+ * @begins: whether the vCPU is at a program's first instruction; it need not
+ *          be right where a kernel leaves no trace of that
  * @callchain: store the return addresses of the functions that are being
  *             executed, the innermost first, found by frame pointers.  Returns
  *             how many there are, up to a maximum.  Includes only functions in
@@ -84,6 +86,7 @@ typedef struct PmuGuestOps {
     unsigned (*kvm_mode)(CPUState *cpu);
     PmuGuestSpace (*space)(CPUState *cpu);
     char *(*space_name)(const PmuGuestSpace *space);
+    bool (*begins)(CPUState *cpu);
     unsigned (*callchain)(CPUState *cpu, uint64_t *callers, unsigned max);
     bool (*task)(CPUState *cpu, const PmuTaskLayout *layout, PmuTask *task);
     PmuEvent (*raw_event)(const CPUState *cpu, uint64_t code);

@@ -7,6 +7,7 @@
 #ifndef HW_PMU_PMU_TCG_CELLS_H
 #define HW_PMU_PMU_TCG_CELLS_H
 
+#include "hw/pmu/pmu-core.h"
 #include "hw/pmu/pmu-engine.h"
 #include "hw/pmu/pmu-recorder.h"
 
@@ -43,8 +44,10 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
 
 /**
  * PMU_TCG_ROWS - the number of tallies that have cells
+ *
+ * A model of the core counts the others.
  */
-#define PMU_TCG_ROWS (PMU_TALLY__MAX - PMU_TCG_FIRST)
+#define PMU_TCG_ROWS (PMU_TALLY_CORE_FIRST - PMU_TCG_FIRST)
 
 /**
  * struct PmuTcgCells - the part of a vCPU in which translated code counts
@@ -54,6 +57,9 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
  * @recorder: the last branches, while the guest's PMU records them
  * @outside: all of the last branches, while an observer asks for them
  * @left: the cells of each tally that has some, from PMU_TCG_FIRST on
+ * @core_next: where the next entry of the log of a core goes; NULL without one
+ * @core_limit: for each mode, how far the blocks that are entered in it may
+ *              write that log; NULL unless all of the log is of that mode
  * @site_pc: address of the instruction for which @fold_pending was set
  * @site_mode: and the mode it was executed in
  * @site_known: whether it was an instruction at all
@@ -79,6 +85,8 @@ typedef struct PmuTcgCells {
     PmuRecorder recorder;
     PmuRecorder outside;
     PmuTcgRow left[PMU_TCG_ROWS];
+    PmuCoreEntry *core_next;
+    PmuCoreEntry *core_limit[PMU_MAX_MODES];
     uint64_t site_pc;
     uint64_t late_pc;
     PmuTcgAccess access;

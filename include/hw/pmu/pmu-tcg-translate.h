@@ -45,7 +45,19 @@ static inline void pmu_translate_insn_start(DisasContextBase *db)
 {
 }
 
+static inline void pmu_translate_insn_end(DisasContextBase *db)
+{
+}
+
 static inline void pmu_translate_again(DisasContextBase *db)
+{
+}
+
+static inline void pmu_gen_iteration(DisasContextBase *db)
+{
+}
+
+static inline void pmu_gen_stored(TCGv_i64 address, unsigned bytes)
 {
 }
 
@@ -133,11 +145,20 @@ void pmu_translate_insn_start(DisasContextBase *db);
 void pmu_translate_again(DisasContextBase *db);
 
 /**
+ * pmu_translate_insn_end - end the translation of an instruction
+ * @db: the block
+ *
+ * If the vCPU has a model of its core, emits the code that shows it the fetch,
+ * where the instruction begins.  May end the block.
+ */
+void pmu_translate_insn_end(DisasContextBase *db);
+
+/**
  * pmu_gen_accesses - count an instruction's accesses to memory
  * @db: the block
  *
- * translator_loop() does this after each instruction that goes on to the next
- * or to tb_stop; front ends have to do it for instructions that leave the block
+ * pmu_translate_insn_end() does this for each instruction that goes on to the
+ * next or to tb_stop; front ends have to do it for instructions that leave the block
  * by themselves.
  * Counts the accesses that the instruction has emitted, and the accesses that
  * pmu_note_access() has reported.
@@ -153,6 +174,25 @@ void pmu_gen_accesses(DisasContextBase *db);
 void pmu_gen_failed_store(DisasContextBase *db);
 
 /**
+ * pmu_gen_iteration - prepare for an iteration of an instruction that repeats
+ *                     in its block
+ * @db: the block
+ *
+ * To be called where the loop begins, before its accesses.
+ */
+void pmu_gen_iteration(DisasContextBase *db);
+
+/**
+ * pmu_gen_stored - show a core a store that has happened
+ * @address: the lowest address
+ * @bytes: how many bytes
+ *
+ * Only if pmu_shows_core().  To be emitted where it is known that the
+ * instruction has stored.
+ */
+void pmu_gen_stored(TCGv_i64 address, unsigned bytes);
+
+/**
  * pmu_gen_repeat - take back an instruction that starts over
  * @db: the block
  *
@@ -165,12 +205,30 @@ void pmu_gen_repeat(DisasContextBase *db);
 #endif /* CONFIG_USER_ONLY */
 
 /**
+ * pmu_shows_core - whether this block shows a core what it does
+ */
+static inline bool pmu_shows_core(void)
+{
+    return tcg_ctx->log.next;
+}
+
+/**
+ * pmu_mute - begin or end code whose accesses a core does not see
+ * @mute: whether that begins
+ */
+static inline void pmu_mute(bool mute)
+{
+    tcg_ctx->log.muted = mute;
+}
+
+/**
  * pmu_note_access - note that the instruction accesses memory in a helper
  * @store: whether it writes; otherwise it reads
  */
 static inline void pmu_note_access(bool store)
 {
     tcg_ctx->insn_accesses |= store ? TCG_MO_ST_ST : TCG_MO_LD_LD;
+    tcg_ctx->log.by_helper = true;
 }
 
 /**

@@ -37,6 +37,7 @@
 #include "accel/tcg/cpu-ops.h"
 #include "hw/pmu/pmu.h"
 #include "hw/pmu/pmu-cycles.h"
+#include "hw/pmu/pmu-core-model.h"
 
 typedef struct PmuTcg PmuTcg;
 
@@ -65,8 +66,11 @@ bool pmu_tcg_has_fractions(const PmuTcg *engine);
  * pmu_tcg_new - create the engine of a vCPU
  * @cpu: the vCPU, whose pmu field the caller sets
  * @model: the definition of cycles; copied
+ * @core: the model of the vCPU's core, copied; or NULL.  All vCPUs of a machine
+ *        have the same, as they share translated code.
  */
-PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model);
+PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model,
+                    const PmuCoreModel *core);
 
 /**
  * pmu_tcg_free - release an engine, after its Pmu and with the vCPU stopped
@@ -291,7 +295,21 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
  * @cpu: the vCPU, still in the mode in which the event was counted
  * @tally: the kind of event, which does not happen after all
  */
+
+/**
+ * pmu_tcg_accessed - show the model of the core what a helper has accessed
+ * @cpu: the vCPU
+ * @address: the lowest virtual address
+ * @bytes: how many bytes, 1 to PMU_CORE_MOST_BYTES
+ * @store: whether it has written them; otherwise it has read them
+ */
 #ifdef CONFIG_USER_ONLY
+static inline void pmu_tcg_accessed(CPUState *cpu, uint64_t address,
+                                    unsigned bytes, bool store)
+{
+    /* User-mode emulation has no PMU. */
+}
+
 static inline void pmu_tcg_count(CPUState *cpu, PmuTally tally)
 {
     /* User-mode emulation has no PMU. */
@@ -305,6 +323,16 @@ static inline void pmu_tcg_take_back(CPUState *cpu, PmuTally tally)
 void pmu_tcg_count(CPUState *cpu, PmuTally tally);
 void pmu_tcg_count_tlb_miss(CPUState *cpu, MMUAccessType access);
 void pmu_tcg_take_back(CPUState *cpu, PmuTally tally);
+void pmu_tcg_core_accessed(CPUState *cpu, uint64_t address, unsigned bytes,
+                           bool store);
+
+static inline void pmu_tcg_accessed(CPUState *cpu, uint64_t address,
+                                    unsigned bytes, bool store)
+{
+    if (unlikely(cpu->neg.pmu.core_next)) {
+        pmu_tcg_core_accessed(cpu, address, bytes, store);
+    }
+}
 #endif
 
 /**
@@ -344,6 +372,37 @@ static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
 {
     return &cpu->neg.pmu.left[tally - PMU_TCG_FIRST][mode];
 }
+
+/**
+ * pmu_tcg_core_left - note that an interrupt or an exception is delivered next
+ * @cpu: the vCPU
+ *
+ * What it accesses belongs to the mode that it leads to.
+ */
+void pmu_tcg_core_left(CPUState *cpu);
+
+/**
+ * pmu_tcg_core_of - the model of a vCPU's core, for translators
+ * @cpu: the vCPU
+ *
+ * Returns: NULL if it has none.
+ */
+struct PmuTcgCore *pmu_tcg_core_of(const CPUState *cpu);
+
+/**
+ * pmu_tcg_core_enter - make room in the log for a block that cannot be left
+ * @cpu: the vCPU, which has a core
+ * @mode: the mode of the block
+ */
+void pmu_tcg_core_enter(CPUState *cpu, unsigned mode);
+
+/**
+ * pmu_tcg_core_repeat - make room for more of an instruction that repeats
+ * @cpu: the vCPU, which has a core
+ * @pc: the instruction's address
+ * @mode: its mode
+ */
+void pmu_tcg_core_repeat(CPUState *cpu, uint64_t pc, unsigned mode);
 
 /**
  * pmu_tcg_look_early - handle an early exit of a block that is checked late

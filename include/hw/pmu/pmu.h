@@ -74,6 +74,8 @@
  * @PMU_EVENT_DTLB_MISSES: reads and writes that missed it
  * @PMU_EVENT_ITLB_MISSES: fetches that missed the softmmu's TLB
  * @PMU_EVENT_FAILED_STORES: conditional stores that did not store
+ * @PMU_EVENT_L1D_MISSES: and those after it: the tally of the same name, which
+ *                        only a vCPU with a model of its core has
  */
 typedef enum PmuEvent {
     PMU_EVENT_NONE,
@@ -102,6 +104,21 @@ typedef enum PmuEvent {
     PMU_EVENT_DTLB_MISSES,
     PMU_EVENT_ITLB_MISSES,
     PMU_EVENT_FAILED_STORES,
+    PMU_EVENT_L1D_MISSES,
+    PMU_EVENT_L1D_LOAD_MISSES,
+    PMU_EVENT_L1D_STORE_MISSES,
+    PMU_EVENT_L1D_LOAD_HITS,
+    PMU_EVENT_L1I_MISSES,
+    PMU_EVENT_LLC_REFS,
+    PMU_EVENT_LLC_MISSES,
+    PMU_EVENT_LLC_LOAD_HITS,
+    PMU_EVENT_LLC_LOAD_MISSES,
+    PMU_EVENT_LLC_STORE_MISSES,
+    PMU_EVENT_LLC_FETCH_MISSES,
+    PMU_EVENT_BRANCH_MISSES,
+    PMU_EVENT_COND_MISSES,
+    PMU_EVENT_INDIRECT_MISSES,
+    PMU_EVENT_RETURN_MISSES,
     PMU_EVENT__MAX
 } PmuEvent;
 
@@ -398,6 +415,12 @@ void pmu_rebase(Pmu *pmu);
  * Returns: a bit mask; 0 for PMU_EVENT_NONE.
  */
 PmuTallies pmu_event_tallies(PmuEvent event);
+
+/**
+ * pmu_event_needs_core - whether only a model of the core counts an event
+ * @event: the event
+ */
+bool pmu_event_needs_core(PmuEvent event);
 
 /**
  * pmu_event_name - the name of an event for users

@@ -119,6 +119,21 @@ static char *x86_space_name(const PmuGuestSpace *space)
 }
 
 /*
+ * Linux begins programs with 0 in all registers but the stack pointer, which no
+ * program has later on.
+ */
+static bool x86_begins(CPUState *cpu)
+{
+    const CPUX86State *env = cpu_env(cpu);
+    target_ulong any = 0;
+
+    for (unsigned i = 0; i < CPU_NB_REGS; i++) {
+        any |= i == R_ESP ? 0 : env->regs[i];
+    }
+    return !any;
+}
+
+/*
  * A frame begins with the caller's frame pointer; above it is the return
  * address.  The callchain of a program must not read memory of the kernel,
  * which has the upper half of 64-bit addresses.
@@ -267,6 +282,7 @@ const PmuGuestOps x86_pmu_guest_ops = {
     .kvm_mode = x86_kvm_mode,
     .space = x86_space,
     .space_name = x86_space_name,
+    .begins = x86_begins,
     .callchain = x86_callchain,
     .task = x86_task,
     .raw_event = x86_vpmu_raw_event,

@@ -42,6 +42,21 @@ static char *ppc_space_name(const PmuGuestSpace *space)
 }
 
 /*
+ * Linux begins programs with 0 in all registers but the stack pointer and, for
+ * ABI v2, the address of the first instruction.
+ */
+static bool ppc_begins(CPUState *cpu)
+{
+    const CPUPPCState *env = cpu_env(cpu);
+    target_ulong any = env->lr | env->ctr;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(env->gpr); i++) {
+        any |= i == 1 || i == 12 ? 0 : env->gpr[i];
+    }
+    return !any;
+}
+
+/*
  * A frame begins with the back chain, to the caller's frame.  There, the
  * called function saves its return address.
  */
@@ -144,6 +159,7 @@ const PmuGuestOps ppc_pmu_guest_ops = {
     .user_modes = 1u << 0 | 1u << PPC_VPMU_MODE_HV,
     .space = ppc_space,
     .space_name = ppc_space_name,
+    .begins = ppc_begins,
     .callchain = ppc_callchain,
     .task = ppc_task,
     .raw_event = ppc_vpmu_raw_event,

@@ -121,7 +121,7 @@ static PmuTallies counted_of(PmuTallies events)
 
     for (unsigned t = 0; fuzz_cpu->pmu && t < PMU_TALLY__MAX; t++) {
         if ((events >> t & 1) && is_counted(t)) {
-            counted |= 1u << t;
+            counted |= PMU_TALLY_BIT(t);
         }
     }
     return counted;

@@ -1,0 +1,571 @@
+/*
+ * Performance monitoring unit: the model of a vCPU's core, and its log
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "migration/qemu-file-types.h"
+#include "migration/vmstate.h"
+#include "hw/pmu/pmu-guest.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "tcg/tcg.h"
+#include "pmu-tcg-core.h"
+
+/*
+ * How many programs are remembered.  A guest may have any number of address
+ * spaces; the one that was used longest ago is forgotten.
+ */
+#define MAX_PROGRAMS 16
+
+/* The log is of no mode until the next block is entered. */
+#define MODE_OF_NEXT PMU_MAX_MODES
+
+/*
+ * When helpers have filled the log, the rest of the block must still find room.
+ */
+#define ALL_OF_LOG (PMU_TCG_CORE_LOG + 2 * PMU_TCG_CORE_BLOCK)
+
+/*
+ * An instruction can be as much as this share of a budget of cycles; the rest
+ * is for misses.
+ */
+#define INSN_SHARE 16
+
+/**
+ * struct Program - a core for one address space
+ * @space: the address space
+ * @core: its core; NULL if it was never used
+ * @used: when it was entered last, in the order of such times
+ */
+typedef struct Program {
+    PmuGuestSpace space;
+    PmuCore *core;
+    uint64_t used;
+} Program;
+
+/**
+ * struct PmuTcgCore - the cores of a vCPU
+ * @cpu: the vCPU
+ * @model: what they are like
+ * @misses: the cycles that misses cost
+ * @log: the log
+ * @mode: the mode of all entries in the log, or MODE_OF_NEXT
+ * @core: the core that is in use
+ * @system: the core of all that is not a program, or of everything
+ * @programs: those of programs
+ * @uses: how often a program was entered
+ * @tallies: what the cores have counted, in each mode
+ * @wanted: the tallies that have deadlines
+ * @deadlines: where they are
+ */
+struct PmuTcgCore {
+    CPUState *cpu;
+    PmuCoreModel model;
+    PmuCoreWeights misses;
+    PmuCoreEntry log[ALL_OF_LOG];
+    unsigned mode;
+    PmuCore *core;
+    PmuCore *system;
+    Program programs[MAX_PROGRAMS];
+    uint64_t uses;
+    uint64_t tallies[PMU_MAX_MODES][PMU_CORE_TALLIES];
+    PmuTallies wanted;
+    PmuBudgets deadlines;
+};
+
+/*
+ * Tallies of the engine: a sum of a core's
+ */
+
+#define OF(tally) (1u << PMU_CORE_##tally)
+#define OF_ALL(misses) \
+    (OF(FETCH_##misses) | OF(LOAD_##misses) | OF(STORE_##misses) \
+     | OF(MODIFY_##misses))
+#define OF_READS(misses) (OF(LOAD_##misses) | OF(MODIFY_##misses))
+#define OF_DATA(misses) (OF_READS(misses) | OF(STORE_##misses))
+
+/* What is added, and what is subtracted: no entry adds more than 1. */
+typedef struct Sum {
+    uint32_t plus;
+    uint32_t minus;
+} Sum;
+
+static const Sum sums[PMU_TALLY__MAX] = {
+    [PMU_TALLY_DTLB_LOAD_MISSES]  = { OF_READS(TLB_MISSES) },
+    [PMU_TALLY_DTLB_STORE_MISSES] = { OF(STORE_TLB_MISSES) },
+    [PMU_TALLY_ITLB_MISSES]       = { OF(FETCH_TLB_MISSES) },
+    [PMU_TALLY_L1D_MISSES]        = { OF_DATA(L1_MISSES) },
+    [PMU_TALLY_L1D_LOAD_MISSES]   = { OF_READS(L1_MISSES) },
+    [PMU_TALLY_L1D_STORE_MISSES]  = { OF(STORE_L1_MISSES) },
+    [PMU_TALLY_L1D_LOAD_HITS]     = { OF(LOADS) | OF(MODIFIES),
+                                      OF_READS(L1_MISSES) },
+    [PMU_TALLY_L1I_MISSES]        = { OF(FETCH_L1_MISSES) },
+    [PMU_TALLY_LLC_REFS]          = { OF_ALL(L1_MISSES) },
+    [PMU_TALLY_LLC_MISSES]        = { OF_ALL(LAST_MISSES) },
+    [PMU_TALLY_LLC_LOAD_HITS]     = { OF_READS(L1_MISSES),
+                                      OF_READS(LAST_MISSES) },
+    [PMU_TALLY_LLC_LOAD_MISSES]   = { OF_READS(LAST_MISSES) },
+    [PMU_TALLY_LLC_STORE_MISSES]  = { OF(STORE_LAST_MISSES) },
+    [PMU_TALLY_LLC_FETCH_MISSES]  = { OF(FETCH_LAST_MISSES) },
+    [PMU_TALLY_BRANCH_MISSES]     = { OF(NOT_TAKEN_MISSES) | OF(TAKEN_MISSES)
+                                      | OF(INDIRECT_MISSES)
+                                      | OF(RETURN_MISSES) },
+    [PMU_TALLY_COND_MISSES]       = { OF(NOT_TAKEN_MISSES)
+                                      | OF(TAKEN_MISSES) },
+    [PMU_TALLY_INDIRECT_MISSES]   = { OF(INDIRECT_MISSES) },
+    [PMU_TALLY_RETURN_MISSES]     = { OF(RETURN_MISSES) },
+};
+
+PmuTallies pmu_tcg_core_tallies(void)
+{
+    PmuTallies tallies = 0;
+
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        tallies |= sums[t].plus ? PMU_TALLY_BIT(t) : 0;
+    }
+    return tallies;
+}
+
+static uint64_t sum_of(const uint64_t *tallies, uint32_t of)
+{
+    uint64_t sum = 0;
+
+    for (; of; of &= of - 1) {
+        sum += tallies[ctz32(of)];
+    }
+    return sum;
+}
+
+static bool is_cycles(PmuTally tally)
+{
+    return tally == PMU_TALLY_CYCLES || tally == PMU_TALLY_REF_CYCLES;
+}
+
+/* As far as the log has been read */
+static uint64_t counted(const PmuTcgCore *c, PmuTally tally, unsigned mode)
+{
+    const uint64_t *tallies = c->tallies[mode];
+
+    return is_cycles(tally) ? pmu_core_weigh(&c->misses, tallies)
+           : sum_of(tallies, sums[tally].plus)
+             - sum_of(tallies, sums[tally].minus);
+}
+
+uint64_t pmu_tcg_core_tally(PmuTcgCore *c, PmuTally tally, unsigned mode)
+{
+    pmu_tcg_core_see(c);
+    return counted(c, tally, mode);
+}
+
+/*
+ * Whose core
+ */
+
+static bool is_same(const PmuGuestSpace *a, const PmuGuestSpace *b)
+{
+    return a->guest == b->guest && a->id == b->id;
+}
+
+/* The program's own place, or else the place that was used longest ago */
+static Program *place_for(PmuTcgCore *c, const PmuGuestSpace *space)
+{
+    Program *oldest = c->programs;
+
+    for (unsigned i = 0; i < MAX_PROGRAMS; i++) {
+        Program *p = &c->programs[i];
+
+        if (p->core && is_same(&p->space, space)) {
+            return p;
+        }
+        if (p->used < oldest->used) {
+            oldest = p;
+        }
+    }
+    if (oldest->core) {
+        pmu_core_reset(oldest->core);
+    } else {
+        oldest->core = pmu_core_new(&c->model.geometry);
+    }
+    oldest->space = *space;
+    return oldest;
+}
+
+static PmuCore *core_of_program(PmuTcgCore *c)
+{
+    PmuGuestSpace space = pmu_guest_ops(c->cpu)->space(c->cpu);
+    Program *program = place_for(c, &space);
+
+    /* Another program may have had these page tables before. */
+    if (pmu_guest_ops(c->cpu)->begins(c->cpu)) {
+        pmu_core_reset(program->core);
+    }
+    program->used = ++c->uses;
+    return program->core;
+}
+
+static PmuCore *core_of(PmuTcgCore *c, unsigned mode)
+{
+    bool is_program = pmu_guest_ops(c->cpu)->user_modes >> mode & 1;
+
+    return is_program && !c->model.is_shared ? core_of_program(c) : c->system;
+}
+
+/*
+ * The log
+ */
+
+static PmuTcgCells *cells_of(const PmuTcgCore *c)
+{
+    return &c->cpu->neg.pmu;
+}
+
+/* The most entries that cannot make a tally reach its deadline */
+static uint64_t entries_before(const PmuTcgCore *c, PmuTally tally)
+{
+    uint64_t deadline = c->deadlines[tally][c->mode];
+    uint64_t now = counted(c, tally, c->mode);
+    uint64_t left = deadline > now ? deadline - now : 0;
+
+    if (deadline == PMU_NO_DEADLINE) {
+        return PMU_TCG_CORE_LOG;
+    }
+    return is_cycles(tally) ? pmu_core_safe_entries(&c->misses, 0, left)
+           : MAX(left, 1) - 1;
+}
+
+unsigned pmu_tcg_core_room(const PmuTcgCore *c)
+{
+    uint64_t room = PMU_TCG_CORE_LOG;
+
+    for (PmuTallies rest = c->wanted; rest; rest &= rest - 1) {
+        room = MIN(room, entries_before(c, ctz64(rest)));
+    }
+    return room;
+}
+
+static void set_limit(PmuTcgCore *c)
+{
+    if (c->mode != MODE_OF_NEXT) {
+        cells_of(c)->core_limit[c->mode] = c->log + pmu_tcg_core_room(c);
+    }
+}
+
+static bool is_empty(const PmuTcgCore *c)
+{
+    return cells_of(c)->core_next == c->log;
+}
+
+static void enter(PmuTcgCore *c, unsigned mode)
+{
+    c->mode = mode;
+    c->core = core_of(c, mode);
+    set_limit(c);
+}
+
+void pmu_tcg_core_see(PmuTcgCore *c)
+{
+    PmuTcgCells *cells = cells_of(c);
+
+    if (is_empty(c)) {
+        return;
+    }
+    if (c->mode == MODE_OF_NEXT) {
+        enter(c, pmu_tcg_mode(c->cpu));
+    }
+    pmu_core_see(c->core, c->log, cells->core_next - c->log,
+                 c->tallies[c->mode]);
+    cells->core_next = c->log;
+    set_limit(c);
+}
+
+void pmu_tcg_core_leave(PmuTcgCore *c)
+{
+    pmu_tcg_core_see(c);
+    if (c->mode != MODE_OF_NEXT) {
+        cells_of(c)->core_limit[c->mode] = NULL;
+        c->mode = MODE_OF_NEXT;
+    }
+}
+
+bool pmu_tcg_core_make_room(PmuTcgCore *c, unsigned mode)
+{
+    bool changes = c->mode != mode || !is_empty(c);
+
+    if (c->mode != mode && c->mode != MODE_OF_NEXT) {
+        pmu_tcg_core_leave(c);
+    }
+    if (c->mode == MODE_OF_NEXT) {
+        enter(c, mode);
+    }
+    pmu_tcg_core_see(c);
+    return changes;
+}
+
+bool pmu_tcg_core_is_due(const PmuTcgCore *c)
+{
+    for (PmuTallies rest = c->wanted; rest; rest &= rest - 1) {
+        unsigned t = ctz64(rest);
+
+        if (c->mode != MODE_OF_NEXT
+            && counted(c, t, c->mode) >= c->deadlines[t][c->mode]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void pmu_tcg_core_note(PmuTcgCore *c, PmuCoreKind kind, uint64_t address,
+                       unsigned bytes)
+{
+    PmuTcgCells *cells = cells_of(c);
+
+    if (cells->core_next >= c->log + PMU_TCG_CORE_LOG) {
+        pmu_tcg_core_see(c);
+    }
+    *cells->core_next++ = (PmuCoreEntry) {
+        .address = address,
+        .what = pmu_core_what(kind, bytes, 1),
+    };
+}
+
+/*
+ * Deadlines
+ */
+
+uint64_t pmu_tcg_core_insns(const PmuTcgCore *c, uint64_t cycles)
+{
+    if (cycles == PMU_NO_DEADLINE) {
+        return PMU_NO_DEADLINE;
+    }
+    return MAX(1, cycles / INSN_SHARE / MAX(1, c->model.penalties.insn));
+}
+
+/* What is left of a budget for all but the instructions' own cycles. */
+static uint64_t budget_of_core(const PmuTcgCore *c, PmuTally tally,
+                               uint64_t budget)
+{
+    uint64_t insns;
+
+    if (!is_cycles(tally) || budget == PMU_NO_DEADLINE) {
+        return budget;
+    }
+    insns = pmu_tcg_core_insns(c, budget) * c->model.penalties.insn;
+    return budget > insns ? budget - insns : 0;
+}
+
+void pmu_tcg_core_plan(PmuTcgCore *c, PmuTallies wanted,
+                       const PmuBudgets budgets)
+{
+    pmu_tcg_core_see(c);
+    c->wanted = wanted;
+    for (PmuTallies rest = wanted; rest; rest &= rest - 1) {
+        unsigned t = ctz64(rest);
+
+        for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+            uint64_t now = counted(c, t, m);
+            uint64_t budget = budget_of_core(c, t, budgets[t][m]);
+
+            c->deadlines[t][m] = budget < PMU_NO_DEADLINE - now
+                                 ? now + budget : PMU_NO_DEADLINE;
+        }
+    }
+    set_limit(c);
+}
+
+/* The most cycles that the entries of a block are, as a rule */
+uint64_t pmu_tcg_core_most(const PmuTcgCore *c)
+{
+    const PmuCorePenalties *p = &c->model.penalties;
+
+    return 64ull * MAX(p->l1 + p->last + p->tlb, p->branch)
+           + TCG_MAX_INSNS * (uint64_t)p->insn;
+}
+
+/*
+ * Life
+ */
+
+const PmuCoreModel *pmu_tcg_core_model(const PmuTcgCore *c)
+{
+    return &c->model;
+}
+
+PmuTcgCore *pmu_tcg_core_new(CPUState *cpu, const PmuCoreModel *model)
+{
+    PmuTcgCore *c = g_new0(PmuTcgCore, 1);
+
+    c->cpu = cpu;
+    c->model = *model;
+    c->misses = pmu_core_cycles(&model->penalties);
+    c->misses.of[PMU_CORE_FETCHES] = 0;
+    c->mode = MODE_OF_NEXT;
+    c->system = pmu_core_new(&model->geometry);
+    cells_of(c)->core_next = c->log;
+    return c;
+}
+
+void pmu_tcg_core_free(PmuTcgCore *c)
+{
+    if (c) {
+        memset(cells_of(c)->core_limit, 0, sizeof(cells_of(c)->core_limit));
+        cells_of(c)->core_next = NULL;
+        for (unsigned i = 0; i < MAX_PROGRAMS; i++) {
+            pmu_core_free(c->programs[i].core);
+        }
+        pmu_core_free(c->system);
+        g_free(c);
+    }
+}
+
+static void forget(PmuTcgCore *c)
+{
+    pmu_core_reset(c->system);
+    for (unsigned i = 0; i < MAX_PROGRAMS; i++) {
+        pmu_core_free(c->programs[i].core);
+        c->programs[i] = (Program) { };
+    }
+    c->uses = 0;
+}
+
+void pmu_tcg_core_reset(PmuTcgCore *c)
+{
+    pmu_tcg_core_leave(c);
+    forget(c);
+}
+
+/*
+ * Migration
+ */
+
+/* No core counts that far. */
+#define MAX_TALLY (1ull << 48)
+
+static void put_core(QEMUFile *f, const PmuCore *core)
+{
+    size_t size = pmu_core_state_size(core);
+    g_autofree uint8_t *state = g_malloc(size);
+
+    pmu_core_save(core, state);
+    qemu_put_buffer(f, state, size);
+}
+
+static bool get_core(QEMUFile *f, PmuCore *core)
+{
+    size_t size = pmu_core_state_size(core);
+    g_autofree uint8_t *state = g_malloc(size);
+
+    return qemu_get_buffer(f, state, size) == size
+           && pmu_core_load(core, state, size);
+}
+
+static int put_contents(QEMUFile *f, void *opaque, size_t unused,
+                        const VMStateField *field, JSONWriter *vmdesc)
+{
+    const PmuTcgCore *c = opaque;
+
+    qemu_put_be64(f, pmu_core_state_size(c->system));
+    put_core(f, c->system);
+    for (unsigned i = 0; i < MAX_PROGRAMS; i++) {
+        const Program *p = &c->programs[i];
+
+        qemu_put_byte(f, p->core != NULL);
+        if (p->core) {
+            qemu_put_be64(f, p->space.guest);
+            qemu_put_be64(f, p->space.id);
+            qemu_put_be64(f, p->used);
+            put_core(f, p->core);
+        }
+    }
+    return 0;
+}
+
+static bool get_program(QEMUFile *f, PmuTcgCore *c, Program *p)
+{
+    if (!qemu_get_byte(f)) {
+        return true;
+    }
+    p->space.guest = qemu_get_be64(f);
+    p->space.id = qemu_get_be64(f);
+    p->used = qemu_get_be64(f);
+    p->core = pmu_core_new(&c->model.geometry);
+    return get_core(f, p->core);
+}
+
+static int get_contents(QEMUFile *f, void *opaque, size_t unused,
+                        const VMStateField *field)
+{
+    PmuTcgCore *c = opaque;
+
+    forget(c);
+    if (qemu_get_be64(f) != pmu_core_state_size(c->system)) {
+        error_report("The source's pmu-core has other sizes.");
+        return -EINVAL;
+    }
+    if (!get_core(f, c->system)) {
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < MAX_PROGRAMS; i++) {
+        if (!get_program(f, c, &c->programs[i])) {
+            return -EINVAL;
+        }
+        c->uses = MAX(c->uses, c->programs[i].used);
+    }
+    return 0;
+}
+
+static const VMStateInfo contents_info = {
+    .name = "pmu-core-contents",
+    .put = put_contents,
+    .get = get_contents,
+};
+
+static int pmu_tcg_core_pre_save(void *opaque)
+{
+    pmu_tcg_core_leave(opaque);
+    return 0;
+}
+
+/* What the log has is of the state that is replaced. */
+static int pmu_tcg_core_pre_load(void *opaque)
+{
+    pmu_tcg_core_leave(opaque);
+    return 0;
+}
+
+static int pmu_tcg_core_post_load(void *opaque, int version_id)
+{
+    PmuTcgCore *c = opaque;
+
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        for (unsigned t = 0; t < PMU_CORE_TALLIES; t++) {
+            if (c->tallies[m][t] >= MAX_TALLY) {
+                memset(c->tallies, 0, sizeof(c->tallies));
+                error_report("The source's pmu-core has impossibly high "
+                             "counts.");
+                return -EINVAL;
+            }
+        }
+    }
+    return 0;
+}
+
+const VMStateDescription vmstate_pmu_tcg_core = {
+    .name = "pmu-tcg-core",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = pmu_tcg_core_pre_save,
+    .pre_load = pmu_tcg_core_pre_load,
+    .post_load = pmu_tcg_core_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64_2DARRAY(tallies, PmuTcgCore, PMU_MAX_MODES,
+                               PMU_CORE_TALLIES),
+        {
+            .name = "contents",
+            .info = &contents_info,
+            .flags = VMS_SINGLE,
+        },
+        VMSTATE_END_OF_LIST()
+    }
+};

@@ -1,0 +1,164 @@
+/*
+ * Performance monitoring unit: the model of a vCPU's core, and its log
+ *
+ * Translated code writes what it fetches, accesses and branches to a log.  A
+ * core reads it when it is full, when its mode ends, and before anybody reads a
+ * tally.  A block is entered only if all that it writes finds room, which is
+ * also how a deadline is met: the log is made so short that nothing in it can
+ * reach the deadline.
+ *
+ * All entries of a log are of one mode.  No other mode has any room: so the
+ * first block of another one is left before it has begun, and the log is read.
+ *
+ * For the engine (pmu-tcg.c).  Threads: as there.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_TCG_CORE_H
+#define HW_PMU_PMU_TCG_CORE_H
+
+#include "hw/core/cpu.h"
+#include "hw/pmu/pmu-core-model.h"
+#include "hw/pmu/pmu-engine.h"
+
+/**
+ * PMU_TCG_CORE_LOG - how many entries a log takes before it is full
+ *
+ */
+#define PMU_TCG_CORE_LOG 1024
+
+/**
+ * PMU_TCG_CORE_BLOCK - how many entries a block may write before it ends with
+ *                      the instruction that does so
+ */
+#define PMU_TCG_CORE_BLOCK 256
+
+/**
+ * PMU_TCG_CORE_HELPER - how many entries an instruction may write in a helper
+ *                       beside those that its block counts
+ */
+#define PMU_TCG_CORE_HELPER 32
+
+/**
+ * typedef PmuTcgCore - the cores of a vCPU, of which one is in use at a time
+ */
+typedef struct PmuTcgCore PmuTcgCore;
+
+/**
+ * pmu_tcg_core_new - create the cores of a vCPU, which remember nothing
+ * @cpu: the vCPU
+ * @model: what they are like; copied
+ */
+PmuTcgCore *pmu_tcg_core_new(CPUState *cpu, const PmuCoreModel *model);
+
+/**
+ * pmu_tcg_core_free - free them
+ * @c: the cores, or NULL
+ */
+void pmu_tcg_core_free(PmuTcgCore *c);
+
+/**
+ * pmu_tcg_core_reset - empty them, as at a reset of the machine
+ * @c: the cores; tallies stay
+ */
+void pmu_tcg_core_reset(PmuTcgCore *c);
+
+/**
+ * pmu_tcg_core_model - what they are like
+ * @c: the cores
+ */
+const PmuCoreModel *pmu_tcg_core_model(const PmuTcgCore *c);
+
+/**
+ * pmu_tcg_core_see - read the log
+ * @c: the cores
+ */
+void pmu_tcg_core_see(PmuTcgCore *c);
+
+/**
+ * pmu_tcg_core_leave - read the log, as what follows may be of another mode
+ * @c: the cores
+ *
+ * Entries from now on are of the mode of the next block.
+ */
+void pmu_tcg_core_leave(PmuTcgCore *c);
+
+/**
+ * pmu_tcg_core_make_room - prepare for a block that was not entered
+ * @c: the cores
+ * @mode: the mode of the block
+ *
+ * Returns: whether anything changed by that.  If not, the log is empty, and a
+ * deadline is so near that the block may reach it.
+ */
+bool pmu_tcg_core_make_room(PmuTcgCore *c, unsigned mode);
+
+/**
+ * pmu_tcg_core_room - how many entries the log may take now
+ * @c: the cores
+ */
+unsigned pmu_tcg_core_room(const PmuTcgCore *c);
+
+/**
+ * pmu_tcg_core_is_due - whether a budget is used up
+ * @c: the cores, whose log has been read
+ */
+bool pmu_tcg_core_is_due(const PmuTcgCore *c);
+
+/**
+ * pmu_tcg_core_most - the most events that a block can be
+ * @c: the cores
+ */
+uint64_t pmu_tcg_core_most(const PmuTcgCore *c);
+
+/**
+ * pmu_tcg_core_note - write to the log what a helper has accessed
+ * @c: the cores
+ * @kind: the kind of access
+ * @address: the lowest address
+ * @bytes: how many bytes, at least 1
+ */
+void pmu_tcg_core_note(PmuTcgCore *c, PmuCoreKind kind, uint64_t address,
+                       unsigned bytes);
+
+/**
+ * pmu_tcg_core_tallies - the tallies that cores supply
+ *
+ * Beside cycles, which also depend on instructions.
+ */
+PmuTallies pmu_tcg_core_tallies(void);
+
+/**
+ * pmu_tcg_core_tally - a tally of theirs
+ * @c: the cores
+ * @tally: which one; for PMU_TALLY_CYCLES, all but the instructions' own
+ * @mode: the mode
+ */
+uint64_t pmu_tcg_core_tally(PmuTcgCore *c, PmuTally tally, unsigned mode);
+
+/**
+ * pmu_tcg_core_insns - how many instructions a budget of cycles is good for
+ * @c: the cores
+ * @cycles: the budget; the rest of it is for what the instructions miss
+ *
+ * Returns: at least 1.
+ */
+uint64_t pmu_tcg_core_insns(const PmuTcgCore *c, uint64_t cycles);
+
+/**
+ * pmu_tcg_core_plan - take the budgets of an engine's plan
+ * @c: the cores
+ * @wanted: those of its tallies, and of cycles, that have budgets
+ * @budgets: the budgets; of cycles, the part that pmu_tcg_core_insns() gives
+ *           instructions is left to these
+ */
+void pmu_tcg_core_plan(PmuTcgCore *c, PmuTallies wanted,
+                       const PmuBudgets budgets);
+
+/**
+ * vmstate_pmu_tcg_core - the tallies, and what cores remember, for migration
+ */
+extern const VMStateDescription vmstate_pmu_tcg_core;
+
+#endif /* HW_PMU_PMU_TCG_CORE_H */

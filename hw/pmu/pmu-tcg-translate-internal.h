@@ -1,0 +1,78 @@
+/*
+ * Performance monitoring unit: what the files that emit code share
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_PMU_PMU_TCG_TRANSLATE_INTERNAL_H
+#define HW_PMU_PMU_TCG_TRANSLATE_INTERNAL_H
+
+#include "hw/pmu/pmu-tcg-translate.h"
+
+/**
+ * PMU_ENV_OFFSET - the offset from env of a field of CPUState that lies before
+ *                  it
+ */
+#define PMU_ENV_OFFSET(field) \
+    (offsetof(ArchCPU, parent_obj.neg.field) - offsetof(ArchCPU, env))
+
+/**
+ * struct PmuFold - code that is placed after the block, as it is rarely executed
+ * @begin: where that code begins
+ * @end: where it goes back to
+ * @gen: emits it
+ * @next: the next such code
+ */
+typedef struct PmuFold {
+    TCGLabel *begin;
+    TCGLabel *end;
+    void (*gen)(DisasContextBase *db);
+    struct PmuFold *next;
+} PmuFold;
+
+/**
+ * pmu_new_fold - place code after the block
+ * @db: the block
+ * @gen: emits the code; must not need temporaries set before
+ */
+PmuFold *pmu_new_fold(DisasContextBase *db, void (*gen)(DisasContextBase *db));
+
+/**
+ * pmu_block_mode - the mode of a block
+ * @db: the block
+ */
+unsigned pmu_block_mode(DisasContextBase *db);
+
+/**
+ * pmu_core_translate_insn_start - begin an instruction, for a core
+ * @db: the block
+ */
+void pmu_core_translate_insn_start(DisasContextBase *db);
+
+/**
+ * pmu_core_translate_insn_end - show a core the fetch of an instruction
+ * @db: the block, of which the instruction is the last one now
+ */
+void pmu_core_translate_insn_end(DisasContextBase *db);
+
+/**
+ * pmu_core_gen_not_taken, pmu_core_gen_taken - show a core a branch
+ * @db: the block, where the instruction can no longer fault
+ * @kind: its kind
+ * @to: where it goes
+ */
+void pmu_core_gen_not_taken(DisasContextBase *db);
+void pmu_core_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to);
+
+/**
+ * pmu_core_gen_last_fetch - show a core the last fetch of a block
+ */
+void pmu_core_gen_last_fetch(void);
+
+/**
+ * pmu_core_gen_room - enter a block only if the log has room for it
+ * @db: the block, complete; the code goes where new operations go now
+ */
+void pmu_core_gen_room(DisasContextBase *db);
+
+#endif /* HW_PMU_PMU_TCG_TRANSLATE_INTERNAL_H */

@@ -462,8 +462,13 @@ static void test_fixed_events(void)
     stop(&m);
 }
 
+/* A CPU with a model of its core, and that model */
+#define CORE_OBJECT "-object pmu-core,id=core0,preset=skylake,l1d-size=16k "
+#define CORE_CPU    INTEL ",pmu-core=core0 " CORE_OBJECT
+
 static const EventTable event_tables[] = {
     EVENT_TABLE(INTEL, SKYLAKE),
+    EVENT_TABLE(CORE_CPU, SKYLAKE_CORE),
     EVENT_TABLE("Nehalem-v1,pmu=on", NEHALEM),
     EVENT_TABLE("SandyBridge-v1,pmu=on", SANDY_BRIDGE),
     EVENT_TABLE("Haswell-v1,pmu=on", HASWELL),
@@ -2057,7 +2062,80 @@ static const Refusal refusals[] = {
     { MODEL ",pebs=on", "pebs=on", "pmu=on" },
     { MODEL ",pmu=off,pmu-version=2", "pmu-version", "pmu=on" },
     { MODEL ",pmu-gp-counters=4", "pmu-gp-counters", "pmu=on" },
+    { INTEL ",pmu-core=missing", "pmu-core 'missing'",
+      "-object pmu-core,id=missing" },
+    { INTEL ",pmu-core=missing,pmu-cpi=2000", "pmu-cpi", "insn-cycles" },
 };
+
+/*
+ * A model of the core
+ */
+
+/* CPUID says that all architectural events are there. */
+static void test_core_cpuid(void)
+{
+    Machine m = x86_start(CORE_CPU);
+    uint32_t regs[4];
+
+    cpuid(&m, 0xa, regs);
+    g_assert_cmphex(regs[1], ==, 0);
+    stop(&m);
+}
+
+static void assert_core_number(Machine *m, const char *name, int64_t wanted)
+{
+    QDict *answer = qtest_qmp(m->qts, "{'execute': 'qom-get', 'arguments': "
+                              "{'path': '/objects/core0', 'property': %s}}",
+                              name);
+
+    g_assert_cmpint(qdict_get_int(answer, "return"), ==, wanted);
+    qobject_unref(answer);
+}
+
+/* Whoever asks for the object finds the sizes; they can no longer be changed. */
+static void test_core_object(void)
+{
+    Machine m = start("-machine none " CORE_OBJECT);
+    QDict *error;
+
+    assert_core_number(&m, "l1d-size", 16384);
+    assert_core_number(&m, "l1i-size", 32768);
+    assert_core_number(&m, "branch-cycles", 16);
+    error = qtest_qmp_assert_failure_ref(
+        m.qts, "{'execute': 'qom-set', 'arguments': {'path': '/objects/core0',"
+        " 'property': 'l1d-size', 'value': 32768}}");
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "any more"));
+    qobject_unref(error);
+    stop(&m);
+}
+
+static const struct {
+    const char *options, *why;
+} bad_cores[] = {
+    { "'preset': 'i386'", "no preset 'i386'" },
+    { "'preset': 'skylake', 'l1d-size': 48", "l1d" },
+    { "'preset': 'zen4', 'l1d-ways': 7", "power of two" },
+    { "'preset': 'zen4', 'branch-history': 99", "" },
+};
+
+static void test_core_refused(void)
+{
+    Machine m = start("-machine none");
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(bad_cores); i++) {
+        g_autofree char *command = g_strdup_printf(
+            "{'execute': 'object-add', 'arguments': {'qom-type': 'pmu-core',"
+            " 'id': 'bad', %s}}", bad_cores[i].options);
+        QDict *error = qtest_qmp_assert_failure_ref(m.qts, command, NULL);
+
+        g_test_message("%s: %s", bad_cores[i].options,
+                       qdict_get_str(error, "desc"));
+        g_assert_nonnull(strstr(qdict_get_str(error, "desc"),
+                                bad_cores[i].why));
+        qobject_unref(error);
+    }
+    stop(&m);
+}
 
 /*
  * Implementation of struct Face
@@ -2330,6 +2408,13 @@ static void add_lbr(void)
     add("lbr/arch/absent", test_arch_absent);
 }
 
+static void add_core(void)
+{
+    add("core/cpuid", test_core_cpuid);
+    add("core/object", test_core_object);
+    add("core/refused", test_core_refused);
+}
+
 static void add_pebs(void)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(pebs_models); i++) {
@@ -2364,6 +2449,7 @@ static void add_cases(void)
     add_registers();
     add_lbr();
     add_pebs();
+    add_core();
     add_counting();
     add_overflow();
     add("monitor/stopped-gp", test_stopped_gp);

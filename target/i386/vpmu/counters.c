@@ -6,11 +6,12 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
+#include "core-events.h"
 #include "internal.h"
 
 PmuEvent x86_vpmu_event_of(const X86VPmu *v, uint32_t code)
 {
-    return x86_vpmu_event(v->model, code)
+    return x86_vpmu_event(v->model, code) ?: x86_vpmu_core_event(v, code)
            ?: X86_VPMU_UNION(v->ops, event, v, code);
 }
 

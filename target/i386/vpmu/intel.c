@@ -11,6 +11,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "qemu/log.h"
+#include "core-events.h"
 #include "intel-events.h"
 #include "debugctl.h"
 #include "internal.h"
@@ -538,7 +539,7 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
     }
     *eax = v->version | v->nr_gp << 8 | X86_VPMU_WIDTH << 16
            | INTEL_NR_ARCH_EVENTS << 24;
-    *ebx = intel_unavailable_events();
+    *ebx = x86_vpmu_has_core(v) ? 0 : intel_unavailable_events();
     *ecx = version->fixed_bitmap ? x86_vpmu_low_bits(v->nr_fixed) : 0;
     *edx = version->fixed ? v->nr_fixed | X86_VPMU_WIDTH << 5 : 0;
     *edx |= version->cpuid_edx;

@@ -61,7 +61,7 @@ PmuEvent x86_vpmu_raw_event(const CPUState *cs, uint64_t raw)
     uint32_t select = extract64(raw, 0, 8) | extract64(raw, 32, 4) << 8;
     uint32_t code = X86_VPMU_CODE(select, extract64(raw, 8, 8));
 
-    return v && !(raw & ~RAW_BITS) ? x86_vpmu_event(v->model, code)
+    return v && !(raw & ~RAW_BITS) ? x86_vpmu_event_of(v, code)
                                    : PMU_EVENT_NONE;
 }
 

@@ -402,6 +402,7 @@ static const char *given_property(const X86VPmuProps *props)
            : props->host_counters ? "pmu-host-counters"
            : props->lbr == ON_OFF_AUTO_ON ? "lbr=on"
            : props->pebs ? "pebs=on"
+           : props->core ? "pmu-core"
            : pmu_cycles_given(&props->cycles);
 }
 
@@ -527,6 +528,14 @@ static bool check_emulated_only(const X86VPmuProps *props, Error **errp)
                      "pebs=on is only for the PMU that TCG emulates");
 }
 
+static bool find_core(X86CPU *cpu, Error **errp)
+{
+    X86VPmuProps *props = &cpu->vpmu_props;
+
+    return pmu_cpu_find_core(CPU(cpu), props->core, &props->cycles,
+                             &props->core_model, errp);
+}
+
 bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
 {
     const X86VPmuProps *props = &cpu->vpmu_props;
@@ -534,7 +543,7 @@ bool x86_vpmu_configure(X86CPU *cpu, Error **errp)
     const PmuFilter *filter;
 
     if (!check_host_properties(props, errp) || !check_emulated_only(props, errp)
-        || !x86_vpmu_take_filter(&filter, errp)) {
+        || !find_core(cpu, errp) || !x86_vpmu_take_filter(&filter, errp)) {
         return false;
     }
     if (kvm_enabled() && !configure_kvm(cpu, filter, errp)) {

@@ -8,6 +8,7 @@
 #define I386_VPMU_PROPS_H
 
 #include "qapi/qapi-types-common.h"
+#include "hw/pmu/pmu-core-model.h"
 #include "hw/pmu/pmu-cycles.h"
 
 /**
@@ -23,6 +24,8 @@ typedef struct X86VPmu X86VPmu;
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
  * @cycles: the definition of a cycle, under TCG
+ * @core: the ID of a model of the core, under TCG; NULL if not given
+ * @core_model: that model, once it is found
  * @lbr: last branch records, under TCG; "auto" uses them if the CPU has them
  * @pebs: processor event based sampling, if the CPU has it, under TCG
  * @host_perf: keep the host's accounts of the vCPU, under KVM
@@ -39,6 +42,8 @@ typedef struct X86VPmuProps {
     uint32_t gp_counters;
     uint32_t fixed_counters;
     PmuCycleProps cycles;
+    char *core;
+    const PmuCoreModel *core_model;
     OnOffAuto lbr;
     bool pebs;
     bool host_perf;
@@ -55,6 +60,7 @@ typedef struct X86VPmuProps {
     DEFINE_PROP_UINT32("pmu-gp-counters", _state, _field.gp_counters, 0),  \
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \
                        0),                                                 \
+    DEFINE_PROP_STRING("pmu-core", _state, _field.core),                   \
     DEFINE_PROP_ON_OFF_AUTO("lbr", _state, _field.lbr, ON_OFF_AUTO_AUTO),  \
     DEFINE_PROP_BOOL("pebs", _state, _field.pebs, false),                  \
     DEFINE_PROP_BOOL("pmu-host-perf", _state, _field.host_perf, false),    \

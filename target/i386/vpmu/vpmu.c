@@ -65,6 +65,7 @@ static void create_counters(X86VPmu *v)
         .nr_counters = v->nr_gp + v->nr_fixed,
         .shape.width = X86_VPMU_WIDTH,
         .cycles = &v->cpu->vpmu_props.cycles,
+        .core = v->cpu->vpmu_props.core_model,
         .overflow = v->ops->overflow,
         .opaque = v,
     };

@@ -104,9 +104,13 @@ ON_AMD = ['branch', 'btf', 'count', 'cycles', 'fault', 'interrupt', 'memory',
           'mode', 'oracle', 'overflow', 'random', 'rep', 'smc', 'smm', 'smp',
           'space', 'state', 'step', 'svm']
 
+# A modelled core, of which the preset and no size is given.
+CORE = ['-object', 'pmu-core,id=core0,preset=skylake']
+
 # Suites that need another machine than the default one, or several.
 MACHINES = {
     'clock': [clock(1000), clock(1100), clock(3000)],
+    'core': [Pc('', DEFAULT_CPU + ',pmu-core=core0', devices=CORE)],
     'count': [Pc('', DEFAULT_CPU + ',+monitor')],
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
     'lbr': [lbr('Skylake-Client-v1', 4),

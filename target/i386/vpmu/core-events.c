@@ -1,0 +1,94 @@
+/*
+ * x86 virtual PMU: events that a model of the core counts
+ *
+ * The codes come from the vendors' event lists and manuals, and from Linux's
+ * perf.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "core-events.h"
+
+#define CODE X86_VPMU_CODE
+
+/* Architectural events, which CPUID then says are there */
+static const X86VPmuEvent arch_events[] = {
+    { CODE(0x2e, 0x4f), PMU_EVENT_LLC_REFS },
+    { CODE(0x2e, 0x41), PMU_EVENT_LLC_MISSES },
+    { CODE(0xc5, 0x00), PMU_EVENT_BRANCH_MISSES },
+    { }
+};
+
+/* From Sandy Bridge on: BR_MISP_RETIRED, L1D.REPLACEMENT, MEM_LOAD_RETIRED */
+static const X86VPmuEvent snb_events[] = {
+    { CODE(0xc5, 0x01), PMU_EVENT_COND_MISSES },
+    { CODE(0xc5, 0x04), PMU_EVENT_BRANCH_MISSES },
+    { CODE(0x51, 0x01), PMU_EVENT_L1D_MISSES },
+    { CODE(0xd1, 0x01), PMU_EVENT_L1D_LOAD_HITS },
+    { CODE(0xd1, 0x04), PMU_EVENT_LLC_LOAD_HITS },
+    { CODE(0xd1, 0x08), PMU_EVENT_L1D_LOAD_MISSES },
+    { CODE(0xd1, 0x20), PMU_EVENT_LLC_LOAD_MISSES },
+    { }
+};
+
+/* ICACHE.MISSES up to Broadwell, ICACHE_64B.IFTAG_MISS from Skylake on */
+static const X86VPmuEvent fetch_events[] = {
+    { CODE(0x80, 0x02), PMU_EVENT_L1I_MISSES },
+    { CODE(0x83, 0x02), PMU_EVENT_L1I_MISSES },
+    { }
+};
+
+/*
+ * AMD's: the model has no level between the first and the last, which stands
+ * for both the second and the third.
+ */
+static const X86VPmuEvent k7_events[] = {
+    { CODE(0x81, 0x00), PMU_EVENT_L1I_MISSES },
+    { CODE(0xc3, 0x00), PMU_EVENT_BRANCH_MISSES },
+    { CODE(0xc9, 0x00), PMU_EVENT_RETURN_MISSES },
+    { CODE(0xca, 0x00), PMU_EVENT_INDIRECT_MISSES },
+    { }
+};
+
+/* Until Zen */
+static const X86VPmuEvent k8_events[] = {
+    { CODE(0x41, 0x00), PMU_EVENT_L1D_MISSES },
+    { CODE(0x41, 0x01), PMU_EVENT_L1D_MISSES },
+    { CODE(0x7d, 0x03), PMU_EVENT_LLC_REFS },
+    { CODE(0x7d, 0x07), PMU_EVENT_LLC_REFS },
+    { CODE(0x7e, 0x03), PMU_EVENT_LLC_MISSES },
+    { CODE(0x7e, 0x07), PMU_EVENT_LLC_MISSES },
+    { }
+};
+
+static const X86VPmuEvent zen_events[] = {
+    { CODE(0x60, 0xc8), PMU_EVENT_L1D_MISSES },
+    { CODE(0x60, 0xff), PMU_EVENT_LLC_REFS },
+    { CODE(0x64, 0x09), PMU_EVENT_LLC_MISSES },
+    { }
+};
+
+#define TABLES(...) { .events = X86_VPMU_EVENTS(__VA_ARGS__) }
+
+static const X86VPmuModel intel = TABLES(arch_events, snb_events,
+                                         fetch_events);
+static const X86VPmuModel amd = TABLES(k7_events, k8_events);
+static const X86VPmuModel zen = TABLES(k7_events, zen_events);
+
+static const X86VPmuModel *tables_of(const X86VPmu *v)
+{
+    return v->ops == &intel_vpmu_ops ? &intel
+           : x86_vpmu_family(v->cpu->env.cpuid_version) < 0x17 ? &amd : &zen;
+}
+
+bool x86_vpmu_has_core(const X86VPmu *v)
+{
+    return v->cpu->vpmu_props.core_model;
+}
+
+PmuEvent x86_vpmu_core_event(const X86VPmu *v, uint32_t code)
+{
+    return x86_vpmu_has_core(v) ? x86_vpmu_event(tables_of(v), code)
+                                : PMU_EVENT_NONE;
+}

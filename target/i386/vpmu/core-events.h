@@ -1,0 +1,27 @@
+/*
+ * x86 virtual PMU: events that a model of the core counts
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef I386_VPMU_CORE_EVENTS_H
+#define I386_VPMU_CORE_EVENTS_H
+
+#include "internal.h"
+
+/**
+ * x86_vpmu_has_core - whether a PMU's CPU has a model of its core
+ * @v: the PMU
+ */
+bool x86_vpmu_has_core(const X86VPmu *v);
+
+/**
+ * x86_vpmu_core_event - the event of a code, if a model of the core counts it
+ * @v: the PMU
+ * @code: X86_VPMU_CODE()
+ *
+ * Returns: PMU_EVENT_NONE for other codes, and without such a model.
+ */
+PmuEvent x86_vpmu_core_event(const X86VPmu *v, uint32_t code);
+
+#endif /* I386_VPMU_CORE_EVENTS_H */

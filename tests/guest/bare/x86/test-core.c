@@ -1,0 +1,331 @@
+/*
+ * Suite core: what a modelled core misses, and the cycles that this costs
+ *
+ * The core is that of the preset "skylake": a first level of 64 sets with 8
+ * lines of 64 bytes, and predictions by the last 7 outcomes.  Programs have a
+ * core of their own, which remembers what they did last: each is executed
+ * before it is counted, so that the result does not depend on other cases.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "pmu.h"
+
+#define EV_L1D_MISSES      0x0151
+#define EV_L1D_LOAD_MISSES 0x08d1
+#define EV_L1D_LOAD_HITS   0x01d1
+#define EV_LLC_REFS        0x4f2e
+#define EV_LLC_MISSES      0x412e
+#define EV_BRANCH_MISSES   0x00c5
+
+#define L1_CYCLES     40
+#define BRANCH_CYCLES 16
+
+/* Memory that nothing else uses, and lines of twice the first level there. */
+#define AREA  "0x1000000"
+#define LINES 1024
+
+/* Executions before the one that is counted: predictions need some. */
+#define WARMING 4
+
+static void warm(code_fn *fn, uint64_t arg)
+{
+    for (unsigned i = 0; i < WARMING; i++) {
+        run_user(0, fn, arg);
+    }
+}
+
+/* Count two events in user mode. */
+static void count_two(uint64_t first, uint64_t second, code_fn *fn,
+                      uint64_t arg)
+{
+    warm(fn, arg);
+    pmu_gp(0, first | SEL_USR, 0);
+    pmu_gp(1, second | SEL_USR, 0);
+    run_user(GP(0) | GP(1), fn, arg);
+}
+
+/*
+ * Read, a few times, as many lines as the argument says.  The second read of a
+ * line hits.  RET reads, too.
+ */
+#define TURNS 3
+CODE("core_walk:\n"
+     "    mov $3, %ecx\n"
+     "1:  mov $" AREA ", %eax\n"
+     "    mov %edi, %edx\n"
+     "2:  mov (%rax), %rsi\n"
+     "    mov 8(%rax), %rsi\n"
+     "    add $64, %rax\n"
+     "    dec %edx\n"
+     "    jnz 2b\n"
+     "    dec %ecx\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn core_walk;
+
+/* Half of the first level: nothing misses but for the last branch of loops. */
+TEST(core, fits)
+{
+    count_two(EV_L1D_MISSES, EV_LLC_REFS, core_walk, 256);
+    expect(rdmsr(MSR_PMC(0)), 0, "first level");
+    expect(rdmsr(MSR_PMC(1)), 0, "references of the last level");
+}
+
+/* More lines than there is room: each is gone when it is read again. */
+TEST(core, does_not_fit)
+{
+    const uint64_t misses = TURNS * LINES + 1;
+
+    count_two(EV_L1D_MISSES, EV_L1D_LOAD_MISSES, core_walk, LINES);
+    expect(rdmsr(MSR_PMC(0)), misses, "first level");
+    expect(rdmsr(MSR_PMC(1)), misses, "reads that miss it");
+    count_two(EV_LLC_REFS, EV_LLC_MISSES, core_walk, LINES);
+    expect(rdmsr(MSR_PMC(0)), misses, "references of the last level");
+    expect(rdmsr(MSR_PMC(1)), 0, "misses of the last level");
+    count_two(EV_L1D_LOAD_HITS, EV_LOADS, core_walk, LINES);
+    expect(rdmsr(MSR_PMC(0)), TURNS * LINES, "hits");
+    expect(rdmsr(MSR_PMC(1)), 2 * TURNS * LINES + 1, "loads");
+}
+
+/* Lines of one set: as many as it has, and one more. */
+CODE("core_set:\n"
+     "    mov $100, %ecx\n"
+     "1:  mov $" AREA ", %eax\n"
+     "    mov %edi, %edx\n"
+     "2:  mov (%rax), %rsi\n"
+     "    add $4096, %rax\n"
+     "    dec %edx\n"
+     "    jnz 2b\n"
+     "    dec %ecx\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn core_set;
+
+TEST(core, one_set)
+{
+    count_two(EV_L1D_MISSES, EV_LLC_MISSES, core_set, 8);
+    expect(rdmsr(MSR_PMC(0)), 0, "8 lines");
+    count_two(EV_L1D_MISSES, EV_LLC_MISSES, core_set, 9);
+    expect(rdmsr(MSR_PMC(0)), 900, "9 lines");
+    expect(rdmsr(MSR_PMC(1)), 0, "misses of the last level");
+}
+
+/*
+ * Each access of these reaches into a line that is missing: it reads, writes,
+ * or does both, at once or by an atomic instruction; a string reads and writes
+ * other places.
+ */
+#define WALK(name, insn) \
+    "core_" name ":\n    mov $" AREA " + 60, %eax\n    mov $1024, %edx\n" \
+    "1:  " insn "\n    add $64, %rax\n    dec %edx\n    jnz 1b\n    ret\n"
+
+CODE(WALK("across", "mov (%rax), %rsi")
+     WALK("store", "mov %rsi, -60(%rax)")
+     WALK("modify", "add %rsi, -60(%rax)")
+     WALK("atomic", "lock add %rsi, -60(%rax)")
+     WALK("push", "mov (%rsp), %rsi\n push -60(%rax)\n pop %rsi"));
+code_fn core_across, core_store, core_modify, core_atomic, core_push;
+
+static void expect_misses(const char *what, code_fn *fn, uint64_t all,
+                          uint64_t reads)
+{
+    count_two(EV_L1D_MISSES, EV_L1D_LOAD_MISSES, fn, 0);
+    expect(rdmsr(MSR_PMC(0)), all, "%s: misses", what);
+    expect(rdmsr(MSR_PMC(1)), reads, "%s: misses of reads", what);
+}
+
+TEST(core, accesses)
+{
+    expect_misses("across lines", core_across, LINES + 1, LINES + 1);
+    expect_misses("store", core_store, LINES + 1, 1);
+    expect_misses("modify", core_modify, LINES + 1, LINES + 1);
+    expect_misses("atomic", core_atomic, LINES + 1, LINES + 1);
+    /* The stack is used again before its line is gone. */
+    expect_misses("push", core_push, LINES, LINES);
+}
+
+/* One instruction that writes 64 KiB: more than a log takes, and misses. */
+CODE("core_string:\n"
+     "    mov $" AREA ", %edi\n"
+     "    mov $8192, %ecx\n"
+     "    rep stosq\n"
+     "    ret\n");
+code_fn core_string;
+
+TEST(core, string)
+{
+    expect_misses("string", core_string, LINES + 1, 1);
+}
+
+/* Branches: the last of a loop is wrong, and so is RET, which nothing called. */
+CODE("core_loop:\n"
+     "    mov $1000, %ecx\n"
+     "1:  dec %ecx\n"
+     "    jnz 1b\n"
+     "    ret\n"
+     "core_alternate:\n"
+     "    mov $1000, %ecx\n"
+     "1:  test $1, %cl\n"
+     "    jz 2f\n"
+     "    nop\n"
+     "2:  dec %ecx\n"
+     "    jnz 1b\n"
+     "    ret\n"
+     /* Where it goes changes each time. */
+     "core_indirect:\n"
+     "    mov $1000, %ecx\n"
+     "    mov $2f, %eax\n"
+     "    mov $3f, %edx\n"
+     "1:  xchg %rax, %rdx\n"
+     "    jmp *%rax\n"
+     "2:  nop\n"
+     "3:  dec %ecx\n"
+     "    jnz 1b\n"
+     "    ret\n"
+     /* Calls within calls, as many as the argument says */
+     "core_calls:\n"
+     "    mov %edi, %ecx\n"
+     "1:  dec %ecx\n"
+     "    jz 2f\n"
+     "    call 1b\n"
+     "2:  ret\n");
+code_fn core_loop, core_alternate, core_indirect, core_calls;
+
+static void expect_mispredicted(const char *what, code_fn *fn, uint64_t arg,
+                                uint64_t misses)
+{
+    count_two(EV_BRANCH_MISSES, EV_BRANCHES, fn, arg);
+    expect(rdmsr(MSR_PMC(0)), misses, "%s", what);
+}
+
+TEST(core, branches)
+{
+    expect_mispredicted("loop", core_loop, 0, 2);
+    expect_mispredicted("alternating", core_alternate, 0, 2);
+    expect_mispredicted("indirect", core_indirect, 0, 1000 + 2);
+}
+
+/* 16 calls are remembered; of the DEC loop, the end is seen in the history. */
+TEST(core, returns)
+{
+    uint64_t few, many;
+
+    count_two(EV_BRANCH_MISSES, EV_BRANCHES, core_calls, 17);
+    few = rdmsr(MSR_PMC(0));
+    count_two(EV_BRANCH_MISSES, EV_BRANCHES, core_calls, 21);
+    many = rdmsr(MSR_PMC(0));
+    expect(many - few, 4, "calls that are not remembered");
+}
+
+/* Cycles: a weighted sum, with and without misses. */
+TEST(core, cycles)
+{
+    uint64_t insns = TURNS * (5 * LINES + 4) + 2;
+
+    warm(core_walk, LINES);
+    pmu_fixed(0, FIXED_USR, 0);
+    pmu_fixed(1, FIXED_USR, 0);
+    pmu_gp(0, EV_BRANCH_MISSES | SEL_USR, 0);
+    run_user(FIXED(0) | FIXED(1) | GP(0), core_walk, LINES);
+    expect(rdmsr(MSR_FIXED_CTR(0)), insns + RUN_USER_OVERHEAD, "instructions");
+    expect(rdmsr(MSR_FIXED_CTR(1)),
+           insns + RUN_USER_OVERHEAD + (TURNS * LINES + 1) * L1_CYCLES
+           + rdmsr(MSR_PMC(0)) * BRANCH_CYCLES, "cycles");
+}
+
+/*
+ * Overflow: each sample is the instruction that crossed
+ */
+
+/* Where the first read of a line ends, which is the one that misses. */
+#define AFTER_MISS ((uint64_t)core_walk + 5 + 5 + 2 + 3)
+
+TEST(core, overflow_of_misses)
+{
+    static const unsigned periods[] = { 1, 2, 3, 7, 100, 1023 };
+    const uint64_t misses = TURNS * LINES;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(periods); i++) {
+        unsigned period = periods[i];
+
+        warm(core_walk, LINES);
+        pmu_gp(0, EV_L1D_MISSES | SEL_USR | SEL_INT, -(uint64_t)period);
+        sample_with(VEC_PMI);
+        sample_reload(0, period);
+        run_user(GP(0), core_walk, LINES);
+        /* RET misses as well, and that may be one more sample. */
+        expect(sample_count, (misses + 1) / period, "period %u: samples",
+               period);
+        for (unsigned n = 0; n < misses / period && n < MAX_SAMPLES; n++) {
+            expect(samples[n].rip, AFTER_MISS, "period %u, sample %u: RIP",
+                   period, n);
+            expect(samples[n].value, 0, "period %u, sample %u: counter",
+                   period, n);
+        }
+    }
+}
+
+/* The innermost loop of core_walk(): its instructions, in bytes */
+static const unsigned lengths[] = { 3, 4, 4, 2, 2 };
+#define LOOP_BEGIN (AFTER_MISS - 3)
+
+/* Where a program is after an instruction of the loop, of which the last jumps */
+static uint64_t after(unsigned place)
+{
+    uint64_t address = LOOP_BEGIN;
+
+    for (unsigned i = 0; i <= place; i++) {
+        address += lengths[i];
+    }
+    return place == ARRAY_SIZE(lengths) - 1 ? LOOP_BEGIN : address;
+}
+
+/*
+ * A counter of cycles is set to -@period again after each overflow.  In the
+ * loop, of which the first instruction misses, each sample tells where the
+ * next one has to be.
+ */
+static void expect_cycle_samples(unsigned period)
+{
+    /* The first walk has some more cycles than that. */
+    const unsigned last = 40000 / period < 20 ? 40000 / period : 20;
+    unsigned place = 0;
+
+    warm(core_walk, LINES);
+    pmu_gp(0, EV_CYCLES | SEL_USR | SEL_INT, -(uint64_t)period);
+    sample_with(VEC_PMI);
+    sample_reload(0, period);
+    run_user(GP(0), core_walk, LINES);
+    expect(sample_count > last, 1, "period %u: samples", period);
+    while (after(place) != samples[5].rip) {
+        expect(++place < ARRAY_SIZE(lengths), 1, "period %u: sample 5, RIP %lx",
+               period, samples[5].rip);
+    }
+    for (unsigned i = 6; i < last; i++) {
+        uint64_t cycles = 0;
+
+        do {
+            place = (place + 1) % ARRAY_SIZE(lengths);
+            cycles += 1 + (place ? 0 : L1_CYCLES);
+        } while (cycles < period);
+        expect(samples[i].rip, after(place), "period %u, sample %u: RIP",
+               period, i);
+        expect(samples[i].value, cycles - period,
+               "period %u, sample %u: counter", period, i);
+    }
+}
+
+TEST(core, overflow_of_cycles)
+{
+    static const unsigned periods[] = { 30, 43, 44, 45, 46, 1000, 3217 };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(periods); i++) {
+        expect_cycle_samples(periods[i]);
+    }
+}
+
+/* The architectural events are announced. */
+TEST(core, announced)
+{
+    expect(cpuid(0xa, 0).b & 0x7f, 0, "events that are not available");
+}

@@ -455,6 +455,8 @@ static const EventTable event_tables[] = {
     EVENT_TABLE("POWER8", POWER8),
     EVENT_TABLE("POWER9", POWER9),
     EVENT_TABLE("POWER10", POWER10),
+    EVENT_TABLE("POWER9,pmu-core=core0 "
+                "-object pmu-core,id=core0,preset=power9", POWER_CORE),
 };
 
 /* The first digit is the PMC. */
@@ -1574,6 +1576,9 @@ static const Refusal refusals[] = {
       "pmu-cycles=instructions" },
     { "POWER9,pmu=off,pmu-cycles=time", "pmu-cycles", "pmu=on" },
     { "970_v2.2,pmu-cpi=1000", "pmu-cpi", "Choose POWER7 or later" },
+    { "POWER9,pmu-core=missing", "pmu-core 'missing'",
+      "-object pmu-core,id=missing" },
+    { "POWER9,pmu-core=missing,pmu-cpi=2000", "pmu-cpi", "insn-cycles" },
 };
 
 /*

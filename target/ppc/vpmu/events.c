@@ -62,6 +62,22 @@ static const PpcVPmuEvent isa207_events[] = {
     MARKED(PMC(4), 0x0, 0xe0),                   /* PM_MRK_INST_CMPL */
 };
 
+/* Of a model of the core; it has no level between the first and the last. */
+static const PpcVPmuEvent core_events[] = {
+    EVENT(PMC(2), 0x0, 0xfc, L1I_MISSES),        /* PM_L1_ICACHE_MISS */
+    EVENT(PMC(2), 0x0, 0xfd, L1I_MISSES),        /* PM_L1_ICACHE_MISS */
+    EVENT(PMC(2), 0x0, 0xfe, LLC_LOAD_MISSES),   /* PM_DATA_FROM_MEMORY */
+    EVENT(PMC(2), 0xc, 0x4e, L1D_LOAD_MISSES),   /* PM_LD_MISS_L1_FIN */
+    EVENT(PMC(3), 0x0, 0xf0, L1D_STORE_MISSES),  /* PM_ST_MISS_L1 */
+    EVENT(PMC(3), 0x0, 0xf6, BRANCH_MISSES),     /* PM_BR_MISPREDICT */
+    EVENT(PMC(3), 0x0, 0xfe, LLC_LOAD_MISSES),   /* PM_DATA_FROM_L3MISS */
+    EVENT(PMC(3), 0xe, 0x54, L1D_LOAD_MISSES),   /* PM_LD_MISS_L1 */
+    EVENT(PMC(4), 0x0, 0xf0, L1D_LOAD_MISSES),   /* PM_LD_MISS_L1 */
+    EVENT(PMC(4), 0x0, 0xf6, BRANCH_MISSES),     /* PM_BR_MPRED_CMPL */
+    EVENT(PMC(4), 0x0, 0xfe, LLC_LOAD_MISSES),   /* PM_LD_NOT_CACHED */
+    EVENT(PMC(4), 0xc, 0x42, LLC_LOAD_HITS),     /* PM_DATA_FROM_L3 */
+};
+
 /* PMC5 and PMC6, whatever MMCR1 says; the run latch is with the freeze bits. */
 static const PpcVPmuEvent pmc5 = EVENT(PMC(5), 0, 0xfa, INSNS);
 static const PpcVPmuEvent pmc6 = EVENT(PMC(6), 0, 0xf4, CYCLES);
@@ -189,6 +205,15 @@ const PpcVPmuModel ppc_vpmu_power10 = {
                LIST(common_events) },
     .sample = &sier_fields,
 };
+
+PpcVPmuModel ppc_vpmu_with_core(const PpcVPmuModel *model)
+{
+    PpcVPmuModel with = *model;
+
+    with.lists[ARRAY_SIZE(with.lists) - 1] =
+        (PpcVPmuEventList) LIST(core_events);
+    return with;
+}
 
 static const PpcVPmuEvent *find_in(const PpcVPmuEventList *list, unsigned pmc,
                                    unsigned unit, unsigned sel)

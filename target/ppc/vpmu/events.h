@@ -84,7 +84,8 @@ typedef struct PpcVPmuSampleFields {
  * @mmcr0: the bits that MMCR0 has
  * @mmcr2: the bits that MMCR2 has; 0 if there is no such register
  * @mmcra: the bits of MMCRA that are implemented, or can be ignored
- * @lists: its events; the first list that has a code decides
+ * @lists: its events; the first list that has a code decides.  There is room
+ *         for those of ppc_vpmu_with_core().
  * @sample: the fields that describe samples
  * @records_kernel: branches of privileged state are recorded, too
  */
@@ -93,10 +94,18 @@ typedef struct PpcVPmuModel {
     uint64_t mmcr0;
     uint64_t mmcr2;
     uint64_t mmcra;
-    PpcVPmuEventList lists[3];
+    PpcVPmuEventList lists[4];
     const PpcVPmuSampleFields *sample;
     bool records_kernel;
 } PpcVPmuModel;
+
+/**
+ * ppc_vpmu_with_core - a processor with a model of its core
+ * @model: the processor
+ *
+ * Returns: the same, and the events that such a model counts.
+ */
+PpcVPmuModel ppc_vpmu_with_core(const PpcVPmuModel *model);
 
 extern const PpcVPmuModel ppc_vpmu_power7;
 extern const PpcVPmuModel ppc_vpmu_power8;

@@ -21,6 +21,7 @@ typedef struct PpcVPmu PpcVPmu;
  * struct PpcVPmu - the PMU of one CPU
  * @cpu: the CPU; its registers include the PMU's
  * @model: the properties of the processor
+ * @model_with_core: the same, if there is a model of its core
  * @filter: the events that it may count
  * @unit: its counters, and their engine
  * @pmu: the counters of @unit; PMCn is counter n - 1
@@ -33,6 +34,7 @@ typedef struct PpcVPmu PpcVPmu;
 struct PpcVPmu {
     PowerPCCPU *cpu;
     const PpcVPmuModel *model;
+    PpcVPmuModel model_with_core;
     const PmuFilter *filter;
     PmuCpu *unit;
     Pmu *pmu;

@@ -376,11 +376,14 @@ static bool check_accelerator(const PowerPCCPU *cpu, Error **errp)
 bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
 {
     ERRP_GUARD();
-    const char *given = pmu_cycles_given(&cpu->pmu_cycles);
+    const char *given = cpu->pmu_core ? "pmu-core"
+                        : pmu_cycles_given(&cpu->pmu_cycles);
     const PmuFilter *filter;
 
     if (!check_accelerator(cpu, errp)
-        || !ppc_vpmu_take_filter(&filter, errp)) {
+        || !ppc_vpmu_take_filter(&filter, errp)
+        || !pmu_cpu_find_core(CPU(cpu), cpu->pmu_core, &cpu->pmu_cycles,
+                              &cpu->pmu_core_model, errp)) {
         return false;
     }
     if (model_for(cpu)) {
@@ -404,6 +407,7 @@ static void create_counters(PpcVPmu *v)
         .nr_counters = PPC_VPMU_NR_PMCS,
         .shape = ppc_vpmu_shape,
         .cycles = &v->cpu->pmu_cycles,
+        .core = v->cpu->pmu_core_model,
         .overflow = ppc_vpmu_overflow,
         .opaque = v,
     };
@@ -424,6 +428,10 @@ void ppc_vpmu_create(PowerPCCPU *cpu)
     v = g_new0(PpcVPmu, 1);
     v->cpu = cpu;
     v->model = model;
+    if (cpu->pmu_core_model) {
+        v->model_with_core = ppc_vpmu_with_core(model);
+        v->model = &v->model_with_core;
+    }
     v->bhrb_unread = PPC_VPMU_BHRB_UNUSED;
     /* ppc_vpmu_configure() has checked it. */
     ppc_vpmu_take_filter(&v->filter, &error_abort);

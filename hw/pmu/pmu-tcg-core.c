@@ -28,6 +28,12 @@
 #define ALL_OF_LOG (PMU_TCG_CORE_LOG + 2 * PMU_TCG_CORE_BLOCK)
 
 /*
+ * A program may not yet have changed its registers when it is interrupted among
+ * its first instructions.
+ */
+#define FIRST_INSNS 16
+
+/*
  * An instruction can be as much as this share of a budget of cycles; the rest
  * is for misses.
  */
@@ -38,11 +44,13 @@
  * @space: the address space
  * @core: its core; NULL if it was never used
  * @used: when it was entered last, in the order of such times
+ * @insns: how many instructions the core has seen since it was empty
  */
 typedef struct Program {
     PmuGuestSpace space;
     PmuCore *core;
     uint64_t used;
+    uint64_t insns;
 } Program;
 
 /**
@@ -53,6 +61,7 @@ typedef struct Program {
  * @log: the log
  * @mode: the mode of all entries in the log, or MODE_OF_NEXT
  * @core: the core that is in use
+ * @program: whose it is, or NULL
  * @system: the core of all that is not a program, or of everything
  * @programs: those of programs
  * @uses: how often a program was entered
@@ -67,6 +76,7 @@ struct PmuTcgCore {
     PmuCoreEntry log[ALL_OF_LOG];
     unsigned mode;
     PmuCore *core;
+    Program *program;
     PmuCore *system;
     Program programs[MAX_PROGRAMS];
     uint64_t uses;
@@ -189,27 +199,31 @@ static Program *place_for(PmuTcgCore *c, const PmuGuestSpace *space)
         oldest->core = pmu_core_new(&c->model.geometry);
     }
     oldest->space = *space;
+    oldest->insns = 0;
     return oldest;
 }
 
-static PmuCore *core_of_program(PmuTcgCore *c)
+static Program *find_program(PmuTcgCore *c)
 {
     PmuGuestSpace space = pmu_guest_ops(c->cpu)->space(c->cpu);
     Program *program = place_for(c, &space);
 
     /* Another program may have had these page tables before. */
-    if (pmu_guest_ops(c->cpu)->begins(c->cpu)) {
+    if (program->insns > FIRST_INSNS
+        && pmu_guest_ops(c->cpu)->begins(c->cpu)) {
         pmu_core_reset(program->core);
+        program->insns = 0;
     }
     program->used = ++c->uses;
-    return program->core;
+    return program;
 }
 
-static PmuCore *core_of(PmuTcgCore *c, unsigned mode)
+static void choose_core(PmuTcgCore *c)
 {
-    bool is_program = pmu_guest_ops(c->cpu)->user_modes >> mode & 1;
+    bool is_program = pmu_guest_ops(c->cpu)->user_modes >> c->mode & 1;
 
-    return is_program && !c->model.is_shared ? core_of_program(c) : c->system;
+    c->program = is_program && !c->model.is_shared ? find_program(c) : NULL;
+    c->core = c->program ? c->program->core : c->system;
 }
 
 /*
@@ -260,13 +274,14 @@ static bool is_empty(const PmuTcgCore *c)
 static void enter(PmuTcgCore *c, unsigned mode)
 {
     c->mode = mode;
-    c->core = core_of(c, mode);
+    choose_core(c);
     set_limit(c);
 }
 
 void pmu_tcg_core_see(PmuTcgCore *c)
 {
     PmuTcgCells *cells = cells_of(c);
+    uint64_t insns;
 
     if (is_empty(c)) {
         return;
@@ -274,8 +289,12 @@ void pmu_tcg_core_see(PmuTcgCore *c)
     if (c->mode == MODE_OF_NEXT) {
         enter(c, pmu_tcg_mode(c->cpu));
     }
+    insns = c->tallies[c->mode][PMU_CORE_FETCHES];
     pmu_core_see(c->core, c->log, cells->core_next - c->log,
                  c->tallies[c->mode]);
+    if (c->program) {
+        c->program->insns += c->tallies[c->mode][PMU_CORE_FETCHES] - insns;
+    }
     cells->core_next = c->log;
     set_limit(c);
 }
@@ -475,6 +494,7 @@ static int put_contents(QEMUFile *f, void *opaque, size_t unused,
             qemu_put_be64(f, p->space.guest);
             qemu_put_be64(f, p->space.id);
             qemu_put_be64(f, p->used);
+            qemu_put_be64(f, p->insns);
             put_core(f, p->core);
         }
     }
@@ -489,6 +509,7 @@ static bool get_program(QEMUFile *f, PmuTcgCore *c, Program *p)
     p->space.guest = qemu_get_be64(f);
     p->space.id = qemu_get_be64(f);
     p->used = qemu_get_be64(f);
+    p->insns = qemu_get_be64(f);
     p->core = pmu_core_new(&c->model.geometry);
     return get_core(f, p->core);
 }

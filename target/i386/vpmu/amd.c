@@ -227,7 +227,7 @@ static uint64_t evtsel_bits(const X86VPmu *v)
 
 static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 {
-    if (val & X86_EVTSEL_EN) {
+    if (val & X86_EVTSEL_EN && !x86_vpmu_event_of(v, event_code(v, i))) {
         x86_vpmu_report_uncounted(v->model, event_code(v, i));
     }
     update_counter(v, i);

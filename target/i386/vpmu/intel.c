@@ -324,8 +324,7 @@ static void report_any_thread(const X86VPmu *v, uint64_t any)
 
 static void write_evtsel(X86VPmu *v, unsigned i, uint64_t val)
 {
-    if (val & X86_EVTSEL_EN
-        && !X86_VPMU_UNION(v->ops, event, v, event_code(v, i))) {
+    if (val & X86_EVTSEL_EN && !x86_vpmu_event_of(v, event_code(v, i))) {
         x86_vpmu_report_uncounted(v->model, event_code(v, i));
     }
     report_any_thread(v, val & EVTSEL_ANY);

@@ -324,6 +324,28 @@ TEST(core, overflow_of_cycles)
     }
 }
 
+static void end_interrupt(struct regs *regs)
+{
+    (void)regs;
+    apic_eoi();
+}
+
+/* Code goes on while an interrupt is pending that it does not take. */
+TEST(core, masked_interrupt)
+{
+    on_trap(VEC_IPI, end_interrupt);
+    apic_write(APIC_ICR, APIC_SELF | VEC_IPI);
+    while (!apic_requested(VEC_IPI)) {
+        pause();
+    }
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_OS, 0);
+    run_kernel(GP(0), core_loop, 0);
+    expect(rdmsr(MSR_PMC(0)), 2002 + RUN_KERNEL_OVERHEAD, "instructions");
+    expect(apic_requested(VEC_IPI), true, "still pending");
+    asm volatile("sti\nnop\ncli" : : : "memory");
+    expect(apic_requested(VEC_IPI), false, "pending");
+}
+
 /* The architectural events are announced. */
 TEST(core, announced)
 {

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A modelled core, compared with Cachegrind, which has the same definition.
+
+The programs are without a C library, whose functions depend on the CPU, and have
+a stack of their own, as the kernel's place for it differs from Valgrind's.
+Cachegrind predicts every return; and as a locked instruction is a loop to Valgrind,
+it counts a conditional branch, of which there are none here.
+"""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from installed import on_x86
+
+pytestmark = pytest.mark.skipif(not shutil.which('valgrind'),
+                                reason='there is no Valgrind')
+
+# In front of each program's work().
+BEGIN = r'''
+static char stack[65536] __attribute__((aligned(4096), used));
+asm(".globl _start\n"
+    "_start: lea stack + 65536(%rip), %rsp\n"
+    "        call work\n"
+    "        mov $60, %eax\n"
+    "        xor %edi, %edi\n"
+    "        syscall\n");
+static unsigned seed = 1;
+static unsigned next(void)
+{
+    return seed = seed * 1103515245 + 12345;
+}
+'''
+
+# What sorts and searches: reads, writes, branches at random.
+SORT = BEGIN + r'''
+#define N 20000
+static unsigned numbers[N];
+static void sort(int low, int high)
+{
+    int i = low, j = high;
+    unsigned middle = numbers[(low + high) / 2];
+
+    while (i <= j) {
+        while (numbers[i] < middle)
+            i++;
+        while (numbers[j] > middle)
+            j--;
+        if (i <= j) {
+            unsigned other = numbers[i];
+
+            numbers[i++] = numbers[j];
+            numbers[j--] = other;
+        }
+    }
+    if (low < j)
+        sort(low, j);
+    if (i < high)
+        sort(i, high);
+}
+__attribute__((used)) void work(void)
+{
+    for (int i = 0; i < N; i++)
+        numbers[i] = next();
+    sort(0, N - 1);
+}
+'''
+
+# Unaligned places all over 8 MiB, changed in place, and calls by a table.
+SCATTER = BEGIN + r'''
+static char area[8 << 20];
+static void add(unsigned long *p)     { *p += 3; }
+static void flip(unsigned long *p)    { *p ^= 5; }
+static void count(unsigned long *p)   { p[0]--; }
+static void copy(unsigned long *p)    { p[1] = p[0]; }
+static void (*volatile table[])(unsigned long *) = { add, flip, count, copy };
+__attribute__((used)) void work(void)
+{
+    for (int i = 0; i < 100000; i++) {
+        unsigned where = next() >> 8;
+
+        table[where >> 20 & 3]((void *)(area + (where & 0x7fffe0) + where % 29));
+    }
+}
+'''
+
+PROGRAMS = {'sort': SORT, 'scatter': SCATTER}
+OPTIONS = ['-O2', '-nostdlib', '-static', '-fno-pic', '-no-pie',
+           '-fno-builtin', '-fno-stack-protector',
+           '-fno-asynchronous-unwind-tables']
+
+# perf's codes of Skylake's events, by what Cachegrind calls them
+COUNTED = {
+    'instructions': 'instructions:u',
+    'I1': 'r0283:u',
+    'D1': 'r0151:u',
+    'D1 reads': 'r08d1:u',
+    'LL': 'r412e:u',
+    'LL reads': 'r20d1:u',
+    'mispredicted': 'r00c5:u',
+    'conditions': 'r01c5:u',
+}
+# Four counters at a time, so that none has to wait.
+GROUPS = [list(COUNTED)[:5], ['instructions', *list(COUNTED)[5:]]]
+CORE = ('--core', 'skylake,branch-returns=0')
+
+
+def modelled(place, program):
+    found = {}
+    for group in GROUPS:
+        events = ','.join(COUNTED[name] for name in group)
+        status, _, err = place.run(*CORE, 'stat', '-x,', '-e', events, program)
+        assert status == 0, err
+        for name in group:
+            found[name] = int(re.search(rf'^(\d+),,{COUNTED[name]},', err,
+                                        re.M)[1])
+    return found
+
+
+def cachegrinds(program, tmp_path):
+    out = tmp_path / 'out'
+    subprocess.run(['valgrind', '--tool=cachegrind', '--cache-sim=yes',
+                    '--branch-sim=yes', '--I1=32768,8,64', '--D1=32768,8,64',
+                    '--LL=8388608,16,64', f'--cachegrind-out-file={out}',
+                    program], check=True, capture_output=True)
+    text = out.read_text()
+    names = re.search(r'^events: (.*)', text, re.M)[1].split()
+    values = map(int, re.search(r'^summary: (.*)', text, re.M)[1].split())
+    of = dict(zip(names, values))
+    return {
+        'instructions': of['Ir'],
+        'I1': of['I1mr'],
+        'D1': of['D1mr'] + of['D1mw'],
+        'D1 reads': of['D1mr'],
+        'LL': of['ILmr'] + of['DLmr'] + of['DLmw'],
+        'LL reads': of['DLmr'],
+        'mispredicted': of['Bcm'] + of['Bim'],
+        'conditions': of['Bcm'],
+    }
+
+
+@on_x86
+@pytest.mark.parametrize('name', PROGRAMS)
+def test_misses_are_cachegrinds(place, tmp_path, name):
+    program = place.compile(name, PROGRAMS[name], *OPTIONS)
+    assert modelled(place, program) == cachegrinds(program, tmp_path)
+
+
+@on_x86
+def test_misses_and_cycles_are_the_same_again(place):
+    program = place.compile('again', SORT, *OPTIONS)
+    events = ('stat', '-x,', '-e', 'cycles:u,r0151:u,r00c5:u', program)
+    first, second = (place.run('--core', 'skylake', *events)[2]
+                     for _ in range(2))
+    counts = [re.findall(r'^(\d+),,(\S+:u)', err, re.M)
+              for err in (first, second)]
+    assert len(counts[0]) == 3 and counts[0] == counts[1]

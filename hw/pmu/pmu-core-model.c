@@ -28,21 +28,20 @@ typedef struct Number {
 #define BYTES(name, field, what) { name, FIELD(field), false, true, what }
 #define COUNT(name, field, what) { name, FIELD(field), false, false, what }
 
-#define CACHE(name, field)                                              \
-    SIZE(name "-size", geometry.field.size, "Size of the cache"),       \
-    COUNT(name "-ways", geometry.field.ways, "Lines of each set"),      \
-    BYTES(name "-line", geometry.field.line, "Size of each line")
-
-#define TLB(name, field)                                                \
-    COUNT(name "-entries", geometry.field.entries, "Number of pages"),  \
-    COUNT(name "-ways", geometry.field.ways, "Entries of each set")
-
 static const Number numbers[] = {
-    CACHE("l1i", l1i),
-    CACHE("l1d", l1d),
-    CACHE("llc", last),
-    TLB("itlb", itlb),
-    TLB("dtlb", dtlb),
+    SIZE("l1i-size", geometry.l1i.size, "Size of the cache"),
+    COUNT("l1i-ways", geometry.l1i.ways, "Lines of each set"),
+    BYTES("l1i-line", geometry.l1i.line, "Size of each line"),
+    SIZE("l1d-size", geometry.l1d.size, "Size of the cache"),
+    COUNT("l1d-ways", geometry.l1d.ways, "Lines of each set"),
+    BYTES("l1d-line", geometry.l1d.line, "Size of each line"),
+    SIZE("llc-size", geometry.last.size, "Size of the cache"),
+    COUNT("llc-ways", geometry.last.ways, "Lines of each set"),
+    BYTES("llc-line", geometry.last.line, "Size of each line"),
+    COUNT("itlb-entries", geometry.itlb.entries, "Number of pages"),
+    COUNT("itlb-ways", geometry.itlb.ways, "Entries of each set"),
+    COUNT("dtlb-entries", geometry.dtlb.entries, "Number of pages"),
+    COUNT("dtlb-ways", geometry.dtlb.ways, "Entries of each set"),
     BYTES("page-size", geometry.page, "Size of all pages"),
     COUNT("branch-history", geometry.history,
           "Outcomes that select a prediction"),

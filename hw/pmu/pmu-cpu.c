@@ -79,8 +79,10 @@ bool pmu_cpu_find_core(const CPUState *cpu, const char *id,
     ERRP_GUARD();
 
     *model = NULL;
-    if (id && (!check_core(cycles, errp)
-               || !(*model = pmu_core_model_find(id, errp)))) {
+    if (id && check_core(cycles, errp)) {
+        *model = pmu_core_model_find(id, errp);
+    }
+    if (id && !*model) {
         return false;
     }
     if (!others_have(cpu, *model)) {

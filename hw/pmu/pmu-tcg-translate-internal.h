@@ -17,7 +17,7 @@
     (offsetof(ArchCPU, parent_obj.neg.field) - offsetof(ArchCPU, env))
 
 /**
- * struct PmuFold - code that is placed after the block, as it is rarely executed
+ * struct PmuFold - rarely executed code, which is placed after the block
  * @begin: where that code begins
  * @end: where it goes back to
  * @gen: emits it

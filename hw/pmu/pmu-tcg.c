@@ -66,7 +66,8 @@
  * struct PmuTcg - the engine of one vCPU
  * @cpu: the vCPU
  * @model: the definition of a cycle
- * @core: the model of its core, or NULL; defines cycles that follow instructions
+ * @core: the model of its core, or NULL; defines cycles, unless these follow
+ *        the clock
  * @wanted: the tallies that the model reads
  * @total: per tally and mode, the events up to the last plan; later events are
  *         in the cells, as @loaded less the cell
@@ -586,7 +587,8 @@ void pmu_tcg_retire(CPUState *cpu, unsigned mode)
  */
 static bool is_reproducible(PmuTally tally)
 {
-    return !(TLB_TALLIES & PMU_TALLY_BIT(tally)) || replay_mode == REPLAY_MODE_NONE;
+    return !(TLB_TALLIES & PMU_TALLY_BIT(tally))
+           || replay_mode == REPLAY_MODE_NONE;
 }
 
 void pmu_tcg_count(CPUState *cpu, PmuTally tally)

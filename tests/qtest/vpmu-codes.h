@@ -240,7 +240,7 @@
     E(0x20016, STORES) E(0x200f0, STORES) E(0x10012, BRANCHES) \
     E(0x4d05e, BRANCHES) E(0x100ee, NOTHING) E(0x2f04a, NOTHING)
 
-/* Beside these, what a model of the core counts; PM_LD_MISS_L1 has three codes */
+/* Beside these, of a model of the core; PM_LD_MISS_L1 has three codes */
 #define CODES_POWER_CORE(E) \
     E(0x3e054, L1D_LOAD_MISSES) E(0x400f0, L1D_LOAD_MISSES) \
     E(0x2c04e, L1D_LOAD_MISSES) E(0x300f0, L1D_STORE_MISSES) \

@@ -2092,7 +2092,7 @@ static void assert_core_number(Machine *m, const char *name, int64_t wanted)
     qobject_unref(answer);
 }
 
-/* Whoever asks for the object finds the sizes; they can no longer be changed. */
+/* Whoever asks for the object finds its sizes, which cannot be changed. */
 static void test_core_object(void)
 {
     Machine m = start("-machine none " CORE_OBJECT);

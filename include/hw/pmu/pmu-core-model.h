@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: the model of a core, as the user has asked for it
+ * Performance monitoring unit: the model of a core that the user asks for
  *
  * The object pmu-core.  Each vCPU that names it has cores of its own, of the
  * sizes that the object has.

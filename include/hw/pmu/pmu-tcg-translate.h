@@ -158,8 +158,8 @@ void pmu_translate_insn_end(DisasContextBase *db);
  * @db: the block
  *
  * pmu_translate_insn_end() does this for each instruction that goes on to the
- * next or to tb_stop; front ends have to do it for instructions that leave the block
- * by themselves.
+ * next or to tb_stop; front ends have to do it for instructions that leave the
+ * block by themselves.
  * Counts the accesses that the instruction has emitted, and the accesses that
  * pmu_note_access() has reported.
  */

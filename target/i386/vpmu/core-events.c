@@ -20,7 +20,7 @@ static const X86VPmuEvent arch_events[] = {
     { }
 };
 
-/* From Sandy Bridge on: mispredicted branches, L1D.REPLACEMENT, loads by level */
+/* From Sandy Bridge on: wrong branches, L1D.REPLACEMENT, loads by level */
 static const X86VPmuEvent snb_events[] = {
     { CODE(0xc5, 0x01), PMU_EVENT_COND_MISSES },
     { CODE(0xc5, 0x04), PMU_EVENT_BRANCH_MISSES },

@@ -157,7 +157,7 @@ TEST(core, string)
     expect_misses("string", core_string, LINES + 1, 1);
 }
 
-/* Branches: the last of a loop is wrong, and so is RET, which nothing called. */
+/* The last branch of a loop is wrong, and so is RET, which nothing called. */
 CODE("core_loop:\n"
      "    mov $1000, %ecx\n"
      "1:  dec %ecx\n"
@@ -269,7 +269,7 @@ TEST(core, overflow_of_misses)
 static const unsigned lengths[] = { 3, 4, 4, 2, 2 };
 #define LOOP_BEGIN (AFTER_MISS - 3)
 
-/* Where a program is after an instruction of the loop, of which the last jumps */
+/* Where a program is after an instruction of the loop; the last one jumps */
 static uint64_t after(unsigned place)
 {
     uint64_t address = LOOP_BEGIN;

@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A modelled core, compared with Cachegrind, which has the same definition.
 
-The programs are without a C library, whose functions depend on the CPU, and have
-a stack of their own, as the kernel's place for it differs from Valgrind's.
-Cachegrind predicts every return; and as a locked instruction is a loop to Valgrind,
-it counts a conditional branch, of which there are none here.
+The programs are without a C library, whose functions depend on the CPU, and
+have a stack of their own, as the kernel's place for it differs from Valgrind's.
+Cachegrind predicts every return.  As a locked instruction is a loop to
+Valgrind, it counts a conditional branch: no program here has one.
 """
 
 import re
-import shutil
 import subprocess
 
 import pytest
 
 from installed import on_x86
-
-pytestmark = pytest.mark.skipif(not shutil.which('valgrind'),
-                                reason='there is no Valgrind')
 
 # In front of each program's work().
 BEGIN = r'''
@@ -81,7 +77,8 @@ __attribute__((used)) void work(void)
     for (int i = 0; i < 100000; i++) {
         unsigned where = next() >> 8;
 
-        table[where >> 20 & 3]((void *)(area + (where & 0x7fffe0) + where % 29));
+        table[where >> 20 & 3](
+            (void *)(area + (where & 0x7fffe0) + where % 29));
     }
 }
 '''

@@ -81,7 +81,8 @@ def check_samples(got, period, total, address_of, event='event', itself=None):
       the next sample is on time again;
     * on Power it may be on the instruction itself, itself(N): if another
       interrupt comes first, Linux takes its address from SIAR.  How often that
-      happens is up to the host; it is seldom.
+      happens is up to the host: a timer may expire while the CPU's thread waits
+      to raise the interrupt.  Of 138 samples, 11 were there on a busy host.
     """
     itself = itself or (lambda nth: address_of(nth - 1))
     few = 0
@@ -98,7 +99,7 @@ def check_samples(got, period, total, address_of, event='event', itself=None):
                 f'{event} is at {address:#x}, not {address_of(nth):#x}')
         few += 1
     require_equal(len(got), total // period, f'samples of {event}')
-    require(ARCH != 'ppc64' or few <= 1 + len(got) // 20,
+    require(ARCH != 'ppc64' or few <= 1 + len(got) // 5,
             f'{few} of {len(got)} samples are not where they should be')
 
 

@@ -6,7 +6,7 @@
 
 #include "program.inc"
 
-#define N 500000000
+#define N 1000000000
 _start: lis 4,N>>16
         ori 4,4,N&0xffff
         mtctr 4

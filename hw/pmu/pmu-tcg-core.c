@@ -128,16 +128,6 @@ static const Sum sums[PMU_TALLY__MAX] = {
     [PMU_TALLY_RETURN_MISSES]     = { OF(RETURN_MISSES) },
 };
 
-PmuTallies pmu_tcg_core_tallies(void)
-{
-    PmuTallies tallies = 0;
-
-    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
-        tallies |= sums[t].plus ? PMU_TALLY_BIT(t) : 0;
-    }
-    return tallies;
-}
-
 static uint64_t sum_of(const uint64_t *tallies, uint32_t of)
 {
     uint64_t sum = 0;
@@ -393,7 +383,6 @@ void pmu_tcg_core_plan(PmuTcgCore *c, PmuTallies wanted,
     set_limit(c);
 }
 
-/* The most cycles that the entries of a block are, as a rule */
 uint64_t pmu_tcg_core_most(const PmuTcgCore *c)
 {
     const PmuCorePenalties *p = &c->model.penalties;
@@ -542,14 +531,11 @@ static const VMStateInfo contents_info = {
     .get = get_contents,
 };
 
-static int pmu_tcg_core_pre_save(void *opaque)
-{
-    pmu_tcg_core_leave(opaque);
-    return 0;
-}
-
-/* What the log has is of the state that is replaced. */
-static int pmu_tcg_core_pre_load(void *opaque)
+/*
+ * The log belongs to the state that is saved; when another is loaded, to that
+ * which is replaced.
+ */
+static int pmu_tcg_core_see_log(void *opaque)
 {
     pmu_tcg_core_leave(opaque);
     return 0;
@@ -576,8 +562,8 @@ const VMStateDescription vmstate_pmu_tcg_core = {
     .name = "pmu-tcg-core",
     .version_id = 1,
     .minimum_version_id = 1,
-    .pre_save = pmu_tcg_core_pre_save,
-    .pre_load = pmu_tcg_core_pre_load,
+    .pre_save = pmu_tcg_core_see_log,
+    .pre_load = pmu_tcg_core_see_log,
     .post_load = pmu_tcg_core_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64_2DARRAY(tallies, PmuTcgCore, PMU_MAX_MODES,

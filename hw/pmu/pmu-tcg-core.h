@@ -23,8 +23,15 @@
 #include "hw/pmu/pmu-engine.h"
 
 /**
+ * PMU_TCG_TLB_TALLIES - the tallies of a TLB: of softmmu's, or of a core's
+ */
+#define PMU_TCG_TLB_TALLIES                             \
+    (PMU_TALLY_BIT(PMU_TALLY_DTLB_LOAD_MISSES)          \
+     | PMU_TALLY_BIT(PMU_TALLY_DTLB_STORE_MISSES)       \
+     | PMU_TALLY_BIT(PMU_TALLY_ITLB_MISSES))
+
+/**
  * PMU_TCG_CORE_LOG - how many entries a log takes before it is full
- *
  */
 #define PMU_TCG_CORE_LOG 1024
 
@@ -107,7 +114,7 @@ unsigned pmu_tcg_core_room(const PmuTcgCore *c);
 bool pmu_tcg_core_is_due(const PmuTcgCore *c);
 
 /**
- * pmu_tcg_core_most - the most events that a block can be
+ * pmu_tcg_core_most - how many cycles a block can be, as a rule
  * @c: the cores
  */
 uint64_t pmu_tcg_core_most(const PmuTcgCore *c);
@@ -123,11 +130,14 @@ void pmu_tcg_core_note(PmuTcgCore *c, PmuCoreKind kind, uint64_t address,
                        unsigned bytes);
 
 /**
- * pmu_tcg_core_tallies - the tallies that cores supply
+ * PMU_TCG_CORE_TALLIES - the tallies that cores supply
  *
  * Beside cycles, which also depend on instructions.
  */
-PmuTallies pmu_tcg_core_tallies(void);
+#define PMU_TCG_CORE_TALLIES                            \
+    (PMU_TCG_TLB_TALLIES                                \
+     | MAKE_64BIT_MASK(PMU_TALLY_CORE_FIRST,            \
+                       PMU_TALLY__MAX - PMU_TALLY_CORE_FIRST))
 
 /**
  * pmu_tcg_core_tally - a tally of theirs

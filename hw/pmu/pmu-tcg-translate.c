@@ -19,8 +19,6 @@
 #include "exec/helper-info.c.inc"
 #undef HELPER_H
 
-#define ENV_OFFSET PMU_ENV_OFFSET
-
 unsigned pmu_block_mode(DisasContextBase *db)
 {
     return tcg_ctx->cpu->cc->tcg_ops->pmu_mode(db->tb->flags);
@@ -28,7 +26,8 @@ unsigned pmu_block_mode(DisasContextBase *db)
 
 static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
 {
-    return ENV_OFFSET(pmu.left) + (tally - PMU_TCG_FIRST) * sizeof(PmuTcgRow)
+    return PMU_ENV_OFFSET(pmu.left)
+           + (tally - PMU_TCG_FIRST) * sizeof(PmuTcgRow)
            + pmu_block_mode(db) * sizeof(int64_t);
 }
 
@@ -51,11 +50,11 @@ static void gen_note_site(DisasContextBase *db)
     }
     tcg_gen_st_i64(
         tcg_constant_i64(tcg_get_insn_start_param(db->insn_start, 0)),
-        tcg_env, ENV_OFFSET(pmu.site_pc));
+        tcg_env, PMU_ENV_OFFSET(pmu.site_pc));
     tcg_gen_st8_i32(tcg_constant_i32(pmu_block_mode(db)), tcg_env,
-                    ENV_OFFSET(pmu.site_mode));
+                    PMU_ENV_OFFSET(pmu.site_mode));
     tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
-                    ENV_OFFSET(pmu.site_known));
+                    PMU_ENV_OFFSET(pmu.site_known));
 }
 
 /* Ask for a fold before the block that follows, as an interrupt would. */
@@ -63,9 +62,9 @@ static void gen_request_fold(DisasContextBase *db)
 {
     gen_note_site(db);
     tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
-                    ENV_OFFSET(pmu.fold_pending));
+                    PMU_ENV_OFFSET(pmu.fold_pending));
     tcg_gen_st16_i32(tcg_constant_i32(-1), tcg_env,
-                     ENV_OFFSET(icount_decr.u16.high));
+                     PMU_ENV_OFFSET(icount_decr.u16.high));
 }
 
 void HELPER(pmu_see_branches)(CPUArchState *env)
@@ -142,7 +141,7 @@ void pmu_translate_again(DisasContextBase *db)
 {
     bool note = tb_cflags(db->tb) & CF_PMU_ADDRESSES;
 
-    tcg_ctx->insn_note_offset = note ? ENV_OFFSET(pmu.access) : 0;
+    tcg_ctx->insn_note_offset = note ? PMU_ENV_OFFSET(pmu.access) : 0;
 }
 
 void pmu_translate_insn_start(DisasContextBase *db)
@@ -213,7 +212,8 @@ static PmuTally tally_of(PmuBranchKind kind)
 
 /* The slot of the next branch, relative to the end of the log's unused part */
 #define LOGGED(field) \
-    (ENV_OFFSET(pmu.log.branches) - (tcg_target_long)sizeof(PmuLoggedBranch) \
+    (PMU_ENV_OFFSET(pmu.log.branches) \
+     - (tcg_target_long)sizeof(PmuLoggedBranch) \
      + offsetof(PmuLoggedBranch, field))
 
 /*
@@ -227,7 +227,7 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
     TCGv_i64 room = tcg_temp_ebb_new_i64();
     TCGv_ptr end = tcg_temp_ebb_new_ptr();
 
-    tcg_gen_ld_i64(room, tcg_env, ENV_OFFSET(pmu.log.room));
+    tcg_gen_ld_i64(room, tcg_env, PMU_ENV_OFFSET(pmu.log.room));
     tcg_gen_trunc_i64_ptr(end, room);
     tcg_gen_add_ptr(end, end, tcg_env);
     if (!distance) {
@@ -241,7 +241,7 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
         tcg_gen_ld_i64(left, tcg_env, cell_offset(db, PMU_TALLY_INSNS));
         tcg_gen_st32_i64(left, end, LOGGED(left));
     }
-    gen_countdown(db, ENV_OFFSET(pmu.log.room), sizeof(PmuLoggedBranch),
+    gen_countdown(db, PMU_ENV_OFFSET(pmu.log.room), sizeof(PmuLoggedBranch),
                   gen_see_branches);
 }
 
@@ -282,7 +282,7 @@ void pmu_gen_failed_store(DisasContextBase *db)
 {
     if (tb_cflags(db->tb) & CF_PMU_ADDRESSES) {
         tcg_gen_st_i64(tcg_constant_i64(PMU_TCG_NO_INSN), tcg_env,
-                       ENV_OFFSET(pmu.access.pc));
+                       PMU_ENV_OFFSET(pmu.access.pc));
     }
     if (tb_cflags(db->tb) & CF_PMU_ACCESSES) {
         gen_count_one(db, PMU_TALLY_FAILED_STORES);

@@ -54,10 +54,6 @@
 #define ACCESS_TALLIES \
     (TALLY(LOADS) | TALLY(STORES) | TALLY(FAILED_STORES))
 
-#define TLB_TALLIES                                     \
-    (TALLY(DTLB_LOAD_MISSES) | TALLY(DTLB_STORE_MISSES) \
-     | TALLY(ITLB_MISSES))
-
 #define CF_PMU_MASK \
     (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES \
      | CF_PMU_RECORD)
@@ -149,7 +145,7 @@ static bool has_cycles_of_core(const PmuTcg *e)
 /* The tallies that no cell has */
 static PmuTallies tallies_of_core(const PmuTcg *e)
 {
-    return e->core ? pmu_tcg_core_tallies() : 0;
+    return e->core ? PMU_TCG_CORE_TALLIES : 0;
 }
 
 /* Tallies whose cells move; cycles follow the cells of instructions. */
@@ -587,7 +583,7 @@ void pmu_tcg_retire(CPUState *cpu, unsigned mode)
  */
 static bool is_reproducible(PmuTally tally)
 {
-    return !(TLB_TALLIES & PMU_TALLY_BIT(tally))
+    return !(PMU_TCG_TLB_TALLIES & PMU_TALLY_BIT(tally))
            || replay_mode == REPLAY_MODE_NONE;
 }
 
@@ -819,10 +815,14 @@ static void run_next(CPUState *cpu, const TranslationBlock *tb, uint32_t flags)
     cpu->cflags_next_tb = same | (cpu->tcg_cflags & CF_PMU_MASK) | flags;
 }
 
+static unsigned mode_of_block(const CPUState *cpu, const TranslationBlock *tb)
+{
+    return cpu->cc->tcg_ops->pmu_mode(tb->flags);
+}
+
 static int64_t insns_left(CPUState *cpu, const TranslationBlock *tb)
 {
-    return *pmu_tcg_cell(cpu, PMU_TALLY_INSNS,
-                         cpu->cc->tcg_ops->pmu_mode(tb->flags));
+    return *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, mode_of_block(cpu, tb));
 }
 
 /* Whether one instruction may reach a deadline by what it misses */
@@ -833,7 +833,7 @@ static bool core_is_near_deadline(CPUState *cpu, const TranslationBlock *tb)
     if (!c) {
         return false;
     }
-    pmu_tcg_core_make_room(c, cpu->cc->tcg_ops->pmu_mode(tb->flags));
+    pmu_tcg_core_make_room(c, mode_of_block(cpu, tb));
     return pmu_tcg_core_room(c) < 2 * PMU_TCG_CORE_HELPER;
 }
 
@@ -845,7 +845,7 @@ static bool core_is_near_deadline(CPUState *cpu, const TranslationBlock *tb)
 static void fold_behind(CPUState *cpu, const TranslationBlock *tb)
 {
     cpu->neg.pmu.site_pc = pmu_tcg_address(cpu);
-    cpu->neg.pmu.site_mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
+    cpu->neg.pmu.site_mode = mode_of_block(cpu, tb);
     cpu->neg.pmu.site_known = true;
     request_fold(cpu);
 }
@@ -912,8 +912,7 @@ static bool can_be_late(CPUState *cpu, const TranslationBlock *tb,
            && (!unit->pmu || pmu_is_quiet(unit->pmu, events))
            && (!unit->observers
                || pmu_observers_can_wait(unit->observers,
-                                         cpu->cc->tcg_ops->pmu_mode(tb->flags),
-                                         events, due));
+                                         mode_of_block(cpu, tb), events, due));
 }
 
 /*
@@ -928,7 +927,7 @@ static void run_late(CPUState *cpu, const TranslationBlock *tb,
 
     cells->late = true;
     cells->late_next = true;
-    cells->late_mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
+    cells->late_mode = mode_of_block(cpu, tb);
     cells->late_pc = PMU_TCG_NO_INSN;
     e->due = due;
     if (due) {
@@ -960,13 +959,13 @@ static void step(CPUState *cpu, const TranslationBlock *tb)
 static bool core_has_no_room(CPUState *cpu, const TranslationBlock *tb)
 {
     PmuTcg *e = engine_of(cpu);
-    unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags), room;
+    unsigned room;
 
     if (!e->core || (icount_enabled()
                      && cpu->neg.icount_decr.u16.low < tb->icount)) {
         return false;
     }
-    if (pmu_tcg_core_make_room(e->core, mode)) {
+    if (pmu_tcg_core_make_room(e->core, mode_of_block(cpu, tb))) {
         return true;
     }
     room = pmu_tcg_core_room(e->core);

@@ -26,7 +26,7 @@ SHOWN = {
     'modes': 'counts in:\\(.*\\)',
     'account': 'host \\( .*\\)',
 }
-NO_GUEST_ACCOUNT = 'cannot count what a guest executes'
+NO_GUEST_ACCOUNT = 'cannot count a guest alone'
 NO_PMU_OFF = 'pmu=off is not possible'
 # Power's counters
 OVERFLOWS_AT = 1 << 31

@@ -161,7 +161,6 @@ PROGRAMS = ['loop', 'branches', 'faults', 'memory', 'syscalls', 'traps',
 # The fewest in which all events happen.  They are enough for another model,
 # whose codes differ; what counts is the same.
 EACH_EVENT = ['branches', 'faults', 'memory']
-OTHER_PROGRAMS = [name for name in PROGRAMS if name not in EACH_EVENT]
 
 # What does not take long even with a block for each instruction.
 QUICK = ['branches', 'memory', 'syscalls', 'traps', 'vectored', 'mixed']

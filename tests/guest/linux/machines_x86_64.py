@@ -254,7 +254,6 @@ PROGRAMS = ['loop', 'calls', 'faults', 'strings', 'syscalls', 'signals',
 # The fewest in which all events happen.  They are enough for another model,
 # whose codes differ; what counts is the same.
 EACH_EVENT = ['calls', 'exec']
-OTHER_PROGRAMS = [name for name in PROGRAMS if name not in EACH_EVENT]
 
 # What does not take long even with a block for each instruction.
 QUICK = ['calls', 'strings', 'special', 'fork', 'exec', 'threads', 'smc',

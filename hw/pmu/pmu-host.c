@@ -502,8 +502,8 @@ static void close_accounts(PmuHost *host)
 static void warn_without_guest(const PmuHost *host)
 {
     if (!has_scope(host, PMU_HOST_GUEST)) {
-        warn_report_once("pmu-host-perf: the host's kernel cannot count a guest "
-                         "alone; there is only the account '%s'",
+        warn_report_once("pmu-host-perf: the host's kernel cannot count a "
+                         "guest alone; there is only the account '%s'",
                          pmu_host_scope_name(ctz32(host->scopes)));
     }
 }

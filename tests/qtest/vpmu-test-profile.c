@@ -2124,17 +2124,44 @@ static void test_too_many(void)
     end(&p);
 }
 
-void add_profile_cases(void)
+static void add_sampling(void)
 {
     add("profile/period", test_period);
     add("profile/without-pmu", test_without_pmu);
     add("profile/frequency", test_frequency);
     add("profile/raw", test_raw);
     add("profile/modes", test_modes);
+    add("profile/nested-modes", test_nested_modes);
     add("profile/several", test_several);
     add("profile/reset", test_reset);
     add("profile/hotplug", test_hotplug);
     add("profile/time", test_time);
+}
+
+static void add_guests_of_x86(void)
+{
+    add("profile/guest-reads", test_guest_reads);
+    add("profile/guest-speaks", test_guest_speaks);
+    add("profile/guest-lies", test_guest_lies);
+    add("profile/guest-task-moves", test_guest_task_moves);
+    add("profile/guest-is-reset", test_guest_is_reset);
+    add("profile/guest-is-stopped", test_guest_is_stopped);
+    add("profile/guest-is-reset-stopped", test_guest_is_reset_stopped);
+    add("profile/guest-migrates", test_guest_migrates);
+    add("profile/guest-migrates-and-is-reset",
+        test_guest_migrates_and_is_reset);
+    add("profile/is-used", test_is_used);
+    add("profile/kernel-untold", test_kernel_untold);
+    add("profile/kernel-untold-at-exit", test_kernel_untold_at_exit);
+    add("profile/kernel-before-reset", test_kernel_before_reset);
+    add("profile/kernel-before-cont", test_kernel_before_cont);
+    add("profile/kernel-of-reader", test_kernel_of_reader);
+    add("profile/sleep", test_sleep);
+    add("profile/given-kernel/of-reader", test_given_kernel_of_reader);
+}
+
+static void add_writing(void)
+{
     add("profile/lost", test_lost);
     add("profile/max-size", test_max_size);
     add("profile/max-size-at-stop", test_max_size_at_stop);
@@ -2142,7 +2169,6 @@ void add_profile_cases(void)
     add("profile/given-file-to-append", test_given_file_to_append);
     add("profile/given-file-to-read-too", test_given_file_to_read_too);
     add("profile/given-pipe", test_given_pipe);
-    add("profile/nested-modes", test_nested_modes);
     add("profile/disk-full", test_disk_full);
     add("profile/disk-fills-up", test_disk_fills_up);
     add("profile/chardev-full", test_chardev_full);
@@ -2169,26 +2195,6 @@ void add_profile_cases(void)
         test_late_reader_of_stopped_machine);
     add("profile/is-unused", test_is_unused);
     add("profile/given-kernel/unread", test_given_kernel_unread);
-    if (g_str_equal(qtest_get_arch(), "x86_64")) {
-        add("profile/guest-reads", test_guest_reads);
-        add("profile/guest-speaks", test_guest_speaks);
-        add("profile/guest-lies", test_guest_lies);
-        add("profile/guest-task-moves", test_guest_task_moves);
-        add("profile/guest-is-reset", test_guest_is_reset);
-        add("profile/guest-is-stopped", test_guest_is_stopped);
-        add("profile/guest-is-reset-stopped", test_guest_is_reset_stopped);
-        add("profile/guest-migrates", test_guest_migrates);
-        add("profile/guest-migrates-and-is-reset",
-            test_guest_migrates_and_is_reset);
-        add("profile/is-used", test_is_used);
-        add("profile/kernel-untold", test_kernel_untold);
-        add("profile/kernel-untold-at-exit", test_kernel_untold_at_exit);
-        add("profile/kernel-before-reset", test_kernel_before_reset);
-        add("profile/kernel-before-cont", test_kernel_before_cont);
-        add("profile/kernel-of-reader", test_kernel_of_reader);
-        add("profile/sleep", test_sleep);
-        add("profile/given-kernel/of-reader", test_given_kernel_of_reader);
-    }
     add("profile/query", test_query);
     add("profile/query-of-stopped", test_query_of_stopped);
     add("profile/no-sizes", test_no_sizes);
@@ -2201,5 +2207,17 @@ void add_profile_cases(void)
     add("profile/too-many", test_too_many);
     for (unsigned i = 0; i < ARRAY_SIZE(refused); i++) {
         add_data("profile/refused", refused[i].name, &refused[i], test_refused);
+    }
+}
+
+void add_profile_cases(bool whole)
+{
+    add_sampling();
+    if (!whole) {
+        return;
+    }
+    add_writing();
+    if (g_str_equal(qtest_get_arch(), "x86_64")) {
+        add_guests_of_x86();
     }
 }

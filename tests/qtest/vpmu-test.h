@@ -359,8 +359,10 @@ void add_monitor_cases(void);
 
 /**
  * add_profile_cases - add the cases of profiles, taken from outside
+ * @whole: also those of files, readers and the guest's port, for which
+ *         the CPU does not matter
  */
-void add_profile_cases(void);
+void add_profile_cases(bool whole);
 
 /**
  * add_ppc_freeze_cases - add the cases of Power's freeze bits

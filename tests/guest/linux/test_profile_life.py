@@ -255,7 +255,9 @@ def test_branches_of_past_are_forgotten(start, tmp_path, machine):
     # have been on its way to where it waits.
     monitor.command('stop')
     go_back(monitor)
-    back = Profile(monitor, tmp_path, 'back', period=5, **properties)
+    # Only its first sample is looked at.
+    back = Profile(monitor, tmp_path, 'back', **{'max-size': 100000}, period=5,
+                   **properties)
     monitor.command('cont')
     guest.go()
     guest.lines_until('@@@ ready')

@@ -159,7 +159,7 @@ def replayed(start, directory, machine, what):
     return guest.rest()
 
 
-@on(PEBS_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA, PEBS_ICELAKE))
+@on(more=(PEBS_SAPPHIRE, LBR_SKYLAKE, LBR_GENOA, PEBS_ICELAKE))
 def test_records_are_replayed(start, tmp_path, machine):
     """Each branch, and how long it took, is that of the recording."""
     recorded = replayed(start, tmp_path, machine, 'record')

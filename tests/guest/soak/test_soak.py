@@ -24,10 +24,12 @@ SECONDS = 24 * 3600
 MOMENT = 0.03
 
 
-def lengths(short, long):
-    """A test has both of these."""
+def lengths(short, long, usual=True):
+    """A test has both of these; a usual check has the short one, or not."""
+    marks = [] if usual else [pytest.mark.more]
     return pytest.mark.parametrize(
-        'length', [short, pytest.param(long, marks=pytest.mark.soak)])
+        'length', [pytest.param(short, marks=marks),
+                   pytest.param(long, marks=pytest.mark.soak)])
 
 
 def counted(length):
@@ -325,7 +327,8 @@ def is_wrong(total, samples, *switches):
     return abs(samples - total / HOTPLUG_PERIOD) >= 1 + sum(switches)
 
 
-@lengths(1, 60)
+# A usual check has CPUs that go and come, and replays, in other tests.
+@lengths(1, 60, usual=False)
 def test_cpus(start, length):
     """Eight, of which only the first stays: what is counted there is exact,
     while others are plugged in and out so many times."""
@@ -366,7 +369,7 @@ def test_cpus(start, length):
 # Replays
 #
 
-@lengths(1, 20)
+@lengths(1, 20, usual=False)
 def test_replays(start, tmp_path, length):
     """Each prints what its recording did."""
     for number in counted(length):

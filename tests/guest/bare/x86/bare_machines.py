@@ -176,8 +176,11 @@ COMPARED = ['oracle']
 # Suites that are also recorded and replayed, with one CPU.  A replay may end by
 # the recorded event before it has the guest's status.
 REPLAYED = ['count', 'interrupt', 'memory', 'oracle', 'overflow', 'rep']
-# Of long suites, no usual check has replays, or a debugger that interferes.
-LONG = ['oracle', 'overflow', 'rep']
+# Of long suites, no usual check has replays, or a debugger that interferes; of
+# the longest, in which each observer takes some hundred thousand samples, it
+# has no observers.
+LONG = ['count', 'oracle', 'overflow', 'rep']
+UNOBSERVED = [mode for mode in USUAL_MODES if mode != 'observed']
 RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
 
 # Suites that a debugger interferes with: it stops where everything that is
@@ -237,6 +240,8 @@ def groups(suite, cases, ways):
     first, *others = MACHINES.get(suite, [DEFAULT]) + [AMD] * (suite in ON_AMD)
     if suite in PLUGGED:
         first = first.variant(usual_modes=[*USUAL_MODES, 'plugins'])
+    elif suite == 'oracle':
+        first = first.variant(usual_modes=UNOBSERVED)
     machines = [first, *(machine.variant(usual_modes=ONE_MODE)
                          for machine in others)]
     compared = cases if suite in COMPARED else []

@@ -145,7 +145,7 @@ static PmuRecorder *recorder(CPUState *cpu)
     if (tcg_enabled()) {
         pmu_tcg_see_branches(cpu);
     }
-    return &cpu->neg.pmu.outside;
+    return &cpu->pmu->outside;
 }
 
 unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
@@ -165,7 +165,9 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
 
 void pmu_observer_forget_branches(CPUState *cpu)
 {
-    pmu_recorder_clear(recorder(cpu));
+    if (cpu->pmu) {
+        pmu_recorder_clear(recorder(cpu));
+    }
 }
 
 /*

@@ -96,9 +96,20 @@ void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch)
  * Reading a log
  */
 
+void pmu_branch_log_init(PmuBranchLog *log)
+{
+    log->branches = g_new(PmuLoggedBranch, PMU_BRANCH_LOG_SIZE);
+    pmu_branch_log_clear(log);
+}
+
+void pmu_branch_log_free(PmuBranchLog *log)
+{
+    g_clear_pointer(&log->branches, g_free);
+}
+
 void pmu_branch_log_clear(PmuBranchLog *log)
 {
-    log->room = sizeof(log->branches);
+    log->room = PMU_BRANCH_LOG_SIZE * sizeof(log->branches[0]);
 }
 
 static const PmuLoggedBranch *newest_of(const PmuBranchLog *log)

@@ -211,10 +211,9 @@ static PmuTally tally_of(PmuBranchKind kind)
 }
 
 /* The slot of the next branch, relative to the end of the log's unused part */
-#define LOGGED(field) \
-    (PMU_ENV_OFFSET(pmu.log.branches) \
-     - (tcg_target_long)sizeof(PmuLoggedBranch) \
-     + offsetof(PmuLoggedBranch, field))
+#define LOGGED(field)                            \
+    ((tcg_target_long)offsetof(PmuLoggedBranch, field) \
+     - (tcg_target_long)sizeof(PmuLoggedBranch))
 
 /*
  * Without @distance, the branch comes from @from.  A full log is read at once:
@@ -226,10 +225,12 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
     uint32_t what = pmu_logged_what(kind, pmu_block_mode(db), distance);
     TCGv_i64 room = tcg_temp_ebb_new_i64();
     TCGv_ptr end = tcg_temp_ebb_new_ptr();
+    TCGv_ptr branches = tcg_temp_ebb_new_ptr();
 
     tcg_gen_ld_i64(room, tcg_env, PMU_ENV_OFFSET(pmu.log.room));
     tcg_gen_trunc_i64_ptr(end, room);
-    tcg_gen_add_ptr(end, end, tcg_env);
+    tcg_gen_ld_ptr(branches, tcg_env, PMU_ENV_OFFSET(pmu.log.branches));
+    tcg_gen_add_ptr(end, end, branches);
     if (!distance) {
         tcg_gen_st_i64(from, end, LOGGED(from));
     }

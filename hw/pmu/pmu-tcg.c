@@ -669,22 +669,23 @@ static void note_insns(PmuTcg *e)
 {
     uint64_t insns = all_insns(e);
 
-    e->cpu->neg.pmu.recorder.since += insns - e->insns_seen;
+    e->cpu->pmu->recorder.since += insns - e->insns_seen;
     e->insns_seen = insns;
 }
 
 void pmu_tcg_see_branches(CPUState *cpu)
 {
     PmuTcgCells *cells = &cpu->neg.pmu;
+    PmuCpu *unit = cpu->pmu;
     const int64_t *left = NULL;
 
-    if (cpu->pmu && cpu->pmu->tcg) {
-        if (engine_of(cpu)->record == PMU_TCG_RECORD_INSNS) {
-            note_insns(engine_of(cpu));
+    if (unit && unit->tcg) {
+        if (unit->tcg->record == PMU_TCG_RECORD_INSNS) {
+            note_insns(unit->tcg);
             left = cells->left[PMU_TALLY_INSNS - PMU_TCG_FIRST];
         }
-        pmu_recorder_see(&cells->recorder, &cells->log, left);
-        pmu_recorder_see(&cells->outside, &cells->log, NULL);
+        pmu_recorder_see(&unit->recorder, &cells->log, left);
+        pmu_recorder_see(&unit->outside, &cells->log, NULL);
         pmu_branch_log_clear(&cells->log);
     }
 }
@@ -693,7 +694,7 @@ void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record)
 {
     pmu_tcg_see_branches(engine->cpu);
     if (record != engine->record) {
-        engine->cpu->neg.pmu.recorder.since = 0;
+        engine->cpu->pmu->recorder.since = 0;
         engine->insns_seen = all_insns(engine);
     }
     engine->record = record;
@@ -702,7 +703,7 @@ void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record)
 
 void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes)
 {
-    PmuRecorder *outside = &engine->cpu->neg.pmu.outside;
+    PmuRecorder *outside = &engine->cpu->pmu->outside;
 
     pmu_tcg_see_branches(engine->cpu);
     if (!engine->outside) {
@@ -739,7 +740,7 @@ void pmu_tcg_far_branch_outside(CPUState *cpu, uint64_t from)
 {
     if (tcg_cflags_has(cpu, CF_PMU_RECORD)) {
         pmu_tcg_see_branches(cpu);
-        note_far_branch(cpu, &cpu->neg.pmu.outside, from);
+        note_far_branch(cpu, &cpu->pmu->outside, from);
     }
 }
 
@@ -747,7 +748,7 @@ void pmu_tcg_far_branch(CPUState *cpu, uint64_t from, uint64_t shown)
 {
     if (tcg_cflags_has(cpu, CF_PMU_RECORD)) {
         pmu_tcg_far_branch_outside(cpu, from);
-        note_far_branch(cpu, &cpu->neg.pmu.recorder, shown);
+        note_far_branch(cpu, &cpu->pmu->recorder, shown);
     }
 }
 
@@ -1168,7 +1169,7 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model,
     e->model = *model;
     e->halted = model->from_clock;
     e->stopped = model->from_clock && !runstate_is_running();
-    pmu_branch_log_clear(&cpu->neg.pmu.log);
+    pmu_branch_log_init(&cpu->neg.pmu.log);
     e->core = core ? pmu_tcg_core_new(cpu, core) : NULL;
     e->linger = timer_new_ms(QEMU_CLOCK_REALTIME, linger_over, e);
     e->deadline = timer_new_ns(QEMU_CLOCK_VIRTUAL, clock_deadline, e);
@@ -1200,6 +1201,7 @@ void pmu_tcg_free(PmuTcg *e)
         timer_free(e->linger);
         timer_free(e->deadline);
         pmu_tcg_core_free(e->core);
+        pmu_branch_log_free(&e->cpu->neg.pmu.log);
         g_free(e);
     }
 }

@@ -273,7 +273,7 @@ static void compare_log(PmuRecorder *seeing, PmuRecorder *told, bool timed,
 
     choose_left(left, rand);
     before = left[mode];
-    pmu_branch_log_clear(&log);
+    pmu_branch_log_init(&log);
     while (count--) {
         const PmuBranch branch = some_logged(rand);
 
@@ -288,6 +288,7 @@ static void compare_log(PmuRecorder *seeing, PmuRecorder *told, bool timed,
     seeing->since += timed ? before - left[mode] : 0;
     pmu_recorder_see(seeing, &log, timed ? left : NULL);
     assert_equal(seeing, told, timed);
+    pmu_branch_log_free(&log);
 }
 
 /* Reading a log has the same result as noting its branches one by one. */

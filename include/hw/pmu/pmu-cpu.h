@@ -25,6 +25,7 @@
 #include "hw/pmu/pmu.h"
 #include "hw/pmu/pmu-cycles.h"
 #include "hw/pmu/pmu-manual.h"
+#include "hw/pmu/pmu-recorder.h"
 #include "hw/pmu/pmu-share.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "system/runstate.h"
@@ -56,6 +57,8 @@ typedef struct PmuCpuConfig {
  * @tcg: the engine, under TCG; otherwise NULL
  * @manual: the engine, under all other accelerators; otherwise NULL
  * @core: the model of the vCPU's core, or NULL
+ * @recorder: the last branches, while the guest's PMU records them
+ * @outside: all of the last branches, while an observer asks for them
  * @overflow: the face's handler
  * @opaque: its argument
  * @changes: called when the machine starts and stops
@@ -69,6 +72,8 @@ typedef struct PmuCpu {
     PmuTcg *tcg;
     PmuManual *manual;
     const PmuCoreModel *core;
+    PmuRecorder recorder;
+    PmuRecorder outside;
     PmuOverflowFn *overflow;
     void *opaque;
     VMChangeStateEntry *changes;

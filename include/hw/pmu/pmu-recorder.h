@@ -174,7 +174,8 @@ static inline uint32_t pmu_logged_what(PmuBranchKind kind, unsigned mode,
 
 /**
  * struct PmuBranchLog - branches that recorders have not read yet
- * @branches: the newest first, as the log is filled from its end
+ * @branches: PMU_BRANCH_LOG_SIZE of them, the newest first, as the log is
+ *            filled from its end; NULL if it has not been made
  * @room: how many bytes of @branches are not in use; of 64 bits, as translated
  *        code counts down
  *
@@ -184,13 +185,25 @@ static inline uint32_t pmu_logged_what(PmuBranchKind kind, unsigned mode,
  * meanwhile.
  */
 typedef struct PmuBranchLog {
-    PmuLoggedBranch branches[PMU_BRANCH_LOG_SIZE];
+    PmuLoggedBranch *branches;
     int64_t room;
 } PmuBranchLog;
 
 /**
+ * pmu_branch_log_init - make a log, which is empty
+ * @log: the log
+ */
+void pmu_branch_log_init(PmuBranchLog *log);
+
+/**
+ * pmu_branch_log_free - release the branches of a log
+ * @log: the log, which has been made
+ */
+void pmu_branch_log_free(PmuBranchLog *log);
+
+/**
  * pmu_branch_log_clear - forget the branches of a log
- * @log: the log; before its first use, too
+ * @log: the log
  */
 void pmu_branch_log_clear(PmuBranchLog *log);
 

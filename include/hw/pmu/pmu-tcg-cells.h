@@ -54,8 +54,6 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
  * @log: branches that neither recorder has read; empty while nothing is
  *       recorded, except for blocks that were translated before and still
  *       write to it
- * @recorder: the last branches, while the guest's PMU records them
- * @outside: all of the last branches, while an observer asks for them
  * @left: the cells of each tally that has some, from PMU_TCG_FIRST on
  * @core_next: where the next entry of the log of a core goes; NULL without one
  * @core_limit: for each mode, how far the blocks that are entered in it may
@@ -82,8 +80,6 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
  */
 typedef struct PmuTcgCells {
     PmuBranchLog log;
-    PmuRecorder recorder;
-    PmuRecorder outside;
     PmuTcgRow left[PMU_TCG_ROWS];
     PmuCoreEntry *core_next;
     PmuCoreEntry *core_limit[PMU_MAX_MODES];

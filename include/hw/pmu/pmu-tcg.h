@@ -199,7 +199,7 @@ typedef enum PmuTcgRecord {
  * @engine: the engine of a vCPU
  * @record: to which extent; slows down branches
  *
- * For PmuTcgCells.recorder, from the next block on.  Between instructions, or
+ * For PmuCpu.recorder, from the next block on.  Between instructions, or
  * in a helper of the last one of a block.
  */
 void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record);
@@ -210,7 +210,7 @@ void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record);
  * @modes: record branches that end in these modes; if empty, the records are
  *         forgotten
  *
- * For PmuTcgCells.outside, which does not affect the guest's own records.  As
+ * For PmuCpu.outside, which does not affect the guest's own records.  As
  * pmu_tcg_record().
  */
 void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
@@ -219,9 +219,9 @@ void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
  * pmu_tcg_see_branches - let the recorders read the log
  * @cpu: a vCPU
  *
- * Call this before reading or changing PmuTcgCells.recorder or
- * PmuTcgCells.outside, or their filters; and before the mode changes, if the
- * user reads one of the values named at struct PmuBranchLog
+ * Call this before reading or changing PmuCpu.recorder or PmuCpu.outside, or
+ * their filters; and before the mode changes, if the user reads one of the
+ * values named at struct PmuBranchLog
  * (pmu_tcg_far_branch() does this, too).  In the vCPU's own thread, or any
  * while it is stopped.
  */

@@ -138,7 +138,7 @@ static PmuRecorder *recorder(const X86VPmu *v)
     if (tcg_enabled()) {
         pmu_tcg_see_branches(CPU(v->cpu));
     }
-    return &CPU(v->cpu)->neg.pmu.recorder;
+    return &v->unit->recorder;
 }
 
 /*
@@ -614,8 +614,7 @@ static void amd_lbr_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
 static void lbr_describe(const X86VPmu *v, PmuInfo *info)
 {
     if (v->lbr && v->engine != X86_VPMU_KVM) {
-        info->records = pmu_describe_records(&CPU(v->cpu)->neg.pmu.recorder,
-                                             &x86_pmu_guest_ops);
+        info->records = pmu_describe_records(&v->unit->recorder, &x86_pmu_guest_ops);
     }
 }
 
@@ -757,7 +756,26 @@ static const VMStateDescription vmstate_written = {
     }
 };
 
-#define RECORDER parent_obj.neg.pmu.recorder
+/* Of the unit, in a stream of the CPU */
+static const VMStateDescription vmstate_recorder = {
+    .name = "cpu/vpmu/lbr/recorder",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT(recorder, PmuCpu, 1, vmstate_records, PmuRecorder),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_since_last = {
+    .name = "cpu/vpmu/lbr/since-last",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(recorder.since, PmuCpu),
+        VMSTATE_END_OF_LIST()
+    }
+};
 
 static bool since_needed(void *opaque)
 {
@@ -772,7 +790,8 @@ static const VMStateDescription vmstate_since = {
     .minimum_version_id = 1,
     .needed = since_needed,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT64(RECORDER.since, X86CPU),
+        VMSTATE_STRUCT_POINTER(parent_obj.pmu, X86CPU, vmstate_since_last,
+                               PmuCpu),
         VMSTATE_END_OF_LIST()
     }
 };
@@ -788,7 +807,8 @@ const VMStateDescription vmstate_x86_vpmu_lbr = {
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_POINTER_V(vpmu, X86CPU, 2, vmstate_kind, X86VPmu),
         VMSTATE_STRUCT_POINTER(vpmu, X86CPU, vmstate_written, X86VPmu),
-        VMSTATE_STRUCT(RECORDER, X86CPU, 1, vmstate_records, PmuRecorder),
+        VMSTATE_STRUCT_POINTER(parent_obj.pmu, X86CPU, vmstate_recorder,
+                               PmuCpu),
         VMSTATE_END_OF_LIST()
     },
     .subsections = (const VMStateDescription *const []) {

@@ -25,13 +25,18 @@
      | PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_CALL) \
      | PMU_BRANCHES_OF(PMU_BRANCH_RETURN))
 
+static bool has_recorder(CPUPPCState *env)
+{
+    return env_archcpu(env)->vpmu;
+}
+
 /* The recorder, which has read all branches up to now */
 static PmuRecorder *recorder(CPUPPCState *env)
 {
     if (tcg_enabled()) {
         pmu_tcg_see_branches(env_cpu(env));
     }
-    return &env_cpu(env)->neg.pmu.recorder;
+    return &env_cpu(env)->pmu->recorder;
 }
 
 /*
@@ -132,6 +137,9 @@ uint64_t ppc_vpmu_bhrb_entry(CPUPPCState *env, unsigned n)
 {
     unsigned age;
 
+    if (!has_recorder(env)) {
+        return 0;
+    }
     for (age = 0;; age++) {
         const PmuBranch branch = pmu_recorder_get(recorder(env), age);
 
@@ -146,16 +154,20 @@ uint64_t ppc_vpmu_bhrb_entry(CPUPPCState *env, unsigned n)
 
 void ppc_vpmu_bhrb_clear(CPUPPCState *env)
 {
-    pmu_recorder_clear(recorder(env));
+    if (has_recorder(env)) {
+        pmu_recorder_clear(recorder(env));
+    }
 }
 
 /*
- * Migration: all entries in a ring; bhrb_offset is after the newest one
+ * Migration: all entries in a ring; bhrb_offset is after the newest one.  What
+ * a CPU without a PMU has been sent, it sends on.
  */
 
 bool ppc_vpmu_bhrb_is_used(CPUPPCState *env)
 {
-    return env->bhrb_offset || pmu_recorder_get(recorder(env), 0).kind;
+    return env->bhrb_offset
+           || (has_recorder(env) && pmu_recorder_get(recorder(env), 0).kind);
 }
 
 /* The place of entry @n in the stream */
@@ -168,7 +180,7 @@ static uint64_t *streamed(CPUPPCState *env, unsigned n)
 
 void ppc_vpmu_bhrb_store(CPUPPCState *env)
 {
-    for (unsigned n = 0; n < BHRB_MAX_NUM_ENTRIES; n++) {
+    for (unsigned n = 0; has_recorder(env) && n < BHRB_MAX_NUM_ENTRIES; n++) {
         *streamed(env, n) = ppc_vpmu_bhrb_entry(env, n);
     }
 }
@@ -193,6 +205,9 @@ void ppc_vpmu_bhrb_load(CPUPPCState *env)
     unsigned n, count = 0;
 
     env->bhrb_offset &= (sizeof(env->bhrb) - 1) & -sizeof(env->bhrb[0]);
+    if (!has_recorder(env)) {
+        return;
+    }
     for (n = 0; n < BHRB_MAX_NUM_ENTRIES && *streamed(env, n); n++) {
         bool indirect = *streamed(env, n) & TARGET;
 

@@ -226,7 +226,7 @@ static PmuInfo *describe_counting(const PpcVPmu *v)
 static PmuRecordsInfo *describe_records(const PpcVPmu *v)
 {
     return v->cpu->env.bhrb_num_entries
-           ? pmu_describe_records(&CPU(v->cpu)->neg.pmu.recorder,
+           ? pmu_describe_records(&v->unit->recorder,
                                   &ppc_pmu_guest_ops) : NULL;
 }
 

@@ -437,7 +437,7 @@ void ppc_vpmu_create(PowerPCCPU *cpu)
     ppc_vpmu_take_filter(&v->filter, &error_abort);
     create_counters(v);
     ppc_vpmu_timebase_init(v);
-    pmu_recorder_init(&CPU(cpu)->neg.pmu.recorder, BHRB_MAX_NUM_ENTRIES);
+    pmu_recorder_init(&v->unit->recorder, BHRB_MAX_NUM_ENTRIES);
     cpu->vpmu = v;
 }
 

@@ -152,7 +152,7 @@ static void enter_mode(unsigned mode)
     const PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
     unsigned newest = log->room / sizeof(log->branches[0]);
 
-    if (newest < PMU_BRANCH_LOG_SIZE
+    if (fuzz_cpu->pmu && newest < PMU_BRANCH_LOG_SIZE
         && extract32(log->branches[newest].what, PMU_LOGGED_MODE,
                      PMU_LOGGED_DISTANCE - PMU_LOGGED_MODE) != mode) {
         pmu_tcg_see_branches(fuzz_cpu);
@@ -183,7 +183,7 @@ static void log_branch(const PmuBranch *branch, unsigned mode)
 static void note_far_branch(const PmuBranch *branch, unsigned mode)
 {
     pmu_tcg_see_branches(fuzz_cpu);
-    pmu_recorder_note(&fuzz_cpu->neg.pmu.recorder, mode, branch);
+    pmu_recorder_note(&fuzz_cpu->pmu->recorder, mode, branch);
 }
 
 void fuzz_take_branch(const PmuBranch *branch, unsigned mode)

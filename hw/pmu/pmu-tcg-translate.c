@@ -90,13 +90,25 @@ PmuFold *pmu_new_fold(DisasContextBase *db, void (*gen)(DisasContextBase *db))
     return fold;
 }
 
+/* Count a variable of env down, and branch if 0 or less is left. */
+static void gen_count_down(tcg_target_long offset, int by, TCGLabel *used_up)
+{
+    TCGv_i64 left = tcg_temp_ebb_new_i64();
+
+    tcg_gen_ld_i64(left, tcg_env, offset);
+    tcg_gen_subi_i64(left, left, by);
+    tcg_gen_st_i64(left, tcg_env, offset);
+    tcg_gen_brcondi_i64(TCG_COND_LE, left, 0, used_up);
+    tcg_temp_free_i64(left);
+}
+
 /* Count down, and execute the code that @used_up generates at zero. */
 static void gen_countdown(DisasContextBase *db, tcg_target_long offset, int by,
                           void (*used_up)(DisasContextBase *db))
 {
     PmuFold *fold = pmu_new_fold(db, used_up);
 
-    tcg_gen_countdown_i64(tcg_env, offset, by, fold->begin);
+    gen_count_down(offset, by, fold->begin);
     gen_set_label(fold->end);
 }
 
@@ -128,8 +140,8 @@ void pmu_gen_insns(DisasContextBase *db)
     pmu_core_gen_last_fetch();
     tcg_ctx->emit_before_op = QTAILQ_FIRST(&tcg_ctx->ops);
     if (tcg_ctx->exitreq_label) {
-        tcg_gen_countdown_i64(tcg_env, cell_offset(db, PMU_TALLY_INSNS),
-                              db->num_insns, tcg_ctx->exitreq_label);
+        gen_count_down(cell_offset(db, PMU_TALLY_INSNS), db->num_insns,
+                       tcg_ctx->exitreq_label);
     } else {
         gen_adjust_insns(db, -db->num_insns);
     }

@@ -232,6 +232,17 @@ static inline void pmu_note_access(bool store)
 }
 
 /**
+ * pmu_note_table - note that the instruction accesses a table in a helper
+ *
+ * Such as one of descriptors: a core sees these accesses, but they are no loads
+ * or stores of the instruction's own.
+ */
+static inline void pmu_note_table(void)
+{
+    tcg_ctx->log.by_helper = true;
+}
+
+/**
  * pmu_note_only_store - note that the instruction writes memory only
  *
  * Overrides the operations that were emitted: a conditional store is made of an

@@ -87,7 +87,8 @@ def cpus(number):
 
 def debugged(machine):
     return Pc(f'{machine.name} debugger'.strip(), machine.cpu,
-              {**machine.options, 'debugger': 1}, machine.cpus)
+              {**machine.options, 'debugger': 1}, machine.cpus,
+              devices=machine.devices)
 
 
 def model(name, codes_of):
@@ -175,22 +176,27 @@ COMPARED = ['oracle']
 
 # Suites that are also recorded and replayed, with one CPU.  A replay may end by
 # the recorded event before it has the guest's status.
-REPLAYED = ['count', 'interrupt', 'memory', 'oracle', 'overflow', 'rep']
+REPLAYED = ['core', 'count', 'interrupt', 'memory', 'oracle', 'overflow', 'rep']
 # Of long suites, no usual check has replays, or a debugger that interferes; of
 # the longest, in which each observer takes some hundred thousand samples, it
 # has no observers.
 LONG = ['count', 'oracle', 'overflow', 'rep']
 UNOBSERVED = [mode for mode in USUAL_MODES if mode != 'observed']
 RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
+RECORDED_MACHINES = {
+    'core': Pc('', DEFAULT_CPU + ',pmu-core=core0', {'recorded': 1}, cpus=1,
+               ended=[0], devices=CORE),
+}
 
 # Suites that a debugger interferes with: it stops where everything that is
 # counted begins, and at stores.
-INTERRUPTED = ['branch', 'count', 'fault', 'interrupt', 'memory', 'mode',
+INTERRUPTED = ['core', 'branch', 'count', 'fault', 'interrupt', 'memory', 'mode',
                'oracle', 'overflow', 'rep', 'smc', 'smm', 'svm',
                'btf', 'lbr', 'pebs', 'unfiltered']
 DEBUGGED = [debugged(Pc('', DEFAULT_CPU + ',+svm,+monitor'))]
 # Suites that need another machine for that, too, or several.
 DEBUGGED_MACHINES = {
+    'core': [debugged(machine) for machine in MACHINES['core']],
     'lbr': [debugged(machine) for machine in MACHINES['lbr']
             if machine.name in ['Skylake-Client-v1 v4', 'SapphireRapids v5',
                                 'AMD']],
@@ -265,7 +271,8 @@ def groups(suite, cases, ways):
         found[0].jobs.append(Job(BRANCHES_OUTSIDE.variant(name=''), 'logged',
                                  cases, LOGGED))
     if suite in REPLAYED and ways.beside(suite not in LONG):
-        found.append(Group([job(RECORDED, None, kind=Replayed)]))
+        found.append(Group([job(RECORDED_MACHINES.get(suite, RECORDED), None,
+                                kind=Replayed)]))
     if ways.beside() and suite == 'step':
         found += [Group([job(DEBUGGED[0], mode, kind=partial(Stepped, step))])
                   for mode in STEP_MODES]

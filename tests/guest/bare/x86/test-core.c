@@ -324,6 +324,29 @@ TEST(core, overflow_of_cycles)
     }
 }
 
+/*
+ * Instructions that read descriptors: two loads each, which are hits.  The
+ * period ends with the first load of the third one.
+ */
+CODE("core_descriptors:\n"
+     "    mov %cs, %eax\n"
+     ".rept 16\n"
+     "    lar %eax, %edx\n"
+     ".endr\n"
+     "    ret\n");
+code_fn core_descriptors;
+
+TEST(core, overflow_of_descriptors)
+{
+    warm(core_descriptors, 0);
+    pmu_gp(0, EV_L1D_LOAD_HITS | SEL_USR | SEL_INT, -5ull);
+    sample_with(VEC_PMI);
+    run_user(GP(0), core_descriptors, 0);
+    expect(sample_count, 1, "samples");
+    expect(samples[0].rip, (uint64_t)core_descriptors + 2 + 3 * 3, "RIP");
+    expect(samples[0].value, 1, "counter");
+}
+
 static void end_interrupt(struct regs *regs)
 {
     (void)regs;

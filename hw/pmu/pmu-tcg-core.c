@@ -325,6 +325,15 @@ bool pmu_tcg_core_is_due(const PmuTcgCore *c)
     return false;
 }
 
+/* The limit of entries of no mode is not known yet. */
+bool pmu_tcg_core_is_past_limit(const PmuTcgCore *c)
+{
+    const PmuTcgCells *cells = cells_of(c);
+
+    return c->wanted && (c->mode == MODE_OF_NEXT
+                         || cells->core_next > cells->core_limit[c->mode]);
+}
+
 void pmu_tcg_core_note(PmuTcgCore *c, PmuCoreKind kind, uint64_t address,
                        unsigned bytes)
 {

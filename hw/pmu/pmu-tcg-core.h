@@ -108,6 +108,12 @@ bool pmu_tcg_core_make_room(PmuTcgCore *c, unsigned mode);
 unsigned pmu_tcg_core_room(const PmuTcgCore *c);
 
 /**
+ * pmu_tcg_core_is_past_limit - whether a helper may have reached a deadline
+ * @c: the cores
+ */
+bool pmu_tcg_core_is_past_limit(const PmuTcgCore *c);
+
+/**
  * pmu_tcg_core_is_due - whether a budget is used up
  * @c: the cores, whose log has been read
  */

@@ -777,11 +777,20 @@ void pmu_tcg_core_left(CPUState *cpu)
     }
 }
 
+/*
+ * The delivery of an interrupt may reach a deadline.  The overflow may be what
+ * a replay is waiting for before it enters the next block.
+ */
 void pmu_tcg_core_accessed(CPUState *cpu, uint64_t address, unsigned bytes,
                            bool store)
 {
-    pmu_tcg_core_note(pmu_tcg_core_of(cpu),
-                      store ? PMU_CORE_STORE : PMU_CORE_LOAD, address, bytes);
+    PmuTcgCore *c = pmu_tcg_core_of(cpu);
+
+    pmu_tcg_core_note(c, store ? PMU_CORE_STORE : PMU_CORE_LOAD, address,
+                      bytes);
+    if (pmu_tcg_core_is_past_limit(c)) {
+        request_fold(cpu);
+    }
 }
 
 void pmu_tcg_core_enter(CPUState *cpu, unsigned mode)

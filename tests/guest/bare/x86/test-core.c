@@ -347,6 +347,38 @@ TEST(core, overflow_of_descriptors)
     expect(samples[0].value, 1, "counter");
 }
 
+/*
+ * The delivery of an interrupt reads and writes memory, too.  If it is what
+ * overflows, that comes before the handler's first instruction.
+ */
+CODE("core_int:\n"
+     "    int $0x42\n"
+     "    ret\n");
+code_fn core_int;
+
+static void do_nothing(struct regs *regs)
+{
+    (void)regs;
+}
+
+TEST(core, overflow_in_delivery)
+{
+    uint64_t loads;
+
+    on_trap(VEC_IPI, do_nothing);
+    run_kernel(0, core_int, 0);
+    pmu_gp(0, EV_L1D_LOAD_HITS | SEL_OS, 0);
+    run_kernel(GP(0), core_int, 0);
+    loads = rdmsr(MSR_PMC(0));
+    expect(loads > 5, true, "loads");
+    for (unsigned period = 1; period <= loads; period++) {
+        pmu_gp(0, EV_L1D_LOAD_HITS | SEL_OS | SEL_INT, -(uint64_t)period);
+        sample_with(APIC_NMI);
+        run_kernel(GP(0), core_int, 0);
+        expect(sample_count, 1, "period %u: samples", period);
+    }
+}
+
 static void end_interrupt(struct regs *regs)
 {
     (void)regs;

@@ -24,6 +24,12 @@
 /* What an iteration of a string instruction writes, at most */
 #define ITERATION 4
 
+void HELPER(pmu_core_fetched)(CPUArchState *env, uint64_t address,
+                              uint32_t what)
+{
+    pmu_tcg_core_fetched(env_cpu(env), address, what);
+}
+
 void HELPER(pmu_core_enter)(CPUArchState *env, uint32_t mode)
 {
     pmu_tcg_core_enter(env_cpu(env), mode);
@@ -47,6 +53,8 @@ void pmu_core_translate_insn_start(DisasContextBase *db)
 
         tcg_ctx->log.next = core ? PMU_ENV_OFFSET(pmu.core_next) : 0;
         tcg_ctx->log.entries = 0;
+        /* The last translation may have been given up where it was muted. */
+        tcg_ctx->log.muted = false;
         tcg_ctx->log.fetch = (TCGLogFetch) { };
     }
     tcg_ctx->log.load_ends = NULL;
@@ -55,43 +63,64 @@ void pmu_core_translate_insn_start(DisasContextBase *db)
     tcg_ctx->log.pc = db->pc_next;
 }
 
-static void gen_constant(PmuCoreKind kind, uint64_t address, unsigned bytes,
-                         unsigned count, uint32_t from)
-{
-    tcg_gen_log(tcg_constant_i64(address),
-                pmu_core_facts(pmu_core_what(kind, bytes, count), from));
-}
-
 /*
  * Fetches: instructions whose last bytes are in one line are one entry, which
- * is emitted when it is known how many these are.
+ * is emitted when it is known how many these are.  It is written only if one of
+ * its lines is not recent; most are.
  */
 
-static void gen_fetch(void)
+static const PmuTcgCore *core_of_block(void)
 {
-    const TCGLogFetch *fetch = &tcg_ctx->log.fetch;
-
-    if (fetch->count) {
-        tcg_ctx->emit_before_op = QTAILQ_NEXT(fetch->insn_start, link);
-        gen_constant(PMU_CORE_FETCH, fetch->address, fetch->bytes,
-                     fetch->count, 0);
-        tcg_ctx->emit_before_op = NULL;
-    }
-}
-
-void pmu_core_gen_last_fetch(void)
-{
-    if (pmu_shows_core()) {
-        gen_fetch();
-    }
+    return pmu_tcg_core_of(tcg_ctx->cpu);
 }
 
 static uint64_t line_of(uint64_t address)
 {
-    const PmuCoreModel *model =
-        pmu_tcg_core_model(pmu_tcg_core_of(tcg_ctx->cpu));
+    return pmu_tcg_core_line(core_of_block(), address);
+}
 
-    return address / model->geometry.l1i.line;
+static void gen_fetched(DisasContextBase *db, const PmuFold *fold)
+{
+    gen_helper_pmu_core_fetched(tcg_env, tcg_constant_i64(fold->address),
+                                tcg_constant_i32(fold->what));
+}
+
+static void gen_check_line(uint64_t line, TCGLabel *not_recent)
+{
+    unsigned place = pmu_tcg_core_place(core_of_block(), line);
+    TCGv_i64 recent = tcg_temp_ebb_new_i64();
+
+    tcg_gen_ld_i64(recent, tcg_env, PMU_ENV_OFFSET(pmu.core_lines)
+                   + place * sizeof(uint64_t));
+    tcg_gen_brcondi_i64(TCG_COND_NE, recent, line, not_recent);
+    tcg_temp_free_i64(recent);
+}
+
+static void gen_fetch(DisasContextBase *db)
+{
+    const TCGLogFetch *fetch = &tcg_ctx->log.fetch;
+    PmuFold *fold;
+
+    if (!fetch->count) {
+        return;
+    }
+    fold = pmu_new_fold(db, gen_fetched);
+    fold->address = fetch->address;
+    fold->what = pmu_core_what(PMU_CORE_FETCH, fetch->bytes, fetch->count);
+    tcg_ctx->emit_before_op = QTAILQ_NEXT(fetch->insn_start, link);
+    for (uint64_t line = line_of(fetch->address); line <= fetch->line; line++) {
+        gen_check_line(line, fold->begin);
+    }
+    gen_set_label(fold->end);
+    tcg_ctx->emit_before_op = NULL;
+    tcg_ctx->log.entries++;
+}
+
+void pmu_core_gen_last_fetch(DisasContextBase *db)
+{
+    if (pmu_shows_core()) {
+        gen_fetch(db);
+    }
 }
 
 static void note_fetch(DisasContextBase *db)
@@ -105,7 +134,7 @@ static void note_fetch(DisasContextBase *db)
         fetch->count++;
         return;
     }
-    gen_fetch();
+    gen_fetch(db);
     *fetch = (TCGLogFetch) {
         .insn_start = db->insn_start,
         .address = address,
@@ -113,33 +142,6 @@ static void note_fetch(DisasContextBase *db)
         .count = 1,
         .line = line,
     };
-}
-
-/* Now it is known where the instruction after a call is. */
-static void gen_call(DisasContextBase *db)
-{
-    if (tcg_ctx->log.call) {
-        tcg_ctx->emit_before_op = QTAILQ_NEXT(tcg_ctx->log.call, link);
-        gen_constant(PMU_CORE_CALL, db->pc_next, 0, 0, 0);
-        tcg_ctx->emit_before_op = NULL;
-    }
-}
-
-/* The front end may have taken the instruction back: it did not fit. */
-void pmu_core_translate_insn_end(DisasContextBase *db)
-{
-    if (!pmu_shows_core() || db->pc_next == tcg_ctx->log.pc) {
-        return;
-    }
-    note_fetch(db);
-    gen_call(db);
-    if (tcg_ctx->log.by_helper) {
-        tcg_ctx->log.entries += PMU_TCG_CORE_HELPER;
-    }
-    if (tcg_ctx->log.entries > PMU_TCG_CORE_BLOCK
-        && db->is_jmp == DISAS_NEXT) {
-        db->is_jmp = DISAS_TOO_MANY;
-    }
 }
 
 void pmu_gen_stored(TCGv_i64 address, unsigned bytes)
@@ -152,21 +154,46 @@ void pmu_gen_stored(TCGv_i64 address, unsigned bytes)
  * Branches
  */
 
-static void gen_outcome(DisasContextBase *db, PmuCoreKind kind)
+static tcg_target_long limit_offset(DisasContextBase *db)
 {
-    gen_constant(kind, 0, 0, 0, insn_pc(db));
+    return PMU_ENV_OFFSET(pmu.core_limit)
+           + pmu_block_mode(db) * sizeof(PmuCoreEntry *);
+}
+
+/* Without an address, the entry keeps that of another one. */
+static void gen_log_branch(DisasContextBase *db, PmuCoreKind kind,
+                           TCGv_i64 address)
+{
+    const tcg_target_long branch = PMU_TCG_CORE_BRANCHES * sizeof(PmuCoreEntry);
+    uint64_t facts = pmu_core_facts(pmu_core_what(kind, 0, 0), insn_pc(db));
+    TCGv_ptr limit = tcg_temp_ebb_new_ptr();
+
+    tcg_gen_ld_ptr(limit, tcg_env, limit_offset(db));
+    tcg_gen_addi_ptr(limit, limit, -(tcg_target_long)sizeof(PmuCoreEntry));
+    tcg_gen_st_i64(tcg_constant_i64(facts), limit,
+                   branch + offsetof(PmuCoreEntry, what));
+    if (address) {
+        tcg_gen_st_i64(address, limit,
+                       branch + offsetof(PmuCoreEntry, address));
+    }
+    tcg_gen_st_ptr(limit, tcg_env, limit_offset(db));
+    tcg_temp_free_ptr(limit);
+    tcg_ctx->log.entries++;
+}
+
+/* Now it is known where the instruction after a call is. */
+static void gen_call(DisasContextBase *db)
+{
+    tcg_ctx->emit_before_op = QTAILQ_NEXT(tcg_ctx->log.call, link);
+    gen_log_branch(db, PMU_CORE_CALL, tcg_constant_i64(db->pc_next));
+    tcg_ctx->emit_before_op = NULL;
 }
 
 void pmu_core_gen_not_taken(DisasContextBase *db)
 {
     if (pmu_shows_core()) {
-        gen_outcome(db, PMU_CORE_NOT_TAKEN);
+        gen_log_branch(db, PMU_CORE_NOT_TAKEN, NULL);
     }
-}
-
-static void gen_target(DisasContextBase *db, PmuCoreKind kind, TCGv_i64 to)
-{
-    tcg_gen_log(to, pmu_core_facts(pmu_core_what(kind, 0, 0), insn_pc(db)));
 }
 
 void pmu_core_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to)
@@ -175,23 +202,42 @@ void pmu_core_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to)
         return;
     }
     if (kind & PMU_BRANCH_CONDITIONAL) {
-        gen_outcome(db, PMU_CORE_TAKEN);
+        gen_log_branch(db, PMU_CORE_TAKEN, NULL);
     }
     switch (kind & ~PMU_BRANCH_CONDITIONAL) {
     case PMU_BRANCH_RETURN:
-        gen_target(db, PMU_CORE_RETURN, to);
+        gen_log_branch(db, PMU_CORE_RETURN, to);
         break;
     case PMU_BRANCH_INDIRECT_JUMP:
-        gen_target(db, PMU_CORE_INDIRECT, to);
+        gen_log_branch(db, PMU_CORE_INDIRECT, to);
         break;
     case PMU_BRANCH_INDIRECT_CALL:
-        gen_target(db, PMU_CORE_INDIRECT, to);
+        gen_log_branch(db, PMU_CORE_INDIRECT, to);
         /* fall through */
     case PMU_BRANCH_CALL:
         tcg_ctx->log.call = tcg_last_op();
         break;
     default:
         break;
+    }
+}
+
+/* The front end may have taken the instruction back: it did not fit. */
+void pmu_core_translate_insn_end(DisasContextBase *db)
+{
+    if (!pmu_shows_core() || db->pc_next == tcg_ctx->log.pc) {
+        return;
+    }
+    note_fetch(db);
+    if (tcg_ctx->log.call) {
+        gen_call(db);
+    }
+    if (tcg_ctx->log.by_helper) {
+        tcg_ctx->log.entries += PMU_TCG_CORE_HELPER;
+    }
+    if (tcg_ctx->log.entries > PMU_TCG_CORE_BLOCK
+        && db->is_jmp == DISAS_NEXT) {
+        db->is_jmp = DISAS_TOO_MANY;
     }
 }
 
@@ -207,8 +253,7 @@ static void gen_check(DisasContextBase *db, unsigned entries, TCGLabel *full)
 
     tcg_gen_ld_ptr(end, tcg_env, PMU_ENV_OFFSET(pmu.core_next));
     tcg_gen_addi_ptr(end, end, entries * sizeof(PmuCoreEntry));
-    tcg_gen_ld_ptr(limit, tcg_env, PMU_ENV_OFFSET(pmu.core_limit)
-                   + pmu_block_mode(db) * sizeof(PmuCoreEntry *));
+    tcg_gen_ld_ptr(limit, tcg_env, limit_offset(db));
     tcg_gen_brcond_ptr(TCG_COND_GTU, end, limit, full);
 }
 
@@ -225,7 +270,7 @@ void pmu_core_gen_room(DisasContextBase *db)
     }
 }
 
-static void gen_repeat(DisasContextBase *db)
+static void gen_repeat(DisasContextBase *db, const PmuFold *fold)
 {
     gen_helper_pmu_core_repeat(tcg_env, tcg_constant_i64(insn_pc(db)),
                                tcg_constant_i32(pmu_block_mode(db)));

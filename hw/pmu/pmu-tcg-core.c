@@ -22,10 +22,8 @@
 /* The log is of no mode until the next block is entered. */
 #define MODE_OF_NEXT PMU_MAX_MODES
 
-/*
- * When helpers have filled the log, the rest of the block must still find room.
- */
-#define ALL_OF_LOG (PMU_TCG_CORE_LOG + 2 * PMU_TCG_CORE_BLOCK)
+/* Accesses, and branches, even if the latter are of a block without a limit. */
+#define ALL_OF_LOG (PMU_TCG_CORE_BRANCHES + PMU_TCG_CORE_LOG)
 
 /*
  * A program may not yet have changed its registers when it is interrupted among
@@ -38,6 +36,9 @@
  * is for misses.
  */
 #define INSN_SHARE 16
+
+/* The number of no line and of no page */
+#define NO_NUMBER UINT64_MAX
 
 /**
  * struct Program - a core for one address space
@@ -58,7 +59,10 @@ typedef struct Program {
  * @cpu: the vCPU
  * @model: what they are like
  * @misses: the cycles that misses cost
- * @log: the log
+ * @log: the log: accesses, and, from PMU_TCG_CORE_BRANCHES on, branches
+ * @begin_limit: what the limit of @mode was while there were no branches
+ * @pages: the pages that were fetched from last, or NO_NUMBER; PmuTcgCells has
+ *         the lines
  * @mode: the mode of all entries in the log, or MODE_OF_NEXT
  * @core: the core that is in use
  * @program: whose it is, or NULL
@@ -74,6 +78,8 @@ struct PmuTcgCore {
     PmuCoreModel model;
     PmuCoreWeights misses;
     PmuCoreEntry log[ALL_OF_LOG];
+    PmuCoreEntry *begin_limit;
+    uint64_t pages[PMU_TCG_CORE_RECENT];
     unsigned mode;
     PmuCore *core;
     Program *program;
@@ -252,26 +258,125 @@ unsigned pmu_tcg_core_room(const PmuTcgCore *c)
 static void set_limit(PmuTcgCore *c)
 {
     if (c->mode != MODE_OF_NEXT) {
-        cells_of(c)->core_limit[c->mode] = c->log + pmu_tcg_core_room(c);
+        c->begin_limit = c->log + pmu_tcg_core_room(c);
+        cells_of(c)->core_limit[c->mode] = c->begin_limit;
     }
+}
+
+/*
+ * Fetches
+ *
+ * A line is recent if it is the one that its set used last, and if its page is
+ * the one that the TLB's set used last: a fetch from it would have no effect.
+ * So places are shared by all lines, or pages, of a set.
+ */
+
+uint64_t pmu_tcg_core_line(const PmuTcgCore *c, uint64_t address)
+{
+    return address / c->model.geometry.l1i.line;
+}
+
+static unsigned place_of(uint64_t number, uint64_t sets)
+{
+    return number & (MIN(sets, PMU_TCG_CORE_RECENT) - 1);
+}
+
+unsigned pmu_tcg_core_place(const PmuTcgCore *c, uint64_t line)
+{
+    const PmuCoreCache *l1i = &c->model.geometry.l1i;
+
+    return place_of(line, l1i->size / l1i->line / l1i->ways);
+}
+
+static unsigned line_bits_of_page(const PmuTcgCore *c)
+{
+    return ctz32(c->model.geometry.page / c->model.geometry.l1i.line);
+}
+
+static void forget_recent(PmuTcgCore *c)
+{
+    memset(cells_of(c)->core_lines, 0xff, sizeof(cells_of(c)->core_lines));
+    memset(c->pages, 0xff, sizeof(c->pages));
+}
+
+static void forget_lines_of_page(PmuTcgCore *c, uint64_t page)
+{
+    uint64_t *lines = cells_of(c)->core_lines;
+    unsigned bits = line_bits_of_page(c);
+
+    for (unsigned i = 0; i < PMU_TCG_CORE_RECENT; i++) {
+        if (lines[i] >> bits == page) {
+            lines[i] = NO_NUMBER;
+        }
+    }
+}
+
+static void note_line(PmuTcgCore *c, uint64_t line)
+{
+    const PmuCoreTlb *tlb = &c->model.geometry.itlb;
+    uint64_t page = line >> line_bits_of_page(c);
+    uint64_t *recent = &c->pages[place_of(page, tlb->entries / tlb->ways)];
+
+    if (*recent != page) {
+        forget_lines_of_page(c, *recent);
+        *recent = page;
+    }
+    cells_of(c)->core_lines[pmu_tcg_core_place(c, line)] = line;
+}
+
+static size_t nr_accesses(const PmuTcgCore *c)
+{
+    return cells_of(c)->core_next - c->log;
+}
+
+static size_t nr_branches(const PmuTcgCore *c)
+{
+    return c->mode == MODE_OF_NEXT ? 0
+           : c->begin_limit - cells_of(c)->core_limit[c->mode];
 }
 
 static bool is_empty(const PmuTcgCore *c)
 {
-    return cells_of(c)->core_next == c->log;
+    return !nr_accesses(c) && !nr_branches(c);
 }
 
 static void enter(PmuTcgCore *c, unsigned mode)
 {
     c->mode = mode;
     choose_core(c);
+    forget_recent(c);
     set_limit(c);
+}
+
+static void see_accesses(PmuTcgCore *c)
+{
+    uint64_t *tallies = c->tallies[c->mode];
+    uint64_t insns = tallies[PMU_CORE_FETCHES];
+
+    pmu_core_see(c->core, c->log, nr_accesses(c), tallies);
+    if (c->program) {
+        c->program->insns += tallies[PMU_CORE_FETCHES] - insns;
+    }
+    cells_of(c)->core_next = c->log;
+}
+
+/* A core wants to see the first one first. */
+static void see_branches(PmuTcgCore *c)
+{
+    size_t count = nr_branches(c);
+    PmuCoreEntry *first = c->begin_limit - count + PMU_TCG_CORE_BRANCHES;
+
+    for (size_t i = 0; i < count / 2; i++) {
+        PmuCoreEntry other = first[i];
+
+        first[i] = first[count - 1 - i];
+        first[count - 1 - i] = other;
+    }
+    pmu_core_see(c->core, first, count, c->tallies[c->mode]);
 }
 
 void pmu_tcg_core_see(PmuTcgCore *c)
 {
-    PmuTcgCells *cells = cells_of(c);
-    uint64_t insns;
 
     if (is_empty(c)) {
         return;
@@ -279,13 +384,8 @@ void pmu_tcg_core_see(PmuTcgCore *c)
     if (c->mode == MODE_OF_NEXT) {
         enter(c, pmu_tcg_mode(c->cpu));
     }
-    insns = c->tallies[c->mode][PMU_CORE_FETCHES];
-    pmu_core_see(c->core, c->log, cells->core_next - c->log,
-                 c->tallies[c->mode]);
-    if (c->program) {
-        c->program->insns += c->tallies[c->mode][PMU_CORE_FETCHES] - insns;
-    }
-    cells->core_next = c->log;
+    see_accesses(c);
+    see_branches(c);
     set_limit(c);
 }
 
@@ -293,7 +393,7 @@ void pmu_tcg_core_leave(PmuTcgCore *c)
 {
     pmu_tcg_core_see(c);
     if (c->mode != MODE_OF_NEXT) {
-        cells_of(c)->core_limit[c->mode] = NULL;
+        cells_of(c)->core_limit[c->mode] = c->log;
         c->mode = MODE_OF_NEXT;
     }
 }
@@ -323,6 +423,20 @@ bool pmu_tcg_core_is_due(const PmuTcgCore *c)
         }
     }
     return false;
+}
+
+void pmu_tcg_core_note_fetch(PmuTcgCore *c, uint64_t address, uint32_t what)
+{
+    unsigned bytes = what >> PMU_CORE_SIZE & PMU_CORE_MOST_BYTES;
+    uint64_t last = pmu_tcg_core_line(c, address + bytes - 1);
+
+    *cells_of(c)->core_next++ = (PmuCoreEntry) {
+        .address = address,
+        .what = what,
+    };
+    for (uint64_t l = pmu_tcg_core_line(c, address); l <= last; l++) {
+        note_line(c, l);
+    }
 }
 
 /* The limit of entries of no mode is not known yet. */
@@ -420,6 +534,9 @@ PmuTcgCore *pmu_tcg_core_new(CPUState *cpu, const PmuCoreModel *model)
     c->mode = MODE_OF_NEXT;
     c->system = pmu_core_new(&model->geometry);
     cells_of(c)->core_next = c->log;
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        cells_of(c)->core_limit[m] = c->log;
+    }
     return c;
 }
 

@@ -48,6 +48,22 @@
 #define PMU_TCG_CORE_HELPER 32
 
 /**
+ * PMU_TCG_CORE_SIZE - how many entries the log has memory for
+ *
+ * When helpers have filled the log, the rest of the block must still find room.
+ */
+#define PMU_TCG_CORE_SIZE (PMU_TCG_CORE_LOG + 2 * PMU_TCG_CORE_BLOCK)
+
+/**
+ * PMU_TCG_CORE_BRANCHES - how far behind the limit the next branch is written
+ *
+ * Branches are apart from accesses, the last one first: it makes no difference
+ * whether a core sees the ones or the others first.  Each takes one entry from
+ * the limit.
+ */
+#define PMU_TCG_CORE_BRANCHES (PMU_TCG_CORE_SIZE + PMU_TCG_CORE_BLOCK)
+
+/**
  * typedef PmuTcgCore - the cores of a vCPU, of which one is in use at a time
  */
 typedef struct PmuTcgCore PmuTcgCore;
@@ -134,6 +150,30 @@ uint64_t pmu_tcg_core_most(const PmuTcgCore *c);
  */
 void pmu_tcg_core_note(PmuTcgCore *c, PmuCoreKind kind, uint64_t address,
                        unsigned bytes);
+
+/**
+ * pmu_tcg_core_note_fetch - write to the log what was fetched
+ * @c: the cores
+ * @address: PmuCoreEntry.address
+ * @what: PmuCoreEntry.what
+ *
+ * Not needed if all lines are in their places in PmuTcgCells.core_lines.
+ */
+void pmu_tcg_core_note_fetch(PmuTcgCore *c, uint64_t address, uint32_t what);
+
+/**
+ * pmu_tcg_core_line - the number of the line of instructions at an address
+ * @c: the cores
+ * @address: the address
+ */
+uint64_t pmu_tcg_core_line(const PmuTcgCore *c, uint64_t address);
+
+/**
+ * pmu_tcg_core_place - the place of a line in PmuTcgCells.core_lines
+ * @c: the cores
+ * @line: its number
+ */
+unsigned pmu_tcg_core_place(const PmuTcgCore *c, uint64_t line);
 
 /**
  * PMU_TCG_CORE_TALLIES - the tallies that cores supply

@@ -21,12 +21,15 @@
  * @begin: where that code begins
  * @end: where it goes back to
  * @gen: emits it
+ * @address, @what: of a fetch that this code shows to a core
  * @next: the next such code
  */
 typedef struct PmuFold {
     TCGLabel *begin;
     TCGLabel *end;
-    void (*gen)(DisasContextBase *db);
+    void (*gen)(DisasContextBase *db, const struct PmuFold *fold);
+    uint64_t address;
+    uint32_t what;
     struct PmuFold *next;
 } PmuFold;
 
@@ -35,7 +38,8 @@ typedef struct PmuFold {
  * @db: the block
  * @gen: emits the code; must not need temporaries set before
  */
-PmuFold *pmu_new_fold(DisasContextBase *db, void (*gen)(DisasContextBase *db));
+PmuFold *pmu_new_fold(DisasContextBase *db,
+                      void (*gen)(DisasContextBase *db, const PmuFold *fold));
 
 /**
  * pmu_block_mode - the mode of a block
@@ -66,8 +70,9 @@ void pmu_core_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to);
 
 /**
  * pmu_core_gen_last_fetch - show a core the last fetch of a block
+ * @db: the block, complete
  */
-void pmu_core_gen_last_fetch(void);
+void pmu_core_gen_last_fetch(DisasContextBase *db);
 
 /**
  * pmu_core_gen_room - enter a block only if the log has room for it

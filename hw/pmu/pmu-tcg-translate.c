@@ -58,7 +58,7 @@ static void gen_note_site(DisasContextBase *db)
 }
 
 /* Ask for a fold before the block that follows, as an interrupt would. */
-static void gen_request_fold(DisasContextBase *db)
+static void gen_request_fold(DisasContextBase *db, const PmuFold *fold)
 {
     gen_note_site(db);
     tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
@@ -73,12 +73,13 @@ void HELPER(pmu_see_branches)(CPUArchState *env)
 }
 
 /* Let the recorders read the log. */
-static void gen_see_branches(DisasContextBase *db)
+static void gen_see_branches(DisasContextBase *db, const PmuFold *fold)
 {
     gen_helper_pmu_see_branches(tcg_env);
 }
 
-PmuFold *pmu_new_fold(DisasContextBase *db, void (*gen)(DisasContextBase *db))
+PmuFold *pmu_new_fold(DisasContextBase *db,
+                      void (*gen)(DisasContextBase *db, const PmuFold *fold))
 {
     PmuFold *fold = tcg_malloc(sizeof(PmuFold));
 
@@ -104,7 +105,8 @@ static void gen_count_down(tcg_target_long offset, int by, TCGLabel *used_up)
 
 /* Count down, and execute the code that @used_up generates at zero. */
 static void gen_countdown(DisasContextBase *db, tcg_target_long offset, int by,
-                          void (*used_up)(DisasContextBase *db))
+                          void (*used_up)(DisasContextBase *db,
+                                          const PmuFold *fold))
 {
     PmuFold *fold = pmu_new_fold(db, used_up);
 
@@ -127,7 +129,7 @@ void pmu_gen_folds(DisasContextBase *db)
             continue;
         }
         gen_set_label(fold->begin);
-        fold->gen(db);
+        fold->gen(db, fold);
         tcg_gen_br(fold->end);
     }
 }
@@ -137,7 +139,7 @@ void pmu_gen_insns(DisasContextBase *db)
     if (!(tb_cflags(db->tb) & CF_PMU_INSNS)) {
         return;
     }
-    pmu_core_gen_last_fetch();
+    pmu_core_gen_last_fetch(db);
     tcg_ctx->emit_before_op = QTAILQ_FIRST(&tcg_ctx->ops);
     if (tcg_ctx->exitreq_label) {
         gen_count_down(cell_offset(db, PMU_TALLY_INSNS), db->num_insns,

@@ -793,6 +793,11 @@ void pmu_tcg_core_accessed(CPUState *cpu, uint64_t address, unsigned bytes,
     }
 }
 
+void pmu_tcg_core_fetched(CPUState *cpu, uint64_t address, uint32_t what)
+{
+    pmu_tcg_core_note_fetch(pmu_tcg_core_of(cpu), address, what);
+}
+
 void pmu_tcg_core_enter(CPUState *cpu, unsigned mode)
 {
     pmu_tcg_core_make_room(pmu_tcg_core_of(cpu), mode);

@@ -78,6 +78,30 @@ static void load_all(Run *run, uint64_t size, unsigned stride)
     }
 }
 
+/* What is loaded, or reset, replaces all that the core has seen. */
+static void test_forgotten(void)
+{
+    PmuCore *empty = pmu_core_new(&geometry);
+    size_t size = pmu_core_state_size(empty);
+    g_autofree uint8_t *state = g_malloc(size);
+    Run run;
+
+    pmu_core_save(empty, state);
+    begin(&run);
+    load(&run, 0);
+    load(&run, 0);
+    assert_adds(&run, PMU_CORE_LOAD_L1_MISSES, 1);
+    g_assert_true(pmu_core_load(run.core, state, size));
+    load(&run, 0);
+    load(&run, 0);
+    assert_adds(&run, PMU_CORE_LOAD_L1_MISSES, 1);
+    pmu_core_reset(run.core);
+    load(&run, 0);
+    assert_adds(&run, PMU_CORE_LOAD_L1_MISSES, 1);
+    pmu_core_free(empty);
+    end(&run);
+}
+
 /* Every line misses once; as long as all fit, never again. */
 static void test_strides(void)
 {
@@ -478,6 +502,7 @@ static void test_presets(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/pmu/core/known/forgotten", test_forgotten);
     g_test_add_func("/pmu/core/known/strides", test_strides);
     g_test_add_func("/pmu/core/known/working-sets", test_working_sets);
     g_test_add_func("/pmu/core/known/conflicts", test_conflicts);

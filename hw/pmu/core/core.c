@@ -6,22 +6,45 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
+#include "entry.h"
 #include "predictor.h"
 #include "sets.h"
 
-/* The parts that only fetches use, or only accesses to data */
+/* Fetches use one side of a core, and accesses to data the other one. */
+enum { INSTRUCTIONS, DATA, SIDES };
+
+/* How many lines each side remembers as recent, at most; a power of two */
+#define RECENT 64
+
+/* The number of no line */
+#define NO_LINE UINT64_MAX
+
+/**
+ * struct Side - the parts that only fetches use, or only accesses to data
+ * @l1: the first level
+ * @tlb: the TLB
+ * @recent: lines that their sets used last, and whose pages the TLB's sets used
+ *          last, or NO_LINE.  All lines of a set have one place here, which
+ *          is the lowest bits of their number.
+ *
+ * An access to a recent line misses nothing and changes nothing.  Most accesses
+ * are of this kind, and look nowhere else.  This is no state of its own:
+ * nothing changes if a line is forgotten.
+ */
 typedef struct Side {
     PmuCoreSets l1;
     PmuCoreSets tlb;
+    uint64_t recent[RECENT];
 } Side;
 
 /**
  * struct PmuCore - a core
+ * @sides: the first level, and the TLB, of instructions and of data
+ * @recent_mask: the bits of a line's number that are its place in Side.recent
  * @geometry: its sizes
  * @words: all of its state, followed by the counters of branches
  * @nr_words: how many words there are before the counters
  * @nr_counters: how many counters there are
- * @instructions, @data: the first level and the TLB of each
  * @last: the last level
  * @predictor: of branches
  *
@@ -29,12 +52,12 @@ typedef struct Side {
  * the counters.
  */
 struct PmuCore {
+    Side sides[SIDES];
+    uint64_t recent_mask;
     PmuCoreGeometry geometry;
     uint64_t *words;
     size_t nr_words;
     size_t nr_counters;
-    Side instructions;
-    Side data;
     PmuCoreSets last;
     PmuCorePredictor predictor;
 };
@@ -43,10 +66,6 @@ struct PmuCore {
 #define L1_MISSES   (PMU_CORE_FETCH_L1_MISSES - PMU_CORE_FETCHES)
 #define LAST_MISSES (PMU_CORE_FETCH_LAST_MISSES - PMU_CORE_FETCHES)
 #define TLB_MISSES  (PMU_CORE_FETCH_TLB_MISSES - PMU_CORE_FETCHES)
-
-/* Distances from a kind of branch to its tallies */
-#define BRANCHES    (PMU_CORE_BRANCHES_NOT_TAKEN - PMU_CORE_NOT_TAKEN)
-#define MISPREDICTS (PMU_CORE_NOT_TAKEN_MISSES - PMU_CORE_NOT_TAKEN)
 
 static uint64_t *take_words(PmuCore *core, size_t count)
 {
@@ -102,10 +121,10 @@ static void lay_out(PmuCore *core)
     const PmuCoreGeometry *g = &core->geometry;
 
     core->nr_words = 0;
-    lay_cache(core, &core->instructions.l1, &g->l1i);
-    lay_cache(core, &core->data.l1, &g->l1d);
-    lay_tlb(core, &core->instructions.tlb, &g->itlb);
-    lay_tlb(core, &core->data.tlb, &g->dtlb);
+    lay_cache(core, &core->sides[INSTRUCTIONS].l1, &g->l1i);
+    lay_cache(core, &core->sides[DATA].l1, &g->l1d);
+    lay_tlb(core, &core->sides[INSTRUCTIONS].tlb, &g->itlb);
+    lay_tlb(core, &core->sides[DATA].tlb, &g->dtlb);
     lay_cache(core, &core->last, &g->last);
     lay_predictor(core, &core->predictor);
 }
@@ -120,6 +139,20 @@ size_t pmu_core_state_size(const PmuCore *core)
     return bytes_of_words(core) + core->nr_counters;
 }
 
+static void forget_recent(Side *side)
+{
+    memset(side->recent, 0xff, sizeof(side->recent));
+}
+
+static void begin_recent(PmuCore *core)
+{
+    core->recent_mask = RECENT - 1;
+    for (unsigned i = 0; i < SIDES; i++) {
+        core->recent_mask &= core->sides[i].l1.mask;
+        forget_recent(&core->sides[i]);
+    }
+}
+
 PmuCore *pmu_core_new(const PmuCoreGeometry *geometry)
 {
     PmuCore *core = g_new0(PmuCore, 1);
@@ -128,6 +161,7 @@ PmuCore *pmu_core_new(const PmuCoreGeometry *geometry)
     lay_out(core);
     core->words = g_malloc0(pmu_core_state_size(core));
     lay_out(core);
+    begin_recent(core);
     return core;
 }
 
@@ -142,110 +176,147 @@ void pmu_core_free(PmuCore *core)
 void pmu_core_reset(PmuCore *core)
 {
     memset(core->words, 0, pmu_core_state_size(core));
+    begin_recent(core);
 }
 
 /*
  * The log
  */
 
-static PmuCoreKind kind_of(const PmuCoreEntry *entry)
+static void note_recent(const PmuCore *core, Side *side,
+                        const PmuCoreEntry *entry)
 {
-    return entry->what & ((1u << PMU_CORE_SIZE) - 1);
-}
+    uint64_t last = pmu_core_line(&side->l1, pmu_core_last_byte(entry));
+    uint64_t line = pmu_core_line(&side->l1, entry->address);
 
-static unsigned bytes_of(const PmuCoreEntry *entry)
-{
-    return entry->what >> PMU_CORE_SIZE & PMU_CORE_MOST_BYTES;
-}
-
-static unsigned count_of(const PmuCoreEntry *entry)
-{
-    return entry->what >> PMU_CORE_COUNT;
+    side->recent[line & core->recent_mask] = line;
+    while (line != last) {
+        line = pmu_core_next_line(&side->l1, line);
+        side->recent[line & core->recent_mask] = line;
+    }
 }
 
 /*
- * Most accesses are to the line, and the page, that their sets used last: they
- * miss nothing and change nothing.  No line is larger than a page.
+ * The last level sees only accesses that miss the first level.
+ *
+ * If the TLB comes to use another page last, or several in turn, it is not
+ * known of which lines the page was used last before.
  */
-static inline bool changes_nothing(const Side *side, const PmuCoreEntry *entry)
+static void access_memory(PmuCore *core, Side *side, const PmuCoreEntry *entry,
+                          uint64_t *tally)
 {
-    return pmu_core_is_first(&side->l1, entry->address)
-           && pmu_core_is_first(&side->tlb, entry->address)
-           && pmu_core_in_line(&side->l1, entry->address, bytes_of(entry));
-}
+    unsigned bytes = pmu_core_bytes_of(entry);
 
-/* The last level sees only accesses that miss the first level. */
-static void access_memory(const Side *side, const PmuCoreSets *last,
-                          const PmuCoreEntry *entry, uint64_t *tally)
-{
-    unsigned bytes = bytes_of(entry);
-
-    if (pmu_core_touch(&side->tlb, entry->address, bytes)) {
-        tally[TLB_MISSES]++;
-    }
     if (pmu_core_touch(&side->l1, entry->address, bytes)) {
         tally[L1_MISSES]++;
-        if (pmu_core_touch(last, entry->address, bytes)) {
+        if (pmu_core_touch(&core->last, entry->address, bytes)) {
             tally[LAST_MISSES]++;
         }
     }
+    if (pmu_core_is_first(&side->tlb, entry->address)
+        && pmu_core_in_line(&side->tlb, entry->address, bytes)) {
+        note_recent(core, side, entry);
+        return;
+    }
+    forget_recent(side);
+    if (pmu_core_touch(&side->tlb, entry->address, bytes)) {
+        tally[TLB_MISSES]++;
+    }
 }
 
-static void branch(const PmuCorePredictor *p, const PmuCoreEntry *entry,
-                   uint64_t *tallies)
+static inline bool is_recent(const PmuCore *core, const Side *side,
+                             const PmuCoreEntry *entry, unsigned bits)
 {
-    PmuCoreKind kind = kind_of(entry);
-    bool wrong = pmu_core_predict(p, kind, entry);
+    uint64_t line = entry->address >> bits;
+    uint64_t last = pmu_core_last_byte(entry) >> bits;
+    uint64_t recent = side->recent[line & core->recent_mask];
 
-    if (kind != PMU_CORE_CALL) {
-        tallies[kind + BRANCHES]++;
-        tallies[kind + MISPREDICTS] += wrong;
-    }
+    return !((recent ^ line) | (last ^ line));
 }
 
 /*
- * Accesses to data of each kind are counted in 16 bits of one number, as each
- * addition to a tally in memory would have to wait for the previous one.
+ * Numbers of accesses to data, in 16 bits each: an addition to a tally in
+ * memory would have to wait for the previous one.
  */
-static void see_some(PmuCore *core, const PmuCoreEntry *entries, size_t count,
-                     uint64_t *tallies)
+static const uint64_t one_of[1 << PMU_CORE_SIZE] = {
+    [PMU_CORE_LOAD] = 1ull << 0,
+    [PMU_CORE_STORE] = 1ull << 16,
+    [PMU_CORE_MODIFY] = 1ull << 32,
+};
+
+/* @insns: how many all entries stand for, which is 1 for an access to data */
+static void add_references(uint64_t *tallies, uint64_t insns,
+                           uint64_t references)
 {
-    const Side instructions = core->instructions, data = core->data;
+    uint64_t loads = extract64(references, 0, 16);
+    uint64_t stores = extract64(references, 16, 16);
+    uint64_t modifies = extract64(references, 32, 16);
+
+    tallies[PMU_CORE_FETCHES] += insns - loads - stores - modifies;
+    tallies[PMU_CORE_LOADS] += loads;
+    tallies[PMU_CORE_STORES] += stores;
+    tallies[PMU_CORE_MODIFIES] += modifies;
+}
+
+/*
+ * Read accesses up to the next branch, or to the end.  The kinds of accesses
+ * are as hard to foresee as what a program does next: so the only branch here
+ * is for lines that are not recent.
+ */
+static inline __attribute__((always_inline))
+const PmuCoreEntry *see_lines(PmuCore *core, const PmuCoreEntry *entry,
+                              const PmuCoreEntry *end, uint64_t *tallies,
+                              unsigned bits)
+{
     uint64_t insns = 0, references = 0;
-    const PmuCoreEntry *entry;
 
-    for (entry = entries; entry < entries + count; entry++) {
-        PmuCoreKind kind = kind_of(entry);
+    for (; entry < end && !pmu_core_is_branch(entry); entry++) {
+        PmuCoreKind kind = pmu_core_kind_of(entry);
+        Side *side = &core->sides[kind != PMU_CORE_FETCH];
 
-        if (kind >= PMU_CORE_ACCESSES) {
-            branch(&core->predictor, entry, tallies);
-        } else if (kind != PMU_CORE_FETCH) {
-            references += 1ull << 16 * kind;
-            if (!changes_nothing(&data, entry)) {
-                access_memory(&data, &core->last, entry, &tallies[kind]);
-            }
-        } else {
-            insns += count_of(entry);
-            if (!changes_nothing(&instructions, entry)) {
-                access_memory(&instructions, &core->last, entry, tallies);
-            }
+        references += one_of[kind];
+        insns += pmu_core_count_of(entry);
+        if (G_UNLIKELY(!is_recent(core, side, entry,
+                                  bits ?: side->l1.bits))) {
+            access_memory(core, side, entry, &tallies[kind]);
         }
     }
-    tallies[PMU_CORE_FETCHES] += insns;
-    tallies[PMU_CORE_LOADS] += extract64(references, 16, 16);
-    tallies[PMU_CORE_STORES] += extract64(references, 32, 16);
-    tallies[PMU_CORE_MODIFIES] += extract64(references, 48, 16);
+    add_references(tallies, insns, references);
+    return entry;
+}
+
+/* For lines of usual sizes, there is code that knows the size. */
+static const PmuCoreEntry *see_accesses(PmuCore *core,
+                                        const PmuCoreEntry *entry,
+                                        const PmuCoreEntry *end,
+                                        uint64_t *tallies)
+{
+    unsigned bits = core->sides[DATA].l1.bits;
+
+    if (bits != core->sides[INSTRUCTIONS].l1.bits) {
+        bits = 0;
+    }
+    switch (bits) {
+    case 6:
+        return see_lines(core, entry, end, tallies, 6);
+    case 7:
+        return see_lines(core, entry, end, tallies, 7);
+    default:
+        return see_lines(core, entry, end, tallies, bits);
+    }
 }
 
 void pmu_core_see(PmuCore *core, const PmuCoreEntry *entries, size_t count,
                   uint64_t *tallies)
 {
-    while (count) {
-        size_t some = MIN(count, UINT16_MAX);
+    const PmuCoreEntry *entry = entries, *end = entries + count;
 
-        see_some(core, entries, some, tallies);
-        entries += some;
-        count -= some;
+    while (entry < end) {
+        const PmuCoreEntry *until = entry + MIN(end - entry, UINT16_MAX);
+
+        entry = pmu_core_is_branch(entry)
+                ? pmu_core_learn(&core->predictor, entry, until, tallies)
+                : see_accesses(core, entry, until, tallies);
     }
 }
 
@@ -287,5 +358,6 @@ bool pmu_core_load(PmuCore *core, const uint8_t *state, size_t size)
     memcpy(core->predictor.counters, state + bytes_of_words(core),
            core->nr_counters);
     bound_returns(&core->predictor);
+    begin_recent(core);
     return true;
 }

@@ -35,14 +35,17 @@ typedef struct PmuCorePredictor {
 } PmuCorePredictor;
 
 /**
- * pmu_core_predict - predict a branch, and learn from it
+ * pmu_core_learn - predict branches, and learn from them
  * @p: the predictors
- * @kind: the kind of branch; a call is noted, but not predicted
- * @entry: the branch
+ * @entry: the first branch; a call is noted, but not predicted
+ * @end: where to stop, at the latest
+ * @tallies: PMU_CORE_TALLIES numbers, to which the branches, and those that
+ *           were predicted wrong, are added
  *
- * Returns: whether the prediction was wrong.
+ * Returns: the first entry that is no branch, or @end.
  */
-bool pmu_core_predict(const PmuCorePredictor *p, PmuCoreKind kind,
-                      const PmuCoreEntry *entry);
+const PmuCoreEntry *pmu_core_learn(const PmuCorePredictor *p,
+                                   const PmuCoreEntry *entry,
+                                   const PmuCoreEntry *end, uint64_t *tallies);
 
 #endif /* HW_PMU_CORE_PREDICTOR_H */

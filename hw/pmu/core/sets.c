@@ -7,16 +7,15 @@
 #include "qemu/osdep.h"
 #include "sets.h"
 
-/* Address 0 follows the last address. */
 bool pmu_core_touch_lines(const PmuCoreSets *sets, uint64_t address,
                           unsigned bytes)
 {
-    uint64_t last = (address + bytes - 1) >> sets->bits;
-    uint64_t number = address >> sets->bits;
+    uint64_t last = pmu_core_line(sets, address + bytes - 1);
+    uint64_t number = pmu_core_line(sets, address);
     bool missed = pmu_core_touch_line(sets, number);
 
     while (number != last) {
-        number = (number + 1) & (UINT64_MAX >> sets->bits);
+        number = pmu_core_next_line(sets, number);
         missed |= pmu_core_touch_line(sets, number);
     }
     return missed;

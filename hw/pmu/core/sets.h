@@ -32,6 +32,27 @@ typedef struct PmuCoreSets {
 } PmuCoreSets;
 
 /**
+ * pmu_core_line - the number of the line in which a byte is
+ * @sets: the cache
+ * @address: the address of the byte
+ */
+static inline uint64_t pmu_core_line(const PmuCoreSets *sets, uint64_t address)
+{
+    return address >> sets->bits;
+}
+
+/**
+ * pmu_core_next_line - the number of the line after another one
+ * @sets: the cache
+ * @number: the other's number; address 0 follows the last address
+ */
+static inline uint64_t pmu_core_next_line(const PmuCoreSets *sets,
+                                          uint64_t number)
+{
+    return (number + 1) & (UINT64_MAX >> sets->bits);
+}
+
+/**
  * pmu_core_is_first - whether a byte is in the line that its set used last
  * @sets: the cache
  * @address: the address of the byte
@@ -40,7 +61,7 @@ typedef struct PmuCoreSets {
  */
 static inline bool pmu_core_is_first(const PmuCoreSets *sets, uint64_t address)
 {
-    uint64_t number = address >> sets->bits;
+    uint64_t number = pmu_core_line(sets, address);
 
     return sets->first[number & sets->mask] == number + 1;
 }

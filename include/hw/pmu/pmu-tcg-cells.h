@@ -50,6 +50,12 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
 #define PMU_TCG_ROWS (PMU_TALLY_CORE_FIRST - PMU_TCG_FIRST)
 
 /**
+ * PMU_TCG_CORE_RECENT - how many lines, or pages, are remembered as recent, at
+ *                       most; a power of two
+ */
+#define PMU_TCG_CORE_RECENT 64
+
+/**
  * struct PmuTcgCells - the part of a vCPU in which translated code counts
  * @log: branches that neither recorder has read; empty while nothing is
  *       recorded, except for blocks that were translated before and still
@@ -58,6 +64,9 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
  * @core_next: where the next entry of the log of a core goes; NULL without one
  * @core_limit: for each mode, how far the blocks that are entered in it may
  *              write that log; NULL unless all of the log is of that mode
+ * @core_lines: numbers of lines from which a core would fetch again without any
+ *              effect, or UINT64_MAX; the place of a line in this array is the
+ *              lowest bits of its number
  * @site_pc: address of the instruction for which @fold_pending was set
  * @site_mode: and the mode it was executed in
  * @site_known: whether it was an instruction at all
@@ -83,6 +92,7 @@ typedef struct PmuTcgCells {
     PmuTcgRow left[PMU_TCG_ROWS];
     PmuCoreEntry *core_next;
     PmuCoreEntry *core_limit[PMU_MAX_MODES];
+    uint64_t core_lines[PMU_TCG_CORE_RECENT];
     uint64_t site_pc;
     uint64_t late_pc;
     PmuTcgAccess access;

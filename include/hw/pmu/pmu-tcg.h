@@ -390,6 +390,14 @@ void pmu_tcg_core_left(CPUState *cpu);
 struct PmuTcgCore *pmu_tcg_core_of(const CPUState *cpu);
 
 /**
+ * pmu_tcg_core_fetched - show a core a fetch that may have an effect
+ * @cpu: the vCPU, which has a core
+ * @address: PmuCoreEntry.address
+ * @what: PmuCoreEntry.what
+ */
+void pmu_tcg_core_fetched(CPUState *cpu, uint64_t address, uint32_t what);
+
+/**
  * pmu_tcg_core_enter - make room in the log for a block that cannot be left
  * @cpu: the vCPU, which has a core
  * @mode: the mode of the block

@@ -190,7 +190,8 @@ RECORDED_MACHINES = {
 
 # Suites that a debugger interferes with: it stops where everything that is
 # counted begins, and at stores.
-INTERRUPTED = ['core', 'branch', 'count', 'fault', 'interrupt', 'memory', 'mode',
+INTERRUPTED = ['branch', 'core', 'count', 'fault', 'interrupt', 'memory',
+               'mode',
                'oracle', 'overflow', 'rep', 'smc', 'smm', 'svm',
                'btf', 'lbr', 'pebs', 'unfiltered']
 DEBUGGED = [debugged(Pc('', DEFAULT_CPU + ',+svm,+monitor'))]

@@ -165,6 +165,17 @@ uint64_t pmu_tcg_core_tally(PmuTcgCore *c, PmuTally tally, unsigned mode)
     return counted(c, tally, mode);
 }
 
+void pmu_tcg_core_sum(PmuTcgCore *c, uint64_t *tallies)
+{
+    pmu_tcg_core_see(c);
+    memset(tallies, 0, sizeof(c->tallies[0]));
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        for (unsigned t = 0; t < PMU_CORE_TALLIES; t++) {
+            tallies[t] += c->tallies[m][t];
+        }
+    }
+}
+
 /*
  * Whose core
  */

@@ -194,6 +194,13 @@ unsigned pmu_tcg_core_place(const PmuTcgCore *c, uint64_t line);
 uint64_t pmu_tcg_core_tally(PmuTcgCore *c, PmuTally tally, unsigned mode);
 
 /**
+ * pmu_tcg_core_sum - what cores have counted in all modes
+ * @c: the cores, whose vCPU is between instructions
+ * @tallies: set to the sums, indexed by PmuCoreTally
+ */
+void pmu_tcg_core_sum(PmuTcgCore *c, uint64_t *tallies);
+
+/**
  * pmu_tcg_core_insns - how many instructions a budget of cycles is good for
  * @c: the cores
  * @cycles: the budget; the rest of it is for what the instructions miss

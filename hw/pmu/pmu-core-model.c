@@ -251,6 +251,20 @@ const PmuCoreModel *pmu_core_model_find(const char *id, Error **errp)
     return &o->model;
 }
 
+QDict *pmu_core_model_properties(const PmuCoreModel *model)
+{
+    const PmuCoreObject *o = container_of(model, PmuCoreObject, model);
+    QDict *dict = qdict_new();
+
+    qdict_put_str(dict, "id", object_get_canonical_path_component(OBJECT(o)));
+    qdict_put_str(dict, "preset", o->preset);
+    qdict_put_str(dict, "state", PmuCoreState_str(o->state));
+    for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
+        qdict_put_int(dict, numbers[i].name, get_field(model, &numbers[i]));
+    }
+    return dict;
+}
+
 /*
  * Class
  */

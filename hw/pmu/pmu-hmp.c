@@ -200,6 +200,74 @@ static void print_observers(Monitor *mon, const PmuObserverInfoList *list)
     }
 }
 
+static void print_cache(Monitor *mon, const char *name, uint64_t size,
+                        uint32_t ways, uint64_t line)
+{
+    monitor_printf(mon, " %-6s %15" PRIu64 " bytes %5u ways, lines of %" PRIu64
+                   " bytes\n", name, size, ways, line);
+}
+
+static void print_tlb(Monitor *mon, const char *name, uint32_t entries,
+                      uint32_t ways, uint64_t page)
+{
+    monitor_printf(mon, " %-6s %15u pages %5u ways, pages of %" PRIu64
+                   " bytes\n", name, entries, ways, page);
+}
+
+static void print_geometry(Monitor *mon, const PmuCoreInfo *core)
+{
+    print_cache(mon, "l1i", core->l1i_size, core->l1i_ways, core->l1i_line);
+    print_cache(mon, "l1d", core->l1d_size, core->l1d_ways, core->l1d_line);
+    print_cache(mon, "llc", core->llc_size, core->llc_ways, core->llc_line);
+    print_tlb(mon, "itlb", core->itlb_entries, core->itlb_ways,
+              core->page_size);
+    print_tlb(mon, "dtlb", core->dtlb_entries, core->dtlb_ways,
+              core->page_size);
+}
+
+static void print_accesses(Monitor *mon, const char *name,
+                           const PmuCoreAccesses *a)
+{
+    monitor_printf(mon, " %-9s %15" PRIu64 " %15" PRIu64 " %15" PRIu64 " %15"
+                   PRIu64 "\n", name, a->references, a->l1_misses,
+                   a->llc_misses, a->tlb_misses);
+}
+
+static void print_branches(Monitor *mon, const char *name,
+                           const PmuCoreBranches *b)
+{
+    monitor_printf(mon, " %-9s %15" PRIu64 " %15" PRIu64 "\n", name,
+                   b->predictions, b->mispredicted);
+}
+
+static void print_core_counts(Monitor *mon, const PmuCoreCounts *counts)
+{
+    monitor_printf(mon, " %-9s %15s %15s %15s %15s\n", "Accesses",
+                   "References", "L1 misses", "LLC misses", "TLB misses");
+    print_accesses(mon, "fetches", counts->fetches);
+    print_accesses(mon, "loads", counts->loads);
+    print_accesses(mon, "stores", counts->stores);
+    print_accesses(mon, "modifies", counts->modifies);
+    monitor_printf(mon, " %-9s %15s %15s\n", "Branches", "Predictions",
+                   "Mispredicted");
+    print_branches(mon, "not taken", counts->not_taken);
+    print_branches(mon, "taken", counts->taken);
+    print_branches(mon, "indirect", counts->indirect);
+    print_branches(mon, "returns", counts->returns);
+}
+
+static void print_core(Monitor *mon, const PmuCoreInfo *core)
+{
+    if (core) {
+        monitor_printf(mon, " core %s: %s, %s\n", core->id, core->preset,
+                       PmuCoreState_str(core->state));
+        print_geometry(mon, core);
+    }
+    if (core && core->counts) {
+        print_core_counts(mon, core->counts);
+    }
+}
+
 static void print_cpu(Monitor *mon, const PmuCpuInfo *info)
 {
     const PmuInfo *pmu = info->pmu;
@@ -216,6 +284,7 @@ static void print_cpu(Monitor *mon, const PmuCpuInfo *info)
         monitor_printf(mon, "engine %s, which tells nothing of it\n",
                        PmuEngineKind_str(info->engine));
     }
+    print_core(mon, info->core);
     print_observers(mon, info->observers);
     if (info->host) {
         print_host(mon, info->host);

@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/units.h"
 #include "qobject/qdict.h"
 #include "vpmu-test-x86.h"
 
@@ -2137,6 +2138,114 @@ static void test_core_refused(void)
     stop(&m);
 }
 
+/* query-pmu has all sizes, and no counts, as nothing is executed here. */
+static void test_core_described(void)
+{
+    Machine m = x86_start(CORE_CPU);
+    QDict *cpu = query_cpu(&m);
+    QDict *core = qdict_get_qdict(cpu, "core");
+
+    g_assert_cmpstr(qdict_get_str(core, "id"), ==, "core0");
+    g_assert_cmpstr(qdict_get_str(core, "preset"), ==, "skylake");
+    g_assert_cmpstr(qdict_get_str(core, "state"), ==, "private");
+    g_assert_cmpint(get_uint(core, "l1d-size"), ==, 16 * KiB);
+    g_assert_cmpint(get_uint(core, "l1d-ways"), ==, 8);
+    g_assert_cmpint(get_uint(core, "llc-size"), ==, 8 * MiB);
+    g_assert_cmpint(get_uint(core, "dtlb-entries"), ==, 1536);
+    g_assert_cmpint(get_uint(core, "branch-cycles"), ==, 16);
+    g_assert_false(qdict_haskey(core, "counts"));
+    qobject_unref(cpu);
+    stop(&m);
+}
+
+/*
+ * Code in place of the firmware, whose last KiB this is: read one byte of each
+ * of the first 256 lines of memory, twice.
+ */
+static const uint8_t reading[KiB] = {
+    0xba, 0x02, 0x00,               /*    mov $2, %dx */
+    0x31, 0xf6,                     /* 1: xor %si, %si */
+    0x8a, 0x04,                     /* 2: mov (%si), %al */
+    0x83, 0xc6, 0x40,               /*    add $64, %si */
+    0x81, 0xfe, 0x00, 0x40,         /*    cmp $0x4000, %si */
+    0x75, 0xf5,                     /*    jne 2b */
+    0x4a,                           /*    dec %dx */
+    0x75, 0xf0,                     /*    jne 1b */
+    0xf4,                           /* 3: hlt */
+    0xeb, 0xfd,                     /*    jmp 3b */
+    [KiB - 16] = 0xe9, 0x0d, 0xfc,  /* begin here */
+};
+
+/* Its instructions: JMP, MOV, two turns of XOR, DEC, JNE and 256 reads; HLT */
+#define READING_INSNS (2 + 2 * (3 + 256 * 4) + 1)
+
+static Machine start_reading(void)
+{
+    g_autofree uint8_t *image = g_malloc0(64 * KiB);
+    char *firmware = new_file();
+    Machine m = {};
+
+    memcpy(image + 63 * KiB, reading, sizeof(reading));
+    g_assert_true(g_file_set_contents(firmware, (char *)image, 64 * KiB, NULL));
+    m.qts = qtest_initf("-accel tcg -nodefaults -m 128 -cpu %s -bios %s",
+                        CORE_CPU, firmware);
+    delete_file(firmware);
+    return m;
+}
+
+static void assert_counts(const QDict *core, const char *kind,
+                          const char *what, uint64_t wanted)
+{
+    QDict *of_kind = qdict_get_qdict(qdict_get_qdict(core, "counts"), kind);
+
+    g_test_message("%s of %s", what, kind);
+    g_assert_cmpint(get_uint(of_kind, what), ==, wanted);
+}
+
+/* The core of the CPU when it has executed all that. */
+static QDict *wait_for_reading(Machine *m)
+{
+    for (;;) {
+        QDict *cpu = query_cpu(m);
+        QDict *counts = qdict_get_qdict(qdict_get_qdict(cpu, "core"), "counts");
+
+        if (get_uint(qdict_get_qdict(counts, "fetches"), "references")
+            >= READING_INSNS) {
+            return cpu;
+        }
+        qobject_unref(cpu);
+        g_usleep(1000);
+    }
+}
+
+/* Of 16 KiB, the second turn misses nothing in a first level of that size. */
+static void test_core_counts(void)
+{
+    Machine m = start_reading();
+    QDict *cpu = wait_for_reading(&m);
+    QDict *core = qdict_get_qdict(cpu, "core");
+    g_autofree char *table = qtest_hmp(m.qts, "info pmu");
+
+    assert_counts(core, "fetches", "references", READING_INSNS);
+    assert_counts(core, "fetches", "l1-misses", 2);
+    assert_counts(core, "fetches", "tlb-misses", 1);
+    assert_counts(core, "loads", "references", 2 * 256);
+    assert_counts(core, "loads", "l1-misses", 256);
+    assert_counts(core, "loads", "llc-misses", 256);
+    assert_counts(core, "loads", "tlb-misses", 4);
+    assert_counts(core, "stores", "references", 0);
+    assert_counts(core, "modifies", "references", 0);
+    assert_counts(core, "taken", "predictions", 2 * 255 + 1);
+    assert_counts(core, "not-taken", "predictions", 2 + 1);
+    assert_counts(core, "returns", "predictions", 0);
+    assert_counts(core, "indirect", "predictions", 0);
+    assert_fits(table);
+    g_assert_nonnull(strstr(table, "core core0: skylake, private"));
+    g_assert_nonnull(strstr(table, "16384 bytes     8 ways"));
+    qobject_unref(cpu);
+    stop(&m);
+}
+
 /*
  * Implementation of struct Face
  */
@@ -2413,6 +2522,8 @@ static void add_core(void)
     add("core/cpuid", test_core_cpuid);
     add("core/object", test_core_object);
     add("core/refused", test_core_refused);
+    add("core/described", test_core_described);
+    add("core/counts", test_core_counts);
 }
 
 static void add_pebs(void)

@@ -354,7 +354,7 @@ static void test_errors(void)
  * info pmu
  */
 
-static void assert_fits(const char *table)
+void assert_fits(const char *table)
 {
     g_auto(GStrv) lines = g_strsplit(table, "\r\n", 0);
 

@@ -342,6 +342,12 @@ QDict *query_counter(Machine *m, unsigned counter);
 uint64_t get_uint(const QDict *dict, const char *key);
 
 /**
+ * assert_fits - check that a table fits a terminal
+ * @table: what a command of the human monitor printed
+ */
+void assert_fits(const char *table);
+
+/**
  * assert_words - check a list of words
  * @expected: the words, with a space between them
  */

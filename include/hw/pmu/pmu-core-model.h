@@ -12,6 +12,7 @@
 
 #include "hw/pmu/pmu-core.h"
 #include "qapi/qapi-types-common.h"
+#include "qobject/qdict.h"
 
 #define TYPE_PMU_CORE "pmu-core"
 
@@ -37,5 +38,14 @@ typedef struct PmuCoreModel {
  * NULL.
  */
 const PmuCoreModel *pmu_core_model_find(const char *id, Error **errp);
+
+/**
+ * pmu_core_model_properties - the properties of the object that has a model
+ * @model: the model, from pmu_core_model_find()
+ *
+ * Returns: a dictionary that the caller owns, with all members of
+ * PmuCoreProperties, and the object's ID as "id".
+ */
+QDict *pmu_core_model_properties(const PmuCoreModel *model);
 
 #endif /* HW_PMU_PMU_CORE_MODEL_H */

@@ -139,6 +139,14 @@ PmuModeList *pmu_mode_list(PmuModes modes, const PmuGuestOps *ops);
 PmuObserverInfoList *pmu_describe_observers(CPUState *cpu);
 
 /**
+ * pmu_describe_core - describe the model of a vCPU's core
+ * @cpu: the vCPU
+ *
+ * Returns: NULL if it has none.
+ */
+PmuCoreInfo *pmu_describe_core(CPUState *cpu);
+
+/**
  * pmu_describe_host - describe the host's counts of a vCPU's events
  * @cpu: the vCPU
  * @report: the counts

@@ -261,6 +261,7 @@ bool x86_vpmu_describe(CPUState *cs, PmuCpuInfo *info, Error **errp)
     lost = describe_host(cpu, info);
     info->engine = engine_of(cpu->vpmu);
     info->observers = pmu_describe_observers(cs);
+    info->core = pmu_describe_core(cs);
     info->pmu = cpu->vpmu ? describe_pmu(cpu->vpmu, lost) : NULL;
     return true;
 }

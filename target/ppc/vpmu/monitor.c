@@ -307,6 +307,7 @@ bool ppc_vpmu_describe(CPUState *cs, PmuCpuInfo *info, Error **errp)
     PowerPCCPU *cpu = POWERPC_CPU(cs);
 
     info->observers = pmu_describe_observers(cs);
+    info->core = pmu_describe_core(cs);
     if (cpu->vpmu) {
         info->engine = tcg_enabled() ? PMU_ENGINE_KIND_TCG
                                      : PMU_ENGINE_KIND_QTEST;

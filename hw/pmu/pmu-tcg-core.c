@@ -610,7 +610,6 @@ static int put_contents(QEMUFile *f, void *opaque, size_t unused,
 {
     const PmuTcgCore *c = opaque;
 
-    qemu_put_be64(f, pmu_core_state_size(c->system));
     put_core(f, c->system);
     for (unsigned i = 0; i < MAX_PROGRAMS; i++) {
         const Program *p = &c->programs[i];
@@ -646,10 +645,6 @@ static int get_contents(QEMUFile *f, void *opaque, size_t unused,
     PmuTcgCore *c = opaque;
 
     forget(c);
-    if (qemu_get_be64(f) != pmu_core_state_size(c->system)) {
-        error_report("The source's pmu-core has other sizes.");
-        return -EINVAL;
-    }
     if (!get_core(f, c->system)) {
         return -EINVAL;
     }
@@ -695,14 +690,62 @@ static int pmu_tcg_core_post_load(void *opaque, int version_id)
     return 0;
 }
 
-const VMStateDescription vmstate_pmu_tcg_core = {
-    .name = "pmu-tcg-core",
+/*
+ * What is remembered depends on the sizes, and cycles on all that they have
+ * been computed of.
+ */
+#define OTHER_MODEL "Both sides need the same pmu-core."
+#define SAME_WIDE(field) \
+    VMSTATE_UINT64_EQUAL(model.field, PmuTcgCore, OTHER_MODEL)
+#define SAME(field) \
+    VMSTATE_UINT32_EQUAL(model.field, PmuTcgCore, OTHER_MODEL)
+
+static const VMStateDescription vmstate_model = {
+    .name = "pmu-core",
     .version_id = 1,
     .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        SAME_WIDE(geometry.l1i.size),
+        SAME(geometry.l1i.ways),
+        SAME(geometry.l1i.line),
+        SAME_WIDE(geometry.l1d.size),
+        SAME(geometry.l1d.ways),
+        SAME(geometry.l1d.line),
+        SAME_WIDE(geometry.last.size),
+        SAME(geometry.last.ways),
+        SAME(geometry.last.line),
+        SAME(geometry.itlb.entries),
+        SAME(geometry.itlb.ways),
+        SAME(geometry.dtlb.entries),
+        SAME(geometry.dtlb.ways),
+        SAME(geometry.page),
+        SAME(geometry.history),
+        SAME(geometry.places),
+        SAME(geometry.targets),
+        SAME(geometry.returns),
+        SAME(geometry.align),
+        SAME(penalties.insn),
+        SAME(penalties.l1),
+        SAME(penalties.last),
+        SAME(penalties.tlb),
+        SAME(penalties.branch),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+const VMStateDescription vmstate_pmu_tcg_core = {
+    .name = "pmu-tcg-core",
+    .version_id = 2,
+    .minimum_version_id = 2,
     .pre_save = pmu_tcg_core_see_log,
     .pre_load = pmu_tcg_core_see_log,
     .post_load = pmu_tcg_core_post_load,
     .fields = (const VMStateField[]) {
+        {
+            .name = "model",
+            .vmsd = &vmstate_model,
+            .flags = VMS_STRUCT,
+        },
         VMSTATE_UINT64_2DARRAY(tallies, PmuTcgCore, PMU_MAX_MODES,
                                PMU_CORE_TALLIES),
         {

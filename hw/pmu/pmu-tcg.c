@@ -1287,12 +1287,23 @@ static bool core_needed(void *opaque)
     return ((PmuTcg *)opaque)->core;
 }
 
+static int core_pre_load(void *opaque)
+{
+    if (!core_needed(opaque)) {
+        error_report("The source's CPU has a pmu-core and this one does not; "
+                     "add the property pmu-core, and the object.");
+        return -EINVAL;
+    }
+    return 0;
+}
+
 /* A source without a core leaves this one as it is after a reset. */
 static const VMStateDescription vmstate_core = {
     .name = "pmu-tcg/core",
     .version_id = 1,
     .minimum_version_id = 1,
     .needed = core_needed,
+    .pre_load = core_pre_load,
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_POINTER(core, PmuTcg, vmstate_pmu_tcg_core, PmuTcgCore),
         VMSTATE_END_OF_LIST()

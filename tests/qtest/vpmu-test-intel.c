@@ -466,6 +466,8 @@ static void test_fixed_events(void)
 /* A CPU with a model of its core, and that model */
 #define CORE_OBJECT "-object pmu-core,id=core0,preset=skylake,l1d-size=16k "
 #define CORE_CPU    INTEL ",pmu-core=core0 " CORE_OBJECT
+#define CORE_OF(options) \
+    ",pmu-core=core0 -object pmu-core,id=core0,preset=skylake," options
 
 static const EventTable event_tables[] = {
     EVENT_TABLE(INTEL, SKYLAKE),
@@ -2158,12 +2160,15 @@ static void test_core_described(void)
     stop(&m);
 }
 
+/* The register that READING polls: masks of interrupts, 0 at first */
+#define GO 0x21
+
 /*
  * Code in place of the firmware, whose last KiB this is: read one byte of each
- * of the first 256 lines of memory, twice.
+ * of the first 256 lines of memory, twice; and again while GO is 1.
  */
 static const uint8_t reading[KiB] = {
-    0xba, 0x02, 0x00,               /*    mov $2, %dx */
+    0xba, 0x02, 0x00,               /* 0: mov $2, %dx */
     0x31, 0xf6,                     /* 1: xor %si, %si */
     0x8a, 0x04,                     /* 2: mov (%si), %al */
     0x83, 0xc6, 0x40,               /*    add $64, %si */
@@ -2171,15 +2176,17 @@ static const uint8_t reading[KiB] = {
     0x75, 0xf5,                     /*    jne 2b */
     0x4a,                           /*    dec %dx */
     0x75, 0xf0,                     /*    jne 1b */
-    0xf4,                           /* 3: hlt */
-    0xeb, 0xfd,                     /*    jmp 3b */
+    0xe4, GO,                       /* 3: in $GO, %al */
+    0x3c, 0x01,                     /*    cmp $1, %al */
+    0x75, 0xfa,                     /*    jne 3b */
+    0xeb, 0xe5,                     /*    jmp 0b */
     [KiB - 16] = 0xe9, 0x0d, 0xfc,  /* begin here */
 };
 
-/* Its instructions: JMP, MOV, two turns of XOR, DEC, JNE and 256 reads; HLT */
-#define READING_INSNS (2 + 2 * (3 + 256 * 4) + 1)
+#define READING_LINES 256
+#define READING_LOADS (2 * READING_LINES)
 
-static Machine start_reading(void)
+static Machine start_reading(const char *options)
 {
     g_autofree uint8_t *image = g_malloc0(64 * KiB);
     char *firmware = new_file();
@@ -2187,63 +2194,136 @@ static Machine start_reading(void)
 
     memcpy(image + 63 * KiB, reading, sizeof(reading));
     g_assert_true(g_file_set_contents(firmware, (char *)image, 64 * KiB, NULL));
-    m.qts = qtest_initf("-accel tcg -nodefaults -m 128 -cpu %s -bios %s",
-                        CORE_CPU, firmware);
+    m.qts = qtest_initf("-accel tcg -nodefaults -m 128 -bios %s -cpu %s",
+                        firmware, options);
     delete_file(firmware);
     return m;
+}
+
+static uint64_t core_count(const QDict *core, const char *kind,
+                           const char *what)
+{
+    QDict *counts = qdict_get_qdict(core, "counts");
+
+    return get_uint(qdict_get_qdict(counts, kind), what);
 }
 
 static void assert_counts(const QDict *core, const char *kind,
                           const char *what, uint64_t wanted)
 {
-    QDict *of_kind = qdict_get_qdict(qdict_get_qdict(core, "counts"), kind);
-
     g_test_message("%s of %s", what, kind);
-    g_assert_cmpint(get_uint(of_kind, what), ==, wanted);
+    g_assert_cmpint(core_count(core, kind, what), ==, wanted);
 }
 
-/* The core of the CPU when it has executed all that. */
-static QDict *wait_for_reading(Machine *m)
+/* The core of the CPU, to be unreferenced */
+static QDict *query_core(Machine *m)
 {
-    for (;;) {
-        QDict *cpu = query_cpu(m);
-        QDict *counts = qdict_get_qdict(qdict_get_qdict(cpu, "core"), "counts");
+    QDict *cpu = query_cpu(m);
+    QDict *core = qdict_get_qdict(cpu, "core");
 
-        if (get_uint(qdict_get_qdict(counts, "fetches"), "references")
-            >= READING_INSNS) {
-            return cpu;
-        }
-        qobject_unref(cpu);
+    qobject_ref(core);
+    qobject_unref(cpu);
+    return core;
+}
+
+/* The same when it has seen so many loads. */
+static QDict *wait_for_loads(Machine *m, uint64_t loads)
+{
+    QDict *core = query_core(m);
+
+    while (core_count(core, "loads", "references") < loads) {
+        qobject_unref(core);
         g_usleep(1000);
+        core = query_core(m);
     }
+    return core;
 }
 
 /* Of 16 KiB, the second turn misses nothing in a first level of that size. */
 static void test_core_counts(void)
 {
-    Machine m = start_reading();
-    QDict *cpu = wait_for_reading(&m);
-    QDict *core = qdict_get_qdict(cpu, "core");
+    Machine m = start_reading(CORE_CPU);
+    QDict *core = wait_for_loads(&m, READING_LOADS);
     g_autofree char *table = qtest_hmp(m.qts, "info pmu");
 
-    assert_counts(core, "fetches", "references", READING_INSNS);
     assert_counts(core, "fetches", "l1-misses", 2);
     assert_counts(core, "fetches", "tlb-misses", 1);
-    assert_counts(core, "loads", "references", 2 * 256);
-    assert_counts(core, "loads", "l1-misses", 256);
-    assert_counts(core, "loads", "llc-misses", 256);
+    assert_counts(core, "loads", "references", READING_LOADS);
+    assert_counts(core, "loads", "l1-misses", READING_LINES);
+    assert_counts(core, "loads", "llc-misses", READING_LINES);
     assert_counts(core, "loads", "tlb-misses", 4);
     assert_counts(core, "stores", "references", 0);
     assert_counts(core, "modifies", "references", 0);
-    assert_counts(core, "taken", "predictions", 2 * 255 + 1);
     assert_counts(core, "not-taken", "predictions", 2 + 1);
     assert_counts(core, "returns", "predictions", 0);
     assert_counts(core, "indirect", "predictions", 0);
     assert_fits(table);
     g_assert_nonnull(strstr(table, "core core0: skylake, private"));
     g_assert_nonnull(strstr(table, "16384 bytes     8 ways"));
-    qobject_unref(cpu);
+    qobject_unref(core);
     stop(&m);
+}
+
+/* An event is selected, whatever the guest executes. */
+static void use_core(Machine *m)
+{
+    wrmsr(m, MSR_EVTSEL0, EVENT_INSNS | SEL_OS);
+}
+
+/* Read on after a migration: how much of that missed the first level? */
+static void assert_misses_after_migration(bool used, uint64_t misses)
+{
+    Machine m = start_reading(CORE_CPU);
+    QDict *core = wait_for_loads(&m, READING_LOADS);
+    uint64_t before = used ? READING_LOADS : 0;
+
+    if (used) {
+        use_core(&m);
+    }
+    qobject_unref(core);
+    migrate_to(&m, start_reading(CORE_CPU " -incoming defer"));
+    qtest_outb(m.qts, GO, 1);
+    core = wait_for_loads(&m, before + READING_LOADS);
+    assert_counts(core, "loads", "l1-misses", misses);
+    qobject_unref(core);
+    stop(&m);
+}
+
+/* What the core remembers, and what it has counted, moves with the PMU. */
+static void test_core_migration(void)
+{
+    assert_misses_after_migration(true, READING_LINES);
+}
+
+/* If the guest does not use that, the core begins anew. */
+static void test_core_migration_unused(void)
+{
+    assert_misses_after_migration(false, READING_LINES);
+}
+
+static const struct {
+    const char *to, *message;
+} other_cores[] = {
+    { "", "add the property pmu-core" },
+    { CORE_OF("l1d-size=32k"), "geometry.l1d.size" },
+    /* The same number of lines */
+    { CORE_OF("l1d-size=16k,l1d-ways=4"), "geometry.l1d.ways" },
+    { CORE_OF("l1d-size=16k,branch-cycles=15"), "penalties.branch" },
+};
+
+/* Other cores cannot go on with it. */
+static void test_core_migration_refused(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(other_cores); i++) {
+        Machine m = start_reading(CORE_CPU);
+        g_autofree char *to = g_strdup_printf("-accel tcg -m 128 -cpu " INTEL
+                                              "%s", other_cores[i].to);
+        g_autofree char *message = NULL;
+
+        use_core(&m);
+        message = refuse_prepared(&m, to, NULL);
+        g_assert_nonnull(strstr(message, other_cores[i].message));
+    }
 }
 
 /*
@@ -2524,6 +2604,9 @@ static void add_core(void)
     add("core/refused", test_core_refused);
     add("core/described", test_core_described);
     add("core/counts", test_core_counts);
+    add("core/migration/used", test_core_migration);
+    add("core/migration/unused", test_core_migration_unused);
+    add("core/migration/refused", test_core_migration_refused);
 }
 
 static void add_pebs(void)

@@ -43,14 +43,15 @@ static char *ppc_space_name(const PmuGuestSpace *space)
 
 /*
  * Linux begins programs with 0 in all registers but the stack pointer and, for
- * ABI v2, the address of the first instruction.
+ * ABI v2, the address of the first instruction.  r0 may still have the number
+ * of the system call that has begun it.
  */
 static bool ppc_begins(CPUState *cpu)
 {
     const CPUPPCState *env = cpu_env(cpu);
     target_ulong any = env->lr | env->ctr;
 
-    for (unsigned i = 0; i < ARRAY_SIZE(env->gpr); i++) {
+    for (unsigned i = 1; i < ARRAY_SIZE(env->gpr); i++) {
         any |= i == 1 || i == 12 ? 0 : env->gpr[i];
     }
     return !any;

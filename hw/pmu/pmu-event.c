@@ -49,6 +49,10 @@ static const char *const event_names[PMU_EVENT__MAX] = {
     [PMU_EVENT_COND_MISSES]       = "cond-misses",
     [PMU_EVENT_INDIRECT_MISSES]   = "indirect-misses",
     [PMU_EVENT_RETURN_MISSES]     = "return-misses",
+    [PMU_EVENT_SPECULATION_CYCLES] = "bad-speculation",
+    [PMU_EVENT_FRONTEND_CYCLES]   = "stalled-cycles-frontend",
+    [PMU_EVENT_BACKEND_CYCLES]    = "stalled-cycles-backend",
+    [PMU_EVENT_RETIRING_CYCLES]   = "retiring-cycles",
 };
 
 const char *pmu_event_name(PmuEvent event)

@@ -59,6 +59,7 @@ typedef struct Program {
  * @cpu: the vCPU
  * @model: what they are like
  * @misses: the cycles that misses cost
+ * @stalls: the same by their cause
  * @log: the log: accesses, and, from PMU_TCG_CORE_BRANCHES on, branches
  * @begin_limit: what the limit of @mode was while there were no branches
  * @pages: the pages that were fetched from last, or NO_NUMBER; PmuTcgCells has
@@ -77,6 +78,7 @@ struct PmuTcgCore {
     CPUState *cpu;
     PmuCoreModel model;
     PmuCoreWeights misses;
+    PmuCoreWeights stalls[PMU_CORE_STALLS];
     PmuCoreEntry log[ALL_OF_LOG];
     PmuCoreEntry *begin_limit;
     uint64_t pages[PMU_TCG_CORE_RECENT];
@@ -149,12 +151,29 @@ static bool is_cycles(PmuTally tally)
     return tally == PMU_TALLY_CYCLES || tally == PMU_TALLY_REF_CYCLES;
 }
 
+/* Returns: NULL for a sum of tallies that all count alike. */
+static const PmuCoreWeights *weights_of(const PmuTcgCore *c, PmuTally tally)
+{
+    switch (tally) {
+    case PMU_TALLY_CYCLES:
+    case PMU_TALLY_REF_CYCLES:
+        return &c->misses;
+    case PMU_TALLY_SPECULATION_CYCLES:
+    case PMU_TALLY_FRONTEND_CYCLES:
+    case PMU_TALLY_BACKEND_CYCLES:
+        return &c->stalls[tally - PMU_TALLY_SPECULATION_CYCLES];
+    default:
+        return NULL;
+    }
+}
+
 /* As far as the log has been read */
 static uint64_t counted(const PmuTcgCore *c, PmuTally tally, unsigned mode)
 {
     const uint64_t *tallies = c->tallies[mode];
+    const PmuCoreWeights *weights = weights_of(c, tally);
 
-    return is_cycles(tally) ? pmu_core_weigh(&c->misses, tallies)
+    return weights ? pmu_core_weigh(weights, tallies)
            : sum_of(tallies, sums[tally].plus)
              - sum_of(tallies, sums[tally].minus);
 }
@@ -248,11 +267,12 @@ static uint64_t entries_before(const PmuTcgCore *c, PmuTally tally)
     uint64_t deadline = c->deadlines[tally][c->mode];
     uint64_t now = counted(c, tally, c->mode);
     uint64_t left = deadline > now ? deadline - now : 0;
+    const PmuCoreWeights *weights = weights_of(c, tally);
 
     if (deadline == PMU_NO_DEADLINE) {
         return PMU_TCG_CORE_LOG;
     }
-    return is_cycles(tally) ? pmu_core_safe_entries(&c->misses, 0, left)
+    return weights ? pmu_core_safe_entries(weights, 0, left)
            : MAX(left, 1) - 1;
 }
 
@@ -542,6 +562,9 @@ PmuTcgCore *pmu_tcg_core_new(CPUState *cpu, const PmuCoreModel *model)
     c->model = *model;
     c->misses = pmu_core_cycles(&model->penalties);
     c->misses.of[PMU_CORE_FETCHES] = 0;
+    for (unsigned i = 0; i < PMU_CORE_STALLS; i++) {
+        c->stalls[i] = pmu_core_stalled_cycles(&model->penalties, i);
+    }
     c->mode = MODE_OF_NEXT;
     c->system = pmu_core_new(&model->geometry);
     cells_of(c)->core_next = c->log;

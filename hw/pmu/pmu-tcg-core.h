@@ -178,12 +178,12 @@ unsigned pmu_tcg_core_place(const PmuTcgCore *c, uint64_t line);
 /**
  * PMU_TCG_CORE_TALLIES - the tallies that cores supply
  *
- * Beside cycles, which also depend on instructions.
+ * Beside cycles, which also depend on instructions, and those of instructions.
  */
 #define PMU_TCG_CORE_TALLIES                            \
     (PMU_TCG_TLB_TALLIES                                \
      | MAKE_64BIT_MASK(PMU_TALLY_CORE_FIRST,            \
-                       PMU_TALLY__MAX - PMU_TALLY_CORE_FIRST))
+                       PMU_TALLY_RETIRING_CYCLES - PMU_TALLY_CORE_FIRST))
 
 /**
  * pmu_tcg_core_tally - a tally of theirs

@@ -151,7 +151,7 @@ static PmuTallies tallies_of_core(const PmuTcg *e)
 /* Tallies whose cells move; cycles follow the cells of instructions. */
 static PmuTallies cells_in_use(const PmuTcg *e, PmuTallies wanted)
 {
-    if (wanted & CYCLE_TALLIES) {
+    if (wanted & (CYCLE_TALLIES | TALLY(RETIRING_CYCLES))) {
         wanted |= TALLY(INSNS);
     }
     return wanted & ~(CYCLE_TALLIES | tallies_of_core(e));
@@ -370,11 +370,20 @@ static void tcg_sync(void *engine)
     }
 }
 
+/* The cycles of an instruction that misses nothing; 0 without a core */
+static unsigned insn_cycles_of_core(const PmuTcg *e)
+{
+    return e->core ? pmu_tcg_core_model(e->core)->penalties.insn : 0;
+}
+
+static uint64_t retiring_cycles(const PmuTcg *e, unsigned mode)
+{
+    return cell_tally(e, PMU_TALLY_INSNS, mode) * insn_cycles_of_core(e);
+}
+
 static uint64_t cycles_of_core(const PmuTcg *e, unsigned mode)
 {
-    const PmuCoreModel *model = pmu_tcg_core_model(e->core);
-
-    return cell_tally(e, PMU_TALLY_INSNS, mode) * model->penalties.insn
+    return retiring_cycles(e, mode)
            + pmu_tcg_core_tally(e->core, PMU_TALLY_CYCLES, mode);
 }
 
@@ -395,6 +404,9 @@ static uint64_t tcg_tally(void *engine, PmuTally tally, unsigned mode)
     if (tallies_of_core(e) & PMU_TALLY_BIT(tally)) {
         return pmu_tcg_core_tally(e->core, tally, mode);
     }
+    if (tally == PMU_TALLY_RETIRING_CYCLES) {
+        return retiring_cycles(e, mode);
+    }
     return tally < PMU_TALLY_CORE_FIRST ? cell_tally(e, tally, mode) : 0;
 }
 
@@ -405,6 +417,15 @@ static uint64_t insns_within(const PmuTcg *e, unsigned mode, uint64_t cycles)
 
     return e->core ? pmu_tcg_core_insns(e->core, cycles)
            : insns_for_cycles(e, insns, cycles);
+}
+
+/* How many instructions take so many cycles themselves */
+static uint64_t insns_retiring(const PmuTcg *e, uint64_t cycles)
+{
+    unsigned each = insn_cycles_of_core(e);
+
+    return cycles == PMU_NO_DEADLINE || !each ? PMU_NO_DEADLINE
+           : cycles / each + (cycles % each != 0);
 }
 
 static uint64_t insn_budget(const PmuTcg *e, unsigned mode, PmuTallies wanted,
@@ -420,6 +441,10 @@ static uint64_t insn_budget(const PmuTcg *e, unsigned mode, PmuTallies wanted,
         if ((wanted & PMU_TALLY_BIT(t)) && !e->model.from_clock) {
             least = MIN(least, insns_within(e, mode, budgets[t][mode]));
         }
+    }
+    if (wanted & TALLY(RETIRING_CYCLES)) {
+        least = MIN(least, insns_retiring(e, budgets[PMU_TALLY_RETIRING_CYCLES]
+                                             [mode]));
     }
     return least;
 }

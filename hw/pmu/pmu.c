@@ -75,6 +75,10 @@ static const PmuTallies event_tallies[PMU_EVENT__MAX] = {
     [PMU_EVENT_COND_MISSES]       = TALLY(COND_MISSES),
     [PMU_EVENT_INDIRECT_MISSES]   = TALLY(INDIRECT_MISSES),
     [PMU_EVENT_RETURN_MISSES]     = TALLY(RETURN_MISSES),
+    [PMU_EVENT_SPECULATION_CYCLES] = TALLY(SPECULATION_CYCLES),
+    [PMU_EVENT_FRONTEND_CYCLES]   = TALLY(FRONTEND_CYCLES),
+    [PMU_EVENT_BACKEND_CYCLES]    = TALLY(BACKEND_CYCLES),
+    [PMU_EVENT_RETIRING_CYCLES]   = TALLY(RETIRING_CYCLES),
 };
 
 PmuTallies pmu_event_tallies(PmuEvent event)
@@ -162,6 +166,11 @@ static uint64_t growth(const Pmu *pmu, PmuTallies tallies, PmuModes modes)
     return sum;
 }
 
+static unsigned each_adds(const PmuCounter *c)
+{
+    return MAX(c->select.each, 1);
+}
+
 /*
  * How much the counter has grown since the fold, less the events owed: events
  * that are not in a cycle of their own have to wait for one.  For a tally that
@@ -179,7 +188,7 @@ static uint64_t take_growth(const Pmu *pmu, PmuCounter *c)
     gone = c->owed + growth(pmu, minus & RETIRED_TALLIES, c->select.modes);
     c->owed = (gone > plus ? gone - plus : 0)
               + growth(pmu, minus & ~RETIRED_TALLIES, c->select.modes);
-    return plus > gone ? plus - gone : 0;
+    return plus > gone ? (plus - gone) * each_adds(c) : 0;
 }
 
 /* How often a counter overflows in @by events: once, and then in each round */
@@ -372,9 +381,18 @@ static void share_out(Pmu *pmu, const PmuCounter *c, uint64_t distance)
     lower_budget(pmu, most_t, most_m, 1 + alike + left);
 }
 
+/* 0 stands for 2^64, as in counter_distance(). */
+static uint64_t events_until(const PmuCounter *c)
+{
+    uint64_t distance = counter_distance(c);
+    unsigned each = each_adds(c);
+
+    return distance / each + (distance % each != 0);
+}
+
 static void set_deadline(Pmu *pmu, const PmuCounter *c)
 {
-    uint64_t distance = counter_distance(c) ?: PMU_NO_DEADLINE;
+    uint64_t distance = events_until(c) ?: PMU_NO_DEADLINE;
     bool is_one = __builtin_popcountll(c->plus) == 1
                   && __builtin_popcount(c->select.modes) == 1;
 
@@ -566,7 +584,8 @@ bool pmu_is_quiet(const Pmu *pmu, uint64_t events)
 {
     for (unsigned i = 0; i < pmu->nr_counters; i++) {
         if (counter_stops_engine(pmu, i)
-            && overflows_within(&pmu->counters[i], events)) {
+            && overflows_within(&pmu->counters[i],
+                                events * each_adds(&pmu->counters[i]))) {
             return false;
         }
     }

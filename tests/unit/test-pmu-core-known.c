@@ -439,6 +439,26 @@ static void assert_refused(const PmuCoreGeometry *g, const char *why)
         assert_refused(&bad, why);              \
     } while (0)
 
+/* The causes of cycles, and the instructions' own, are all cycles. */
+static void test_stalls(void)
+{
+    const PmuCorePenalties penalties = {
+        .insn = 3, .l1 = 5, .last = 7, .tlb = 11, .branch = 13,
+    };
+    PmuCoreWeights sum = { .of[PMU_CORE_FETCHES] = penalties.insn };
+    const PmuCoreWeights all = pmu_core_cycles(&penalties);
+
+    for (unsigned stall = 0; stall < PMU_CORE_STALLS; stall++) {
+        const PmuCoreWeights of = pmu_core_stalled_cycles(&penalties, stall);
+
+        for (unsigned t = 0; t < PMU_CORE_TALLIES; t++) {
+            g_assert_true(!of.of[t] || !sum.of[t]);
+            sum.of[t] += of.of[t];
+        }
+    }
+    g_assert_cmpmem(&sum, sizeof(sum), &all, sizeof(all));
+}
+
 static void test_refused_caches(void)
 {
     assert_refused(&geometry, NULL);
@@ -516,6 +536,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pmu/core/known/depths", test_depths);
     g_test_add_func("/pmu/core/known/cachegrind", test_cachegrind);
     g_test_add_func("/pmu/core/known/cycles", test_cycles);
+    g_test_add_func("/pmu/core/known/stalls", test_stalls);
     g_test_add_func("/pmu/core/known/refused/caches", test_refused_caches);
     g_test_add_func("/pmu/core/known/refused/others", test_refused_others);
     g_test_add_func("/pmu/core/known/presets", test_presets);

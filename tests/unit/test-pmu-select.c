@@ -61,6 +61,10 @@ static const uint64_t events[PMU_EVENT__MAX] = {
     [PMU_EVENT_COND_MISSES]       = T(COND_MISSES),
     [PMU_EVENT_INDIRECT_MISSES]   = T(INDIRECT_MISSES),
     [PMU_EVENT_RETURN_MISSES]     = T(RETURN_MISSES),
+    [PMU_EVENT_SPECULATION_CYCLES] = T(SPECULATION_CYCLES),
+    [PMU_EVENT_FRONTEND_CYCLES]   = T(FRONTEND_CYCLES),
+    [PMU_EVENT_BACKEND_CYCLES]    = T(BACKEND_CYCLES),
+    [PMU_EVENT_RETIRING_CYCLES]   = T(RETIRING_CYCLES),
 };
 
 static void test_events(Rig *rig)
@@ -156,6 +160,26 @@ static void test_options(Rig *rig)
         g_test_message("row %u", i);
         rig_assert_value(rig, 0, options[i].expected);
     }
+}
+
+/* An event that counts several overflows in the event that passes the limit. */
+static void test_each(Rig *rig)
+{
+    const PmuSelect select = {
+        .event = PMU_EVENT_FRONTEND_CYCLES, .modes = ALL_MODES, .each = 4,
+    };
+
+    pmu_begin(rig->pmu);
+    pmu_select(rig->pmu, 0, &select);
+    pmu_run(rig->pmu, 0, true);
+    pmu_commit(rig->pmu);
+    rig_arm(rig, 0, 10);
+    rig_count(rig, PMU_TALLY_FRONTEND_CYCLES, USER, 2);
+    g_assert_cmpuint(rig->log->len, ==, 0);
+    rig_count(rig, PMU_TALLY_FRONTEND_CYCLES, KERNEL, 5);
+    g_assert_cmpuint(rig->log->len, ==, 1);
+    rig_assert_overflow(rig, 0, 1, 3);
+    rig_assert_value(rig, 0, 7 * 4 - 10);
 }
 
 /* Cycles without the event. */
@@ -293,6 +317,7 @@ int main(int argc, char *argv[])
     rig_add("/pmu/select/events", test_events);
     g_test_add_func("/pmu/select/names", test_names);
     rig_add("/pmu/select/options", test_options);
+    rig_add("/pmu/select/each", test_each);
     rig_add("/pmu/select/inverted/modes", test_inverted_modes);
     rig_add("/pmu/select/inverted/overflow", test_inverted_overflow);
     rig_add("/pmu/select/inverted/never-negative",

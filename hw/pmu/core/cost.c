@@ -7,10 +7,21 @@
 #include "qemu/osdep.h"
 #include "hw/pmu/pmu-core.h"
 
-static void set_each(PmuCoreWeights *w, PmuCoreTally first, uint32_t weight)
+/* Of the kinds of access from @from to before @to */
+static void set_accesses(PmuCoreWeights *w, unsigned from, unsigned to,
+                         const PmuCorePenalties *penalties)
 {
-    for (unsigned i = 0; i < PMU_CORE_ACCESSES; i++) {
-        w->of[first + i] = weight;
+    for (unsigned kind = from; kind < to; kind++) {
+        w->of[PMU_CORE_FETCH_L1_MISSES + kind] = penalties->l1;
+        w->of[PMU_CORE_FETCH_LAST_MISSES + kind] = penalties->last;
+        w->of[PMU_CORE_FETCH_TLB_MISSES + kind] = penalties->tlb;
+    }
+}
+
+static void set_branches(PmuCoreWeights *w, const PmuCorePenalties *penalties)
+{
+    for (unsigned t = PMU_CORE_NOT_TAKEN_MISSES; t < PMU_CORE_TALLIES; t++) {
+        w->of[t] = penalties->branch;
     }
 }
 
@@ -18,10 +29,27 @@ PmuCoreWeights pmu_core_cycles(const PmuCorePenalties *penalties)
 {
     PmuCoreWeights cycles = { .of[PMU_CORE_FETCHES] = penalties->insn };
 
-    set_each(&cycles, PMU_CORE_FETCH_L1_MISSES, penalties->l1);
-    set_each(&cycles, PMU_CORE_FETCH_LAST_MISSES, penalties->last);
-    set_each(&cycles, PMU_CORE_FETCH_TLB_MISSES, penalties->tlb);
-    set_each(&cycles, PMU_CORE_NOT_TAKEN_MISSES, penalties->branch);
+    set_accesses(&cycles, PMU_CORE_FETCH, PMU_CORE_ACCESSES, penalties);
+    set_branches(&cycles, penalties);
+    return cycles;
+}
+
+PmuCoreWeights pmu_core_stalled_cycles(const PmuCorePenalties *penalties,
+                                       PmuCoreStall stall)
+{
+    PmuCoreWeights cycles = { };
+
+    switch (stall) {
+    case PMU_CORE_SPECULATION:
+        set_branches(&cycles, penalties);
+        break;
+    case PMU_CORE_FRONTEND:
+        set_accesses(&cycles, PMU_CORE_FETCH, PMU_CORE_LOAD, penalties);
+        break;
+    default:
+        set_accesses(&cycles, PMU_CORE_LOAD, PMU_CORE_ACCESSES, penalties);
+        break;
+    }
     return cycles;
 }
 

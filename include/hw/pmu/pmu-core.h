@@ -331,6 +331,29 @@ typedef struct PmuCoreWeights {
 PmuCoreWeights pmu_core_cycles(const PmuCorePenalties *penalties);
 
 /**
+ * enum PmuCoreStall - what keeps a core from retiring instructions
+ * @PMU_CORE_SPECULATION: it has followed a wrong prediction
+ * @PMU_CORE_FRONTEND: it waits for instructions
+ * @PMU_CORE_BACKEND: it waits for data
+ */
+typedef enum PmuCoreStall {
+    PMU_CORE_SPECULATION,
+    PMU_CORE_FRONTEND,
+    PMU_CORE_BACKEND,
+    PMU_CORE_STALLS,
+} PmuCoreStall;
+
+/**
+ * pmu_core_stalled_cycles - the weighted sum that gives the cycles of a cause
+ * @penalties: the cost of each event
+ * @stall: the cause
+ *
+ * Together, these are pmu_core_cycles() without those of instructions.
+ */
+PmuCoreWeights pmu_core_stalled_cycles(const PmuCorePenalties *penalties,
+                                       PmuCoreStall stall);
+
+/**
  * pmu_core_weigh - compute a weighted sum of tallies
  * @weights: the factors
  * @tallies: PMU_CORE_TALLIES numbers

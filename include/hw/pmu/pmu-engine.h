@@ -71,6 +71,12 @@ typedef uint32_t PmuModes;
  * @PMU_TALLY_COND_MISSES: mispredicted conditions
  * @PMU_TALLY_INDIRECT_MISSES: mispredicted targets of indirect branches
  * @PMU_TALLY_RETURN_MISSES: mispredicted returns
+ *
+ * The cycles of the core, by their cause; the sum of these four is all of them:
+ * @PMU_TALLY_SPECULATION_CYCLES: cycles that mispredicted branches cost
+ * @PMU_TALLY_FRONTEND_CYCLES: cycles that misses of fetches cost
+ * @PMU_TALLY_BACKEND_CYCLES: cycles that misses of loads and stores cost
+ * @PMU_TALLY_RETIRING_CYCLES: cycles of the instructions themselves
  */
 typedef enum PmuTally {
     PMU_TALLY_CYCLES,
@@ -108,6 +114,10 @@ typedef enum PmuTally {
     PMU_TALLY_COND_MISSES,
     PMU_TALLY_INDIRECT_MISSES,
     PMU_TALLY_RETURN_MISSES,
+    PMU_TALLY_SPECULATION_CYCLES,
+    PMU_TALLY_FRONTEND_CYCLES,
+    PMU_TALLY_BACKEND_CYCLES,
+    PMU_TALLY_RETIRING_CYCLES,
     PMU_TALLY__MAX
 } PmuTally;
 

@@ -119,6 +119,10 @@ typedef enum PmuEvent {
     PMU_EVENT_COND_MISSES,
     PMU_EVENT_INDIRECT_MISSES,
     PMU_EVENT_RETURN_MISSES,
+    PMU_EVENT_SPECULATION_CYCLES,
+    PMU_EVENT_FRONTEND_CYCLES,
+    PMU_EVENT_BACKEND_CYCLES,
+    PMU_EVENT_RETIRING_CYCLES,
     PMU_EVENT__MAX
 } PmuEvent;
 
@@ -137,6 +141,7 @@ typedef enum PmuEvent {
  * @edge: count how often the condition becomes true, not how long it holds.
  *        Two events in adjacent cycles count as two.  A condition that holds
  *        in every cycle becomes true whenever the CPU leaves a halt.
+ * @each: what the counter grows by with each of these; 0 stands for 1
  */
 typedef struct PmuSelect {
     PmuEvent event;
@@ -144,6 +149,7 @@ typedef struct PmuSelect {
     uint8_t threshold;
     bool invert;
     bool edge;
+    uint8_t each;
 } PmuSelect;
 
 /**

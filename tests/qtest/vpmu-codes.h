@@ -54,6 +54,10 @@
 #define COUNTS_L1I_MISSES        T(L1I_MISSES)
 #define COUNTS_INDIRECT_MISSES   T(INDIRECT_MISSES)
 #define COUNTS_RETURN_MISSES     T(RETURN_MISSES)
+#define COUNTS_FRONTEND          T(FRONTEND_CYCLES)
+#define COUNTS_BACKEND           T(BACKEND_CYCLES)
+#define COUNTS_SPECULATION       T(SPECULATION_CYCLES)
+#define COUNTS_RETIRING          T(RETIRING_CYCLES)
 
 /*
  * Intel: the unit mask and the event select, bits 15 to 0 of IA32_PERFEVTSELx.
@@ -106,7 +110,12 @@
     E(0x4f2e, LLC_REFS) E(0x412e, LLC_MISSES) E(0x00c5, BRANCH_MISSES) \
     E(0x01c5, COND_MISSES) E(0x0151, L1D_MISSES) E(0x01d1, L1D_LOAD_HITS) \
     E(0x08d1, L1D_LOAD_MISSES) E(0x04d1, LLC_LOAD_HITS) \
-    E(0x20d1, LLC_LOAD_MISSES) E(0x0283, L1I_MISSES)
+    E(0x20d1, LLC_LOAD_MISSES) E(0x0283, L1I_MISSES) \
+    E(0xe124, L1D_LOAD_MISSES) E(0xe224, L1D_STORE_MISSES) \
+    E(0xe424, L1I_MISSES) E(0x010d, SPECULATION) E(0x01b7, NOTHING)
+/* These count slots, of which each cycle has four on Skylake. */
+#define CODES_SKYLAKE_SLOTS(E) \
+    E(0x019c, FRONTEND) E(0x010e, RETIRING) E(0x02c2, RETIRING)
 #define CODES_SKYLAKE(E) \
     CODES_HASWELL(E) CODES_INTERRUPTS(E) E(0x11c4, NOTHING)
 #define CODES_SINCE_ICE_LAKE(E) \
@@ -182,6 +191,25 @@
     E(0x0120, NOTHING) E(0x1000000c0, NOTHING)
 
 /*
+ * Beside these, what a model of the core counts: fetches; misses of the first
+ * level, here also by the requests to the second; wrong predictions; what
+ * decoders and dispatch wait for.  No other node is there.
+ */
+#define CODES_AMD_CORE(E) \
+    E(0x00c3, BRANCH_MISSES) E(0x00c9, RETURN_MISSES) \
+    E(0x00ca, INDIRECT_MISSES) E(0x0080, INSNS) E(0x0081, L1I_MISSES)
+#define CODES_ZEN_CORE(E) \
+    CODES_AMD_CORE(E) E(0x1060, L1I_MISSES) E(0xc860, L1D_MISSES) \
+    E(0xff60, LLC_REFS) E(0x0964, LLC_MISSES) \
+    E(0x0187, BACKEND) E(0x0287, FRONTEND) E(0x00a9, FRONTEND)
+#define CODES_K10_CORE(E) \
+    CODES_AMD_CORE(E) E(0x0041, L1D_MISSES) E(0x0141, L1D_MISSES) \
+    E(0x037d, LLC_REFS) E(0x077d, LLC_REFS) \
+    E(0x037e, LLC_MISSES) E(0x077e, LLC_MISSES) \
+    E(0x00d0, FRONTEND) E(0x00d1, BACKEND) \
+    E(0xb8e9, LLC_MISSES) E(0xa8e9, LLC_MISSES) E(0x98e9, NOTHING)
+
+/*
  * Power: the PMC, the unit and the selector, as 0xPUxSS.  PMU user's guides of
  * the processors.  A third word says that a code counts with CTRL[RUN] alone
  * (RUN), that MMCR0[FC1-4WAIT] does not freeze it (WAIT), that it counts what
@@ -247,7 +275,13 @@
     E(0x200fc, L1I_MISSES) E(0x200fd, L1I_MISSES) E(0x300f6, BRANCH_MISSES) \
     E(0x400f6, BRANCH_MISSES) E(0x4c042, LLC_LOAD_HITS) \
     E(0x300fe, LLC_LOAD_MISSES) E(0x200fe, LLC_LOAD_MISSES) \
-    E(0x400fe, LLC_LOAD_MISSES)
+    E(0x400fe, LLC_LOAD_MISSES) E(0x100f8, FRONTEND) E(0x14080, INSNS)
+/* PM_CMPLU_STALL; PM_EXEC_STALL, PM_MPRED_BR_FIN */
+#define CODES_POWER8_CORE(E)  CODES_POWER_CORE(E) E(0x4000a, BACKEND)
+#define CODES_POWER9_CORE(E)  CODES_POWER_CORE(E) E(0x1e054, BACKEND)
+#define CODES_POWER10_CORE(E) \
+    CODES_POWER_CORE(E) E(0x30008, BACKEND) E(0x3e098, BRANCH_MISSES) \
+    E(0x1e054, NOTHING)
 
 /*
  * PM_LD_REF_L1, PM_LD_CMPL; PM_ST_CMPL; PM_BR_CMPL, PM_BR_FIN; PM_INST_FIN.
@@ -273,6 +307,7 @@ enum {
     /* Intel: SDM, volume 4, "Model-Specific Registers" */
     MSR_CORE_LBR_FROM = 0x40, MSR_CORE_LBR_TO = 0x60,
     MSR_PERFCTR0 = 0xc1, MSR_EVTSEL0 = 0x186, MSR_MISC_ENABLE = 0x1a0,
+    MSR_OFFCORE_RSP_0 = 0x1a6,
     MSR_LBR_SELECT = 0x1c8, MSR_LBR_TOS,
     MSR_DEBUGCTL = 0x1d9, /* AMD's, too */
     MSR_LER_FROM = 0x1dd, MSR_LER_TO, MSR_LER_INFO = 0x1e0,

@@ -309,6 +309,8 @@ static void test_svme_changes(void)
     stop(&m);
 }
 
+#define WITH_CORE ",pmu-core=core0 -object pmu-core,id=core0,preset=zen4"
+
 static const EventTable event_tables[] = {
     EVENT_TABLE(AMD, ZEN4),
 };
@@ -323,6 +325,13 @@ static const EventTable older_event_tables[] = {
     EVENT_TABLE("Opteron_G3-v1,pmu=on", K10),
     EVENT_TABLE("qemu64,pmu=on", K8),
     EVENT_TABLE("athlon-v1,pmu=on", K7),
+    EVENT_TABLE(AMD WITH_CORE, ZEN_CORE),
+    EVENT_TABLE("EPYC-Milan-v1,pmu=on" WITH_CORE, ZEN_CORE),
+    EVENT_TABLE("EPYC-Rome-v1,pmu=on" WITH_CORE, ZEN_CORE),
+    EVENT_TABLE("EPYC-v1,pmu=on" WITH_CORE, ZEN_CORE),
+    EVENT_TABLE("Opteron_G4-v1,pmu=on" WITH_CORE, K10_CORE),
+    EVENT_TABLE("Opteron_G3-v1,pmu=on" WITH_CORE, K10_CORE),
+    EVENT_TABLE("qemu64,pmu=on" WITH_CORE, K10_CORE),
 };
 
 /* Each tally grows by its own power of two. */

@@ -472,6 +472,8 @@ static void test_fixed_events(void)
 static const EventTable event_tables[] = {
     EVENT_TABLE(INTEL, SKYLAKE),
     EVENT_TABLE(CORE_CPU, SKYLAKE_CORE),
+    EVENT_TABLE("SapphireRapids-v1,pmu=on" CORE_OF("l1d-size=16k"),
+                SKYLAKE_CORE),
     EVENT_TABLE("Nehalem-v1,pmu=on", NEHALEM),
     EVENT_TABLE("SandyBridge-v1,pmu=on", SANDY_BRIDGE),
     EVENT_TABLE("Haswell-v1,pmu=on", HASWELL),
@@ -2326,6 +2328,108 @@ static void test_core_migration_refused(void)
     }
 }
 
+/* A cycle in which the core waits for code is four slots with nothing. */
+static void test_core_slots(void)
+{
+    static const Event slots[] = { CODES_SKYLAKE_SLOTS(EVENT) { } };
+    Machine m = x86_start(CORE_CPU);
+
+    for (const Event *e = slots; e->code; e++) {
+        start_gp(&m, 0, e->code | SEL_OS);
+        wrmsr(&m, MSR_PERFCTR0, 0);
+        count(&m, __builtin_ctzll(e->tallies), KERNEL, 10);
+        assert_msr(&m, MSR_PERFCTR0, 4 * 10);
+        wrmsr(&m, MSR_EVTSEL0, 0);
+    }
+    stop(&m);
+}
+
+/* It overflows in the event that passes it, and not later. */
+static void test_core_slots_overflow(void)
+{
+    Machine m = x86_start(CORE_CPU);
+
+    start_gp(&m, 0, 0x019c | SEL_OS | SEL_INT);
+    wrmsr(&m, MSR_PERFCTR0, (uint32_t)-10);
+    count(&m, PMU_TALLY_FRONTEND_CYCLES, KERNEL, 2);
+    assert_msr(&m, MSR_STATUS, 0);
+    count(&m, PMU_TALLY_FRONTEND_CYCLES, KERNEL, 1);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
+    assert_msr(&m, MSR_PERFCTR0, 2);
+    stop(&m);
+}
+
+/* Requests to the last level, by the register that their code selects */
+#define OFFCORE_CODE   0x01b7
+#define OFFCORE_CODE_1 0x01bb
+
+static const struct {
+    uint64_t rsp;
+    PmuTallies counted;
+} offcore_events[] = {
+    /* Linux's LLC-loads, -load-misses, -stores and -store-misses */
+    { 0x3fc0010001, COUNTS_L1D_LOAD_MISSES },
+    { 0x3fbc020001, COUNTS_LLC_LOAD_MISSES },
+    { 0x3fc0010002, COUNTS_L1D_STORE_MISSES },
+    { 0x3fbc020002, T(LLC_STORE_MISSES) },
+    /* Its node-loads and node-load-misses: there is one node. */
+    { 0x1fc4000001, COUNTS_LLC_LOAD_MISSES },
+    { 0x1fb8000001, 0 },
+    /* Hits in any state; code; all requests */
+    { 0x3fc03c0001, COUNTS_LLC_LOAD_HITS },
+    { 0x3fc0010004, COUNTS_L1I_MISSES },
+    { 0x3fc0010007, COUNTS_LLC_REFS },
+    { 0x3fbc000007, COUNTS_LLC_MISSES },
+    /* Other cores have nothing, and nothing is prefetched or written back. */
+    { 0x1000000001 | 1ull << 26, 0 },
+    { 0x3fc0010010, 0 },
+    { 0x3fc0010008, 0 },
+    { 0, 0 },
+};
+
+static void test_core_offcore(void)
+{
+    Machine m = x86_start(CORE_CPU);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(offcore_events); i++) {
+        g_test_message("0x%" PRIx64, offcore_events[i].rsp);
+        start_gp(&m, 0, OFFCORE_CODE | SEL_OS);
+        wrmsr(&m, MSR_OFFCORE_RSP_0, offcore_events[i].rsp);
+        g_assert_cmphex(wanted(&m), ==, offcore_events[i].counted);
+        wrmsr(&m, MSR_EVTSEL0, 0);
+        wrmsr(&m, MSR_OFFCORE_RSP_0, 0);
+        start_gp(&m, 0, OFFCORE_CODE_1 | SEL_OS);
+        wrmsr(&m, MSR_OFFCORE_RSP_0 + 1, offcore_events[i].rsp);
+        g_assert_cmphex(wanted(&m), ==, offcore_events[i].counted);
+        wrmsr(&m, MSR_EVTSEL0, 0);
+    }
+    stop(&m);
+}
+
+/* The registers are there with a core alone; a reset clears them. */
+static void test_core_offcore_registers(void)
+{
+    g_autofree char *args = face->args(CORE_CPU);
+    Machine m = x86_start(INTEL);
+    uint64_t val;
+
+    g_assert_false(try_rdmsr(&m, MSR_OFFCORE_RSP_0, &val));
+    g_assert_false(try_wrmsr(&m, MSR_OFFCORE_RSP_0, 0));
+    stop(&m);
+    m = x86_start(CORE_CPU);
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_false(try_wrmsr(&m, MSR_OFFCORE_RSP_0 + i, BIT64(38)));
+        wrmsr(&m, MSR_OFFCORE_RSP_0 + i, 0x3fffff8fff);
+    }
+    migrate_machine(&m, args);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_msr(&m, MSR_OFFCORE_RSP_0 + i, 0x3fffff8fff);
+    }
+    qtest_system_reset(m.qts);
+    assert_msr(&m, MSR_OFFCORE_RSP_0, 0);
+    stop(&m);
+}
+
 /*
  * Implementation of struct Face
  */
@@ -2604,6 +2708,10 @@ static void add_core(void)
     add("core/refused", test_core_refused);
     add("core/described", test_core_described);
     add("core/counts", test_core_counts);
+    add("core/slots", test_core_slots);
+    add("core/slots/overflow", test_core_slots_overflow);
+    add("core/offcore", test_core_offcore);
+    add("core/offcore/registers", test_core_offcore_registers);
     add("core/migration/used", test_core_migration);
     add("core/migration/unused", test_core_migration_unused);
     add("core/migration/refused", test_core_migration_refused);

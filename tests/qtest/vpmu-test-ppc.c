@@ -450,13 +450,17 @@ static void test_no_pmu_power7(void)
  * Events
  */
 
+#define WITH_CORE \
+    ",pmu-core=core0 -object pmu-core,id=core0,preset=power9"
+
 static const EventTable event_tables[] = {
     EVENT_TABLE("POWER7", POWER7),
     EVENT_TABLE("POWER8", POWER8),
     EVENT_TABLE("POWER9", POWER9),
     EVENT_TABLE("POWER10", POWER10),
-    EVENT_TABLE("POWER9,pmu-core=core0 "
-                "-object pmu-core,id=core0,preset=power9", POWER_CORE),
+    EVENT_TABLE("POWER8" WITH_CORE, POWER8_CORE),
+    EVENT_TABLE("POWER9" WITH_CORE, POWER9_CORE),
+    EVENT_TABLE("POWER10" WITH_CORE, POWER10_CORE),
 };
 
 /* The first digit is the PMC. */

@@ -318,7 +318,7 @@ static void test_modes(void)
     stop(&m);
 }
 
-/* Each tally grows by its own power of two. */
+/* Each tally grows by its own power of two; some exceed Power's counters. */
 static void check_event(Machine *m, const Event *e, unsigned counter)
 {
     PmuTally t;
@@ -332,7 +332,7 @@ static void check_event(Machine *m, const Event *e, unsigned counter)
     for (t = 0; t < PMU_TALLY__MAX; t++) {
         count(m, t, t % face->nr_modes, BIT64(t));
     }
-    assert_counter(m, counter, e->tallies);
+    assert_counter(m, counter, e->tallies & LOW_BITS(face->width));
     face->select(m, counter, e->code, 0);
 }
 

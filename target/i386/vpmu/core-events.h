@@ -24,4 +24,14 @@ bool x86_vpmu_has_core(const X86VPmu *v);
  */
 PmuEvent x86_vpmu_core_event(const X86VPmu *v, uint32_t code);
 
+/**
+ * x86_vpmu_core_each - what one of its events adds to a counter
+ * @v: the PMU
+ * @code: X86_VPMU_CODE()
+ *
+ * Returns: how many slots a cycle has, if the code counts slots where the model
+ * counts cycles; otherwise 1.
+ */
+unsigned x86_vpmu_core_each(const X86VPmu *v, uint32_t code);
+
 #endif /* I386_VPMU_CORE_EVENTS_H */

@@ -28,6 +28,7 @@ PmuSelect x86_vpmu_gp_select(const X86VPmu *v, unsigned i, uint32_t code,
         .threshold = extract64(evtsel, X86_EVTSEL_CMASK, 8),
         .invert = evtsel & X86_EVTSEL_INV,
         .edge = evtsel & X86_EVTSEL_EDGE,
+        .each = x86_vpmu_core_each(v, code),
     };
 }
 

@@ -8,9 +8,11 @@
 #include "debugctl.h"
 #include "internal.h"
 #include "lbr.h"
+#include "offcore.h"
 #include "pebs.h"
 
 const X86VPmuFeature *const intel_features[] = {
+    &intel_offcore,
     &x86_debugctl,
     &intel_lbr,
     &arch_lbr,
@@ -25,6 +27,7 @@ const X86VPmuFeature *const amd_features[] = {
 };
 
 const VMStateDescription *const x86_vpmu_subsections[] = {
+    &vmstate_x86_vpmu_offcore,
     &vmstate_x86_vpmu_lbr,
     &vmstate_x86_vpmu_pebs,
     &vmstate_x86_vpmu_smm,

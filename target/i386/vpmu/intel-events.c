@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "intel-events.h"
 #include "lbr.h"
+#include "offcore.h"
 #include "pebs.h"
 
 #define CODE X86_VPMU_CODE
@@ -250,6 +251,7 @@ static const IntelModel models[] = {
         .vpmu.name = "Nehalem",
         NUMBERS(0x1a, 0x2c, 0x2e),
         EVENTS(nhm_events, core_accesses),
+        .offcore = &offcore_of_nehalem,
         .gp_counters = 4,
         .lbr = &lbr_of_nehalem,
         .pebs = &pebs_of_nehalem,
@@ -258,6 +260,8 @@ static const IntelModel models[] = {
         NUMBERS(0x2a),
         EVENTS(snb_branches, snb_accesses, snb_accesses_any, snb_misses,
                snb_walks),
+        .slots = 4,
+        .offcore = &offcore_of_sandy_bridge,
         .gp_counters = 4,
         .lbr = &lbr_of_nehalem,
         .pebs = &pebs_of_sandy_bridge,
@@ -265,6 +269,8 @@ static const IntelModel models[] = {
         .vpmu.name = "Ivy Bridge",
         NUMBERS(0x3a),
         EVENTS(snb_branches, snb_accesses, snb_accesses_any, ivb_walks),
+        .slots = 4,
+        .offcore = &offcore_of_sandy_bridge,
         .gp_counters = 4,
         .lbr = &lbr_of_nehalem,
         .pebs = &pebs_of_sandy_bridge,
@@ -272,6 +278,8 @@ static const IntelModel models[] = {
         .vpmu.name = "Haswell",
         NUMBERS(0x3c, 0x3d),
         EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks),
+        .slots = 4,
+        .offcore = &offcore_of_haswell,
         .gp_counters = 4,
         .lbr = &lbr_of_haswell,
         .pebs = &pebs_of_haswell,
@@ -279,6 +287,8 @@ static const IntelModel models[] = {
         .vpmu.name = "Skylake",
         NUMBERS(0x55, 0x5e, 0xa5),
         EVENTS(snb_branches, snb_accesses, snb_misses, hsw_walks, interrupts),
+        .slots = 4,
+        .offcore = &offcore_of_skylake,
         .gp_counters = 4,
         .lbr = &lbr_of_skylake,
         .pebs = &pebs_of_skylake,
@@ -286,6 +296,8 @@ static const IntelModel models[] = {
         .vpmu.name = "Ice Lake",
         NUMBERS(0x6a, 0x7d),
         EVENTS(icl_branches, snb_accesses, hsw_walks),
+        .slots = 5,
+        .offcore = &offcore_of_ice_lake,
         .gp_counters = 8,
         .lbr = &lbr_of_skylake,
         .pebs = &pebs_of_ice_lake,
@@ -293,6 +305,8 @@ static const IntelModel models[] = {
         .vpmu.name = "Golden Cove",
         NUMBERS(0x8f, 0xad, 0xcf),
         EVENTS(icl_branches, glc_branches, snb_accesses, glc_walks),
+        .slots = 6,
+        .offcore = &offcore_of_golden_cove,
         .gp_counters = 8,
         .lbr = &lbr_of_sapphire_rapids,
         .pebs = &pebs_of_golden_cove,

@@ -14,15 +14,21 @@
  * @vpmu: their name and codes
  * @numbers: their display models in family 6, ended by 0
  * @gp_counters: how many general-purpose counters they have by default
+ * @slots: how many micro-operations they issue in a cycle; 0 if they have no
+ *         events of slots
  * @lbr: their last branch records; NULL without these
  * @pebs: their event based sampling; NULL without it
+ * @offcore: their registers about requests to the last level; NULL without
+ *           these, or if they are not modelled
  */
 typedef struct IntelModel {
     X86VPmuModel vpmu;
     const uint8_t *numbers;
     unsigned gp_counters;
+    unsigned slots;
     const struct X86VPmuLbr *lbr;
     const struct X86VPmuPebs *pebs;
+    const struct X86VPmuOffcore *offcore;
 } IntelModel;
 
 /**

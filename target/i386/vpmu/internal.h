@@ -273,6 +273,10 @@ typedef struct X86VPmuOps {
     unsigned (*stops)(const X86VPmu *v, unsigned i);
 } X86VPmuOps;
 
+/* offcore.h */
+typedef struct X86VPmuOffcore X86VPmuOffcore;
+#define X86_VPMU_MAX_OFFCORE 2
+
 /**
  * enum X86VPmuEngine - the engine that counts
  */
@@ -350,6 +354,7 @@ typedef struct X86VPmuKept {
  * @model: the codes of events that the CPU supports
  * @filter: the events that it may count, under TCG
  * @evtsel: IA32_PERFEVTSELx, PERF_CTLx
+ * @offcore_rsp: MSR_OFFCORE_RSP_x
  * @fixed_ctrl: IA32_FIXED_CTR_CTRL
  * @global_ctrl: IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl
  * @global_reset: its value after RESET
@@ -385,6 +390,7 @@ struct X86VPmu {
     const X86VPmuModel *model;
     const PmuFilter *filter;
     uint64_t evtsel[X86_VPMU_MAX_GP];
+    uint64_t offcore_rsp[X86_VPMU_MAX_OFFCORE];
     uint64_t fixed_ctrl;
     uint64_t global_ctrl;
     uint64_t global_reset;

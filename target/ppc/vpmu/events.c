@@ -76,6 +76,21 @@ static const PpcVPmuEvent core_events[] = {
     EVENT(PMC(4), 0x0, 0xf6, BRANCH_MISSES),     /* PM_BR_MPRED_CMPL */
     EVENT(PMC(4), 0x0, 0xfe, LLC_LOAD_MISSES),   /* PM_LD_NOT_CACHED */
     EVENT(PMC(4), 0xc, 0x42, LLC_LOAD_HITS),     /* PM_DATA_FROM_L3 */
+    EVENT(ANY,    0x4, 0x80, INSNS),             /* PM_INST_FROM_L1 */
+    /* PM_GCT_NOSLOT_CYC, PM_ICT_NOSLOT_CYC, PM_DISP_STALL_CYC */
+    EVENT(PMC(1), 0x0, 0xf8, FRONTEND_CYCLES),
+};
+
+/* What differs: PM_CMPLU_STALL; since POWER10 PM_EXEC_STALL, PM_MPRED_BR_FIN */
+static const PpcVPmuEvent power7_core[] = {
+    EVENT(PMC(4), 0x0, 0x0a, BACKEND_CYCLES),
+};
+static const PpcVPmuEvent power9_core[] = {
+    EVENT(PMC(1), 0xe, 0x54, BACKEND_CYCLES),
+};
+static const PpcVPmuEvent power10_core[] = {
+    EVENT(PMC(3), 0xe, 0x98, BRANCH_MISSES),
+    EVENT(PMC(3), 0x0, 0x08, BACKEND_CYCLES),
 };
 
 /* PMC5 and PMC6, whatever MMCR1 says; the run latch is with the freeze bits. */
@@ -131,6 +146,7 @@ const PpcVPmuModel ppc_vpmu_power7 = {
     .mmcra = MMCRA_SAMPLE_ENABLE | POWER7_MMCRA_SAMPLE
              | POWER7_MMCRA_SDAR_MISSES,
     .lists = { LIST(power7_events), LIST(common_events) },
+    .core = LIST(power7_core),
     .sample = &power7_fields,
 };
 
@@ -149,6 +165,7 @@ const PpcVPmuModel ppc_vpmu_power8 = {
     .mmcra = ISA207_MMCRA,
     .lists = { LIST(power8_events), LIST(isa207_events),
                LIST(common_events) },
+    .core = LIST(power7_core),
     .sample = &sier_fields,
     .records_kernel = true,
 };
@@ -169,6 +186,7 @@ const PpcVPmuModel ppc_vpmu_power9 = {
     .mmcra = ISA207_MMCRA,
     .lists = { LIST(power9_events), LIST(isa207_events),
                LIST(common_events) },
+    .core = LIST(power9_core),
     .sample = &sier_fields,
     .records_kernel = true,
 };
@@ -203,6 +221,7 @@ const PpcVPmuModel ppc_vpmu_power10 = {
     .mmcra = ISA207_MMCRA,
     .lists = { LIST(power10_events), LIST(isa207_events),
                LIST(common_events) },
+    .core = LIST(power10_core),
     .sample = &sier_fields,
 };
 
@@ -212,6 +231,7 @@ PpcVPmuModel ppc_vpmu_with_core(const PpcVPmuModel *model)
 
     with.lists[ARRAY_SIZE(with.lists) - 1] =
         (PpcVPmuEventList) LIST(core_events);
+    with.lists[ARRAY_SIZE(with.lists) - 2] = model->core;
     return with;
 }
 

@@ -86,6 +86,7 @@ typedef struct PpcVPmuSampleFields {
  * @mmcra: the bits of MMCRA that are implemented, or can be ignored
  * @lists: its events; the first list that has a code decides.  There is room
  *         for those of ppc_vpmu_with_core().
+ * @core: those of a modelled core that not all processors have in common
  * @sample: the fields that describe samples
  * @records_kernel: branches of privileged state are recorded, too
  */
@@ -94,7 +95,8 @@ typedef struct PpcVPmuModel {
     uint64_t mmcr0;
     uint64_t mmcr2;
     uint64_t mmcra;
-    PpcVPmuEventList lists[4];
+    PpcVPmuEventList lists[5];
+    PpcVPmuEventList core;
     const PpcVPmuSampleFields *sample;
     bool records_kernel;
 } PpcVPmuModel;

@@ -266,6 +266,13 @@ def observed(name, machine):
                      f'period={period},callchain=8,file=/dev/null')])
 
 
+def with_core(machine, preset):
+    """A machine whose CPUs have a model of their core, as the preset has it."""
+    return machine.variant(
+        f'core-{machine.name}', cpu=f'{machine.cpu},pmu-core=core0', setup='',
+        extra=['-object', f'pmu-core,id=core0,preset={preset}'])
+
+
 def filtered(name, machine, **properties):
     """A machine whose guests may not count everything."""
     what = {'qom-type': 'kvm-pmu-filter', 'id': 'filter', **properties}

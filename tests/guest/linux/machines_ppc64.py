@@ -2,7 +2,7 @@
 """The machines of Power on which tests run."""
 
 from codes import of_programs
-from harness import Machine, filtered, observed, symbols
+from harness import Machine, filtered, observed, symbols, with_core
 
 # Perf is Debian's on the first of these; on those that only compare models or
 # ways of execution, a small program counts, which takes less time.
@@ -32,6 +32,30 @@ ONE_INSN = Machine('one-insn-per-tb', monitor=['one-insn-per-tb on'],
 
 # Where somebody looks from outside.
 OBSERVED = observed('observed', SMP)
+
+# With a modelled core; and what of `misses` they count by which code.
+CORE_UP = CORE_ICELAKE = CORE_SAPPHIRE = None
+CORE_GENOA = CORE_EPYC = CORE_OPTERON = None
+CORE_POWER8 = with_core(POWER8, 'power9')
+CORE_POWER9 = with_core(UP, 'power9')
+CORE_POWER10 = with_core(POWER10, 'power9')
+OF_POWER = {'r400f0:u': 'first_misses', 'r300fe:u': 'last_misses',
+            'r4c042:u': 'last_hits'}
+CORE_EVENTS = dict.fromkeys([CORE_POWER8, CORE_POWER9, CORE_POWER10], OF_POWER)
+# What perf stat -ddd asks for, and what the page about cores says of it: the
+# kernel has no code for it, or the core has nothing of the kind.
+NO_CODE, NOTHING = '<not supported>', '0'
+OF_POWER9 = {'dTLB-loads': NO_CODE, 'iTLB-loads': NO_CODE,
+             'L1-dcache-prefetches': NOTHING,
+             'L1-dcache-prefetch-misses': NO_CODE}
+UNUSUAL = {
+    CORE_POWER8: OF_POWER9,
+    CORE_POWER9: OF_POWER9,
+    # Linux says in MMCR3 where POWER10's LLC-loads come from.
+    CORE_POWER10: {**OF_POWER9, 'LLC-loads': NOTHING,
+                   'stalled-cycles-frontend': NO_CODE,
+                   'stalled-cycles-backend': NO_CODE},
+}
 
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu='POWER9,pmu-cpi=2000')

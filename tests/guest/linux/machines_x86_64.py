@@ -3,7 +3,7 @@
 
 from codes import of_programs
 from harness import (LEFT_OUT, SKYLAKE, Machine, filtered, observed,
-                     symbols)
+                     symbols, with_core)
 
 # Perf is Debian's on these two; on those that only compare ways of execution,
 # a small program counts, which takes less time.
@@ -102,6 +102,51 @@ PEBS_SAPPHIRE = Machine('pebs-sapphire', cpu=f'{LBR_SAPPHIRE.cpu},pebs=on')
 # Where a program that gives another some seconds gives it so many instructions.
 PEBS_ICOUNT = PEBS_SKYLAKE.variant('pebs-icount', usual=False,
                                    extra=['-icount', 'shift=0'])
+
+# With a modelled core; and what of `misses` they count by which code.
+CORE_UP = with_core(UP, 'skylake')
+CORE_ICELAKE = with_core(ICELAKE, 'skylake')
+CORE_SAPPHIRE = with_core(LBR_SAPPHIRE, 'skylake')
+CORE_GENOA = with_core(GENOA, 'zen4')
+CORE_EPYC = with_core(EPYC, 'zen4')
+CORE_OPTERON = with_core(OPTERON, 'zen4')
+CORE_POWER8 = CORE_POWER9 = CORE_POWER10 = None
+OF_INTEL = {'L1-dcache-load-misses:u': 'first_misses',
+            'r08d1:u': 'first_misses', 'r20d1:u': 'last_misses',
+            'r04d1:u': 'last_hits',
+            'dTLB-load-misses:u': 'pages', 'LLC-loads:u': 'first_misses',
+            'LLC-load-misses:u': 'last_misses', 'node-loads:u': 'last_misses',
+            'node-load-misses:u': None, 'LLC-store-misses:u': None}
+OF_ZEN = {'L1-dcache-load-misses:u': 'first_misses'}
+CORE_EVENTS = {
+    CORE_UP: OF_INTEL,
+    CORE_ICELAKE: OF_INTEL,
+    CORE_SAPPHIRE: OF_INTEL,
+    CORE_GENOA: OF_ZEN,
+    CORE_EPYC: OF_ZEN,
+    CORE_OPTERON: {'r0141:u': 'first_misses', 'dTLB-load-misses:u': 'pages'},
+}
+# What perf stat -ddd asks for, and what the page about cores says of it: the
+# kernel has no code for it, or the core has nothing of the kind.
+NO_CODE, NOTHING = '<not supported>', '0'
+NO_PREFETCHES = {'L1-dcache-prefetches': NO_CODE,
+                 'L1-dcache-prefetch-misses': NO_CODE}
+OF_SKYLAKE = {**NO_PREFETCHES, 'L1-icache-loads': NO_CODE,
+              'stalled-cycles-frontend': NO_CODE,
+              'stalled-cycles-backend': NO_CODE, 'iTLB-loads': NOTHING}
+SINCE_ICELAKE = {**OF_SKYLAKE, 'iTLB-loads': NO_CODE}
+SINCE_ZEN = {'LLC-loads': NO_CODE, 'LLC-load-misses': NO_CODE,
+             'L1-dcache-prefetches': NOTHING,
+             'L1-dcache-prefetch-misses': NO_CODE, 'iTLB-loads': NOTHING}
+UNUSUAL = {
+    CORE_UP: OF_SKYLAKE,
+    CORE_ICELAKE: SINCE_ICELAKE,
+    CORE_SAPPHIRE: SINCE_ICELAKE,
+    CORE_GENOA: {**SINCE_ZEN, 'stalled-cycles-backend': NO_CODE},
+    CORE_EPYC: SINCE_ZEN,
+    CORE_OPTERON: {'L1-dcache-prefetches': NOTHING,
+                   'L1-dcache-prefetch-misses': NOTHING},
+}
 
 # Other cycles.
 CPI_2 = Machine('cpi=2', cpu=f'{SKYLAKE},pmu-cpi=2000')

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A modelled core: what perf stat counts of it, and what Linux finds of it."""
+
+import re
+
+import pytest
+
+from harness import expectations, on, require, require_equal, symbols
+from machines import (CORE_EPYC, CORE_EVENTS, CORE_GENOA, CORE_ICELAKE,
+                      CORE_OPTERON, CORE_POWER8, CORE_POWER9, CORE_POWER10,
+                      CORE_SAPPHIRE, CORE_UP, UNUSUAL)
+from test_counting import parse
+from test_profile import profiled
+
+USUAL = [CORE_UP, CORE_GENOA, CORE_POWER9]
+OTHERS = [CORE_ICELAKE, CORE_SAPPHIRE, CORE_EPYC, CORE_OPTERON, CORE_POWER8,
+          CORE_POWER10]
+
+
+@on(*USUAL, more=OTHERS)
+def test_misses(guest, machine):
+    """A program whose misses are known by construction, event by event."""
+    want = expectations('misses')
+    events = CORE_EVENTS[machine]
+    counts = parse(guest.run('\n'.join(
+        f'count instructions:u,{event} misses' for event in events)))
+    # perf leaves the mode out of some names.
+    require_equal({event: counts.get(event) or counts[event.removesuffix(':u')]
+                   for event in events},
+                  {event: [want[name] if name else 0]
+                   for event, name in events.items()}, 'misses')
+
+
+STAT = '''
+    perf stat -x , -o /tmp/stat -ddd -e stalled-cycles-frontend \
+        -e stalled-cycles-backend -- \
+        sh -c 'ls -R /sys/devices/system > /dev/null'
+    cut -d , -f 1,3 /tmp/stat | grep ,'''
+
+
+@on(*USUAL, more=OTHERS)
+def test_every_line_counts(guest, machine):
+    """What perf stat -ddd shows is counted, or documented with the reason."""
+    lines = [line.split(',') for line in guest.run(STAT).splitlines()]
+    require(len(lines) > 10, str(lines))
+    unusual = {re.sub(':[ukh]+$', '', event): value for value, event in lines
+               if event not in IN_SOFTWARE and not re.match('[1-9]', value)}
+    require_equal(unusual, UNUSUAL[machine], 'what is not counted')
+
+
+IN_SOFTWARE = ['context-switches', 'cpu-migrations', 'page-faults']
+
+
+# UOPS_RETIRED.RETIRE_SLOTS, IDQ_UOPS_NOT_DELIVERED.CORE, UOPS_ISSUED.ANY and
+# INT_MISC.RECOVERY_CYCLES; all but the last are in slots.
+RETIRED, BUBBLES, ISSUED, RECOVERY = 'r02c2:u', 'r019c:u', 'r010e:u', 'r010d:u'
+SLOTS = {CORE_UP: 4, CORE_ICELAKE: 5, CORE_SAPPHIRE: 6}
+# Cycles of a miss of the first level, further ones of the last, and of a TLB
+PENALTIES = {'first_misses': 40, 'last_misses': 200, 'pages': 30}
+
+
+@pytest.mark.arch('x86_64')
+@on(CORE_UP, more=[CORE_ICELAKE, CORE_SAPPHIRE])
+def test_slots(guest, machine):
+    """Each slot of `misses` retires, recovers, or waits for code or data."""
+    want = expectations('misses')
+    slots = SLOTS[machine]
+    # Linux may have taken a counter for its watchdog.
+    counts = {event: values[0] for event, values in parse(guest.run(f'''
+        count cycles:u,{RETIRED},{BUBBLES} misses
+        count {ISSUED},{RECOVERY} misses''')).items()}
+    waits = sum(want[what] * each for what, each in PENALTIES.items())
+    require_equal(counts[RETIRED], slots * want['instructions'], 'retired')
+    require_equal(counts[ISSUED], counts[RETIRED], 'issued')
+    require(counts[BUBBLES] and counts[RECOVERY], str(counts))
+    require_equal(slots * counts['cycles:u'],
+                  counts[RETIRED] + counts[BUBBLES]
+                  + slots * (counts[RECOVERY] + waits), 'all slots')
+
+
+@pytest.mark.arch('x86_64')
+@on(CORE_UP)
+def test_topdown(guest, machine):
+    """perf's first level of these: nearly all of `loop` retires."""
+    output = guest.run('''
+        echo 0 > /proc/sys/kernel/nmi_watchdog
+        perf stat -o /tmp/stat -M TopdownL1 -- \\
+            sh -c 'for i in 1 2 3 4 5 6 7 8; do loop; done'
+        cat /tmp/stat
+        echo 1 > /proc/sys/kernel/nmi_watchdog''')
+    # The events take turns in the counters.
+    parts = {name: float(share) for share, name in
+             re.findall(r'(-?[\d.]+) +% +tma_(\w+)', output)}
+    require_equal(sorted(parts), ['backend_bound', 'bad_speculation',
+                                  'frontend_bound', 'retiring'], 'parts')
+    require(abs(sum(parts.values()) - 100) < 5, str(parts))
+    require(parts['retiring'] > 80, f'{machine}: {parts}')
+
+
+@on(CORE_UP, CORE_POWER9)
+def test_profile_of_misses(start, tmp_path, machine):
+    """Without the guest's knowledge: each sample is the read that missed."""
+    period = 64
+    want = expectations('misses')
+    profile, _ = profiled(start, tmp_path, machine, '''
+        wait_for_test
+        misses
+        echo @@@ end''', {'event': 'l1d-load-misses', 'period': period,
+                          'modes': 'u'})
+    found = profile.script('ip').split()
+    inside = [ip for ip in found if int(ip, 16) == symbols('misses')['line']]
+    expected = want['first_misses'] // period
+    require(expected - 1 <= len(inside) <= expected + 1,
+            f'{len(inside)} samples, not {expected}')

@@ -2430,6 +2430,27 @@ static void test_core_offcore_registers(void)
     stop(&m);
 }
 
+/* CPUID has the sizes of the core, and no other caches. */
+static void test_core_caches(void)
+{
+    Machine m = x86_start(CORE_CPU);
+    uint32_t regs[4];
+
+    cpuid_subleaf(&m, 4, 0, regs);
+    g_assert_cmphex(regs[0] & 0x3ffffff, ==, 1 | 1 << 5 | 1 << 8);
+    g_assert_cmphex(regs[1], ==, 7 << 22 | 63);
+    g_assert_cmphex(regs[2], ==, 31);
+    cpuid_subleaf(&m, 4, 2, regs);
+    g_assert_cmphex(regs[0] & 0x3ffffff, ==, 3 | 2 << 5 | 1 << 8);
+    g_assert_cmphex(regs[1], ==, 15 << 22 | 63);
+    g_assert_cmphex(regs[2], ==, 8191);
+    cpuid_subleaf(&m, 4, 3, regs);
+    g_assert_cmphex(regs[0], ==, 0);
+    cpuid(&m, 2, regs);
+    g_assert_cmphex(regs[0], ==, 0xff01);
+    stop(&m);
+}
+
 /*
  * Implementation of struct Face
  */
@@ -2712,6 +2733,7 @@ static void add_core(void)
     add("core/slots/overflow", test_core_slots_overflow);
     add("core/offcore", test_core_offcore);
     add("core/offcore/registers", test_core_offcore_registers);
+    add("core/caches", test_core_caches);
     add("core/migration/used", test_core_migration);
     add("core/migration/unused", test_core_migration_unused);
     add("core/migration/refused", test_core_migration_refused);

@@ -176,6 +176,16 @@ void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                     uint32_t *ecx, uint32_t *edx);
 
 /**
+ * x86_vpmu_core_cpuid - tell of the caches of a modelled core
+ * @cpu: the CPU, which need not have one
+ * @leaf: any leaf, whose registers are filled in already
+ * @subleaf: its subleaf
+ */
+void x86_vpmu_core_cpuid(const X86CPU *cpu, uint32_t leaf, uint32_t subleaf,
+                         uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
+                         uint32_t *edx);
+
+/**
  * x86_vpmu_misc_enable - IA32_MISC_ENABLE with its read-only bits in place
  * @cpu: the CPU
  * @val: a value to be stored there
@@ -307,6 +317,13 @@ static inline void x86_vpmu_svme_changed(X86CPU *cpu)
 
 static inline void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
                                   uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
+{
+}
+
+static inline void x86_vpmu_core_cpuid(const X86CPU *cpu, uint32_t leaf,
+                                       uint32_t subleaf, uint32_t *eax,
+                                       uint32_t *ebx, uint32_t *ecx,
+                                       uint32_t *edx)
 {
 }
 

@@ -246,6 +246,14 @@ extern const VMStateDescription vmstate_ppc_vpmu;
  */
 void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from);
 
+/**
+ * ppc_vpmu_core_dt - tell of the caches of a modelled core in a device tree
+ * @cpu: the CPU, which need not have one
+ * @fdt: the tree
+ * @offset: the CPU's node, which has the properties of other caches already
+ */
+void ppc_vpmu_core_dt(const PowerPCCPU *cpu, void *fdt, int offset);
+
 #else /* no virtual PMU in this executable */
 
 static inline bool ppc_vpmu_configure(PowerPCCPU *cpu, Error **errp)
@@ -270,6 +278,11 @@ static inline void ppc_vpmu_state_changed(CPUPPCState *env)
 }
 
 static inline void ppc_vpmu_far_branch(CPUPPCState *env, uint64_t from)
+{
+}
+
+static inline void ppc_vpmu_core_dt(const PowerPCCPU *cpu, void *fdt,
+                                    int offset)
 {
 }
 

@@ -97,6 +97,52 @@ def test_topdown(guest, machine):
     require(parts['retiring'] > 80, f'{machine}: {parts}')
 
 
+def caches(output):
+    """Pairs of a cache's type and level, and what else Linux says of it."""
+    words = [line.split() for line in output.splitlines()]
+    return {(kind, int(level)): (size, int(line), int(ways))
+            for kind, level, size, line, ways in words}
+
+
+SHOW = '''
+    cd /sys/devices/system/cpu/cpu0/cache
+    for i in index*; do
+        echo $(cat $i/type $i/level $i/size $i/coherency_line_size \
+                   $i/ways_of_associativity)
+    done'''
+
+
+@pytest.mark.arch('x86_64')
+@on(CORE_UP, CORE_GENOA)
+def test_caches(guest, machine):
+    """Linux finds the caches of the core, and no others."""
+    last = {CORE_UP: '8192K', CORE_GENOA: '32768K'}[machine]
+    # Without leaf 0x8000001D, it takes the 8 ways of leaf 0x80000005 for a code
+    # of leaf 0x80000006.
+    ways = {CORE_UP: 8, CORE_GENOA: 16}[machine]
+    require_equal(caches(guest.run(SHOW)), {
+        ('Data', 1): ('32K', 64, ways),
+        ('Instruction', 1): ('32K', 64, ways),
+        ('Unified', 2): (last, 64, 16)}, 'caches')
+
+
+SHOW_ON_POWER = '''
+    cd /proc/device-tree/cpus/PowerPC*
+    for i in d i; do
+        for what in size line-size sets; do
+            echo $((0x$(od -A n -t x1 $i-cache-$what | tr -d ' ')))
+        done
+    done'''
+
+
+@pytest.mark.arch('ppc64')
+@on(CORE_POWER9, more=[CORE_POWER10])
+def test_caches_on_power(guest, machine):
+    """So it does in the device tree."""
+    require_equal(guest.run(SHOW_ON_POWER).split(),
+                  2 * ['32768', '128', '32'], f'caches of {machine}')
+
+
 @on(CORE_UP, CORE_POWER9)
 def test_profile_of_misses(start, tmp_path, machine):
     """Without the guest's knowledge: each sample is the read that missed."""

@@ -32,12 +32,14 @@ class PowerNV(Machine):
     ends_itself = False
 
     def __init__(self, name, suites=None, but=(), cpu='', options=None,
-                 model='powernv9', smp='1', usual_modes=USUAL_MODES):
+                 model='powernv9', smp='1', usual_modes=USUAL_MODES,
+                 devices=()):
         super().__init__(name, cpu, options, usual_modes)
         self.suites = suites            # if none: all
         self.but = but
         self.model = model
         self.smp = smp
+        self.devices = devices
 
     def command(self, options):
         words = ' '.join(f'{key}={value}' for key, value in options.items())
@@ -45,7 +47,7 @@ class PowerNV(Machine):
         return [
             QEMU, *COMMON, '-machine', self.model,
             '-cpu', ','.join(filter(None, [cpu, self.cpu])),
-            '-m', '1G', '-smp', self.smp,
+            '-m', '1G', '-smp', self.smp, *self.devices,
             # There is no command line without a kernel, which is just loaded.
             '-bios', IMAGE, '-kernel', IMAGE, '-append', f'vpmu {words}',
         ]
@@ -65,7 +67,13 @@ def cpi(thousandths):
                    cpu=f'pmu-cpi={thousandths}', options={'cpi': thousandths})
 
 
-OTHERS = ['nopmu', 'smp', 'debugger']
+def with_core(name, model):
+    """A modelled core, of which the preset and no size is given."""
+    return PowerNV(name, ['core'], cpu='pmu-core=core0', model=model,
+                   devices=['-object', 'pmu-core,id=core0,preset=power9'])
+
+
+OTHERS = ['nopmu', 'smp', 'debugger', 'core']
 DEFAULT = PowerNV('POWER9', but=OTHERS)
 ASSISTED = PowerNV('debugger', ['debugger'])
 MACHINES = [
@@ -77,6 +85,8 @@ MACHINES = [
     PowerNV('two threads', ['smp'], smp='2,threads=2', model='powernv10'),
     cpi(2000),
     cpi(1337),
+    with_core('core', 'powernv9'),
+    with_core('core POWER10', 'powernv10').variant(usual_modes=ONE_MODE),
     PowerNV('off', ['machine', 'nopmu'], cpu='pmu=off'),
 ]
 

@@ -2406,7 +2406,7 @@ static void test_core_offcore(void)
     stop(&m);
 }
 
-/* The registers are there with a core alone; a reset clears them. */
+/* The PMU has the registers with a core alone; a reset clears them. */
 static void test_core_offcore_registers(void)
 {
     g_autofree char *args = face->args(CORE_CPU);
@@ -2732,7 +2732,7 @@ static void add_core(void)
     add("core/slots", test_core_slots);
     add("core/slots/overflow", test_core_slots_overflow);
     add("core/offcore", test_core_offcore);
-    add("core/offcore/registers", test_core_offcore_registers);
+    add("core/offcore-registers", test_core_offcore_registers);
     add("core/caches", test_core_caches);
     add("core/migration/used", test_core_migration);
     add("core/migration/unused", test_core_migration_unused);

@@ -41,8 +41,8 @@ static const X86VPmuEvent fetch_events[] = {
 };
 
 /*
- * L2_RQSTS: requests to the level after the first, which is the last one here:
- * ALL_DEMAND_DATA_RD, ALL_RFO, ALL_CODE_RD
+ * Requests to the level after the first, which is the last one here: of demand
+ * reads, of stores, and of fetches
  */
 static const X86VPmuEvent request_events[] = {
     { CODE(0x24, 0xe1), PMU_EVENT_L1D_LOAD_MISSES },

@@ -59,7 +59,9 @@ static const X86VPmuMsr *find_msr(const X86VPmu *v, uint32_t msr,
     const X86VPmuMsr *m = find_in(v->ops->msrs, msr, index);
 
     X86_VPMU_FOREACH_FEATURE(f, v->ops) {
-        m = m ?: find_in(f->msrs, msr, index);
+        if (!m && !(f->ignored && f->ignored(v))) {
+            m = find_in(f->msrs, msr, index);
+        }
     }
     return m;
 }

@@ -109,6 +109,8 @@ typedef struct X86VPmuStateMsr {
 /**
  * struct X86VPmuFeature - what a PMU can have besides counters
  * @msrs: its registers
+ * @ignored: whether this CPU does not have them, and QEMU ignores them as it does
+ *           all that it does not know, although processors of the model have them
  * @state: those that some versions of KVM save, besides the vendor's
  * @offers: as x86_vpmu_features(), of a CPU that may have it
  * @lacks: as x86_vpmu_missing_features(), under KVM
@@ -139,6 +141,7 @@ typedef struct X86VPmuStateMsr {
  */
 typedef struct X86VPmuFeature {
     const X86VPmuMsr *msrs;
+    bool (*ignored)(const X86VPmu *v);
     const X86VPmuStateMsr *state;
     uint64_t (*offers)(X86CPU *cpu, FeatureWord w);
     uint64_t (*lacks)(const X86CPU *cpu, FeatureWord w);

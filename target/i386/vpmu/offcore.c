@@ -157,6 +157,12 @@ static void write_offcore(X86VPmu *v, unsigned i, uint64_t val)
     v->ops->update(v);
 }
 
+/* Drivers for the model may write them unasked. */
+static bool offcore_ignored(const X86VPmu *v)
+{
+    return !x86_vpmu_has_core(v);
+}
+
 static const X86VPmuMsr offcore_msrs[] = {
     { MSR_OFFCORE_RSP_0, X86_VPMU_MAX_OFFCORE, 1, offcore_count,
       offcore_bits, X86_VPMU_FIELD(offcore_rsp), write_offcore },
@@ -243,6 +249,7 @@ const VMStateDescription vmstate_x86_vpmu_offcore = {
 
 const X86VPmuFeature intel_offcore = {
     .msrs = offcore_msrs,
+    .ignored = offcore_ignored,
     .reset = offcore_reset,
     .event = offcore_event,
     .is_used = is_set,

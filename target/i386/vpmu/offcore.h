@@ -12,7 +12,8 @@
 #include "internal.h"
 
 /**
- * offcore_of_... - the registers of Intel's CPU models
+ * Generations: Nehalem, Sandy Bridge and Ivy Bridge, Haswell and Broadwell,
+ * Skylake, Ice Lake, Golden Cove.
  */
 extern const X86VPmuOffcore offcore_of_nehalem, offcore_of_sandy_bridge,
                             offcore_of_haswell, offcore_of_skylake,

@@ -58,7 +58,7 @@ static void count(uint64_t events, uint64_t lines)
     run(MMCR0_FCH | MMCR0_FCS, STATE_PROBLEM, core_walk, lines);
 }
 
-/* Half of the first level misses nothing; twice as much as it has, each line. */
+/* Half of the first level misses nothing; twice as much misses each line. */
 TEST(core, working_sets)
 {
     count(EV_LOADS_1 | EV_L3_MISSES_3 | EV_LD_MISSES_4, 128);

@@ -61,7 +61,7 @@ typedef struct Program {
  * @misses: the cycles that misses cost
  * @stalls: the same by their cause
  * @log: the log: accesses, and, from PMU_TCG_CORE_BRANCHES on, branches
- * @begin_limit: what the limit of @mode was while there were no branches
+ * @begin_limit: the limit of @mode while there were no branches
  * @pages: the pages that were fetched from last, or NO_NUMBER; PmuTcgCells has
  *         the lines
  * @mode: the mode of all entries in the log, or MODE_OF_NEXT
@@ -70,7 +70,7 @@ typedef struct Program {
  * @system: the core of all that is not a program, or of everything
  * @programs: those of programs
  * @uses: how often a program was entered
- * @tallies: what the cores have counted, in each mode
+ * @tallies: the counts of all cores, in each mode
  * @wanted: the tallies that have deadlines
  * @deadlines: where they are
  */
@@ -104,7 +104,7 @@ struct PmuTcgCore {
 #define OF_READS(misses) (OF(LOAD_##misses) | OF(MODIFY_##misses))
 #define OF_DATA(misses) (OF_READS(misses) | OF(STORE_##misses))
 
-/* What is added, and what is subtracted: no entry adds more than 1. */
+/* Sums of additions and of subtractions: no entry adds more than 1. */
 typedef struct Sum {
     uint32_t plus;
     uint32_t minus;
@@ -505,7 +505,7 @@ uint64_t pmu_tcg_core_insns(const PmuTcgCore *c, uint64_t cycles)
     return MAX(1, cycles / INSN_SHARE / MAX(1, c->model.penalties.insn));
 }
 
-/* What is left of a budget for all but the instructions' own cycles. */
+/* The part of a budget that is not for the instructions' own cycles */
 static uint64_t budget_of_core(const PmuTcgCore *c, PmuTally tally,
                                uint64_t budget)
 {
@@ -714,8 +714,8 @@ static int pmu_tcg_core_post_load(void *opaque, int version_id)
 }
 
 /*
- * What is remembered depends on the sizes, and cycles on all that they have
- * been computed of.
+ * The contents depend on the sizes, and cycles on all that they have been
+ * computed of.
  */
 #define OTHER_MODEL "Both sides need the same pmu-core."
 #define SAME_WIDE(field) \

@@ -152,7 +152,7 @@ void pmu_tcg_core_note(PmuTcgCore *c, PmuCoreKind kind, uint64_t address,
                        unsigned bytes);
 
 /**
- * pmu_tcg_core_note_fetch - write to the log what was fetched
+ * pmu_tcg_core_note_fetch - write a fetch to the log
  * @c: the cores
  * @address: PmuCoreEntry.address
  * @what: PmuCoreEntry.what
@@ -203,7 +203,7 @@ void pmu_tcg_core_sum(PmuTcgCore *c, uint64_t *tallies);
 /**
  * pmu_tcg_core_insns - how many instructions a budget of cycles is good for
  * @c: the cores
- * @cycles: the budget; the rest of it is for what the instructions miss
+ * @cycles: the budget; the rest of it is for the misses of the instructions
  *
  * Returns: at least 1.
  */

@@ -828,7 +828,7 @@ void pmu_tcg_core_enter(CPUState *cpu, unsigned mode)
     pmu_tcg_core_make_room(pmu_tcg_core_of(cpu), mode);
 }
 
-/* What was executed before in this block was not to reach a deadline. */
+/* The instructions before this one could not reach a deadline. */
 void pmu_tcg_core_repeat(CPUState *cpu, uint64_t pc, unsigned mode)
 {
     PmuTcgCore *c = pmu_tcg_core_of(cpu);

@@ -105,7 +105,7 @@
     CODES_ARCHITECTURAL(E) CODES_SNB(E) CODES_ACCESSES(E) E(0xf1d0, LOADS)
 #define CODES_HASWELL(E) \
     CODES_ARCHITECTURAL(E) CODES_SNB(E) CODES_ACCESSES(E) CODES_WALKS(E)
-/* Beside these, what a model of the core counts on Skylake */
+/* Beside these, the events that a model of the core counts on Skylake */
 #define CODES_SKYLAKE_CORE(E) \
     E(0x4f2e, LLC_REFS) E(0x412e, LLC_MISSES) E(0x00c5, BRANCH_MISSES) \
     E(0x01c5, COND_MISSES) E(0x0151, L1D_MISSES) E(0x01d1, L1D_LOAD_HITS) \
@@ -191,7 +191,7 @@
     E(0x0120, NOTHING) E(0x1000000c0, NOTHING)
 
 /*
- * Beside these, what a model of the core counts: fetches; misses of the first
+ * Beside these, the events of a model of the core: fetches; misses of the first
  * level, here also by the requests to the second; wrong predictions; what
  * decoders and dispatch wait for.  No other node is there.
  */

@@ -2291,7 +2291,7 @@ static void assert_misses_after_migration(bool used, uint64_t misses)
     stop(&m);
 }
 
-/* What the core remembers, and what it has counted, moves with the PMU. */
+/* The contents of a core and its counts move with the PMU. */
 static void test_core_migration(void)
 {
     assert_misses_after_migration(true, READING_LINES);

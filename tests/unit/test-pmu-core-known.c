@@ -78,7 +78,7 @@ static void load_all(Run *run, uint64_t size, unsigned stride)
     }
 }
 
-/* What is loaded, or reset, replaces all that the core has seen. */
+/* A state that is loaded, and a reset, replace all that the core has seen. */
 static void test_forgotten(void)
 {
     PmuCore *empty = pmu_core_new(&geometry);

@@ -260,8 +260,8 @@ static void add_references(uint64_t *tallies, uint64_t insns,
 
 /*
  * Read accesses up to the next branch, or to the end.  The kinds of accesses
- * are as hard to foresee as what a program does next: so the only branch here
- * is for lines that are not recent.
+ * are as hard to foresee as the program itself: so the only branch here is for
+ * lines that are not recent.
  */
 static inline __attribute__((always_inline))
 const PmuCoreEntry *see_lines(PmuCore *core, const PmuCoreEntry *entry,

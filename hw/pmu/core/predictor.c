@@ -17,7 +17,7 @@
  */
 
 /**
- * struct Conditions - what is known of conditional branches while some are read
+ * struct Conditions - the state of conditional branches while some are read
  * @counters: as in PmuCorePredictor
  * @history: likewise, with all bits that it was ever given
  * @history_mask: those that select a counter

@@ -109,8 +109,8 @@ typedef struct X86VPmuStateMsr {
 /**
  * struct X86VPmuFeature - what a PMU can have besides counters
  * @msrs: its registers
- * @ignored: whether this CPU does not have them, and QEMU ignores them as it does
- *           all that it does not know, although processors of the model have them
+ * @ignored: whether QEMU ignores them, as all that it does not know, on a CPU
+ *           that does not have them, although processors of its model do
  * @state: those that some versions of KVM save, besides the vendor's
  * @offers: as x86_vpmu_features(), of a CPU that may have it
  * @lacks: as x86_vpmu_missing_features(), under KVM

@@ -614,7 +614,8 @@ static void amd_lbr_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
 static void lbr_describe(const X86VPmu *v, PmuInfo *info)
 {
     if (v->lbr && v->engine != X86_VPMU_KVM) {
-        info->records = pmu_describe_records(&v->unit->recorder, &x86_pmu_guest_ops);
+        info->records = pmu_describe_records(&v->unit->recorder,
+                                             &x86_pmu_guest_ops);
     }
 }
 

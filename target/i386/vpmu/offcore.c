@@ -1,11 +1,12 @@
 /*
- * x86 virtual PMU: events of Intel's that say what a request found outside
+ * x86 virtual PMU: Intel's events of requests that leave the first level
  *
  * Their codes select a register, MSR_OFFCORE_RSP_x, whose lower bits say which
- * requests count, and the upper ones what has to answer.  A model of the core
- * has no level between the first and the last: a request is a miss of the first
- * level, and either the last level or memory answers.  Nothing is prefetched or
- * written back, there are no other sockets, and no other core is asked.
+ * requests count, and the upper ones which memory has to answer.  A model of
+ * the core has no level between the first and the last: a request is a miss of
+ * the first level, and either the last level or memory answers.  Nothing is
+ * prefetched or written back, there are no other sockets, and no other core is
+ * asked.
  *
  * The bits come from Intel's event lists, and from Linux's perf.
  *

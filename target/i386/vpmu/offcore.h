@@ -1,5 +1,5 @@
 /*
- * x86 virtual PMU: events of Intel's that say what a request found outside
+ * x86 virtual PMU: Intel's events of requests that leave the first level
  *
  * For CPUs with a model of the core.
  *

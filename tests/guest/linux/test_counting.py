@@ -64,8 +64,8 @@ OTHERS = [OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10, POWER11,
 
 @on(SMP, SINGLE, ICOUNT, each=PROGRAMS)
 @on(UP, *OTHERS, each=EACH_EVENT)
-@on(more=[UP, *OTHERS], each=[program for program in PROGRAMS
-                       if program not in EACH_EVENT])
+@on(more=[UP, *OTHERS],
+    each=[program for program in PROGRAMS if program not in EACH_EVENT])
 @on(OPTERON, each=ON_OPTERON)
 @on(POWER8, POWERNV8, each=ON_POWER8)
 @on(ONE_INSN, each=QUICK)

@@ -1,5 +1,5 @@
 /*
- * Suite core: what a modelled core misses, and the cycles that this costs
+ * Suite core: the misses of a modelled core, and the cycles that they cost
  *
  * The core is that of the preset "power9": a first level of 32 sets with 8
  * lines of 128 bytes.  Each program is executed before it is counted, so that

@@ -220,17 +220,19 @@ wait_for_test''')
 
 
 def longest_run(profile, program):
-    """Samples in a row that are of one process, and of a program.
+    """Samples in a row of a CPU that are of one process, and of a program.
 
     Other programs are at the same addresses, but at others, too.  Who starts
     the program has to wait by then, see fifo.c: what it executes in between
-    would be sampled, too.
+    would be sampled, too.  On a busy host, so is what other CPUs execute.
     """
     names = symbols(program)
-    found = re.findall(r'(\d+) +([0-9a-f]+)', profile.script('pid,ip'))
+    found = sorted(re.findall(r'(\d+) +\[(\d+)\] +([0-9a-f]+)',
+                              profile.script('pid,cpu,ip')),
+                   key=lambda sample: sample[1])
     runs = []
-    for _, run in itertools.groupby(found, key=lambda sample: sample[0]):
-        run = [int(ip, 16) for _, ip in run]
+    for _, run in itertools.groupby(found, key=lambda sample: sample[:2]):
+        run = [int(ip, 16) for *_, ip in run]
         if all(names['_start'] <= ip < names['_end'] for ip in run):
             runs.append(run)
     return max(runs, key=len, default=[])

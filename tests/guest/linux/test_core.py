@@ -31,12 +31,12 @@ def test_misses(guest, machine):
                    for event, name in events.items()}, 'misses')
 
 
-# Events take turns, and a program misses the TLB for its code as it begins: many
-# begin while each event counts.
+# Events take turns, and a program misses the TLB for its code as it begins:
+# many begin while each event counts.
 STAT = '''
     perf stat -x , -o /tmp/stat -ddd -e stalled-cycles-frontend \
         -e stalled-cycles-backend -- \
-        sh -c 'for turn in $(seq 30); do
+        sh -c 'for turn in $(seq 20); do
                    ls -R /sys/devices/system/cpu > /dev/null
                done'
     cut -d , -f 1,3 /tmp/stat | grep ,'''

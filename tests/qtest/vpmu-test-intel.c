@@ -2220,12 +2220,7 @@ static void assert_counts(const QDict *core, const char *kind,
 /* The core of the CPU, to be unreferenced */
 static QDict *query_core(Machine *m)
 {
-    QDict *cpu = query_cpu(m);
-    QDict *core = qdict_get_qdict(cpu, "core");
-
-    qobject_ref(core);
-    qobject_unref(cpu);
-    return core;
+    return query_part(m, "core");
 }
 
 /* The same when it has seen so many loads. */

@@ -48,14 +48,19 @@ QDict *query_cpu(Machine *m)
     return cpu;
 }
 
-static QDict *query_pmu(Machine *m)
+QDict *query_part(Machine *m, const char *name)
 {
     QDict *cpu = query_cpu(m);
-    QDict *pmu = qdict_get_qdict(cpu, "pmu");
+    QDict *part = qdict_get_qdict(cpu, name);
 
-    qobject_ref(pmu);
+    qobject_ref(part);
     qobject_unref(cpu);
-    return pmu;
+    return part;
+}
+
+static QDict *query_pmu(Machine *m)
+{
+    return query_part(m, "pmu");
 }
 
 QDict *query_counter(Machine *m, unsigned counter)

@@ -332,6 +332,12 @@ void add_number(const char *path, unsigned n, void (*test)(const void *data));
 QDict *query_cpu(Machine *m);
 
 /**
+ * query_part - a part of query-pmu's result for a CPU; to be unreferenced
+ * @name: of a member that is a dictionary
+ */
+QDict *query_part(Machine *m, const char *name);
+
+/**
  * query_counter - query-pmu's result for a counter; to be unreferenced
  */
 QDict *query_counter(Machine *m, unsigned counter);

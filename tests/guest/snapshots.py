@@ -21,8 +21,11 @@ from qmp import Failure, Monitor
 
 DIRECTORY = BUILD / 'snapshots'
 GOOD_END = '<<< exit 0 >>>'
-# How many there are at most: each has some hundred MB.
-KEPT = 24
+# Each has some hundred MB.  So many are kept, which is more than a check of all
+# needs, as long as so much of the disk is free, and a few in any case.
+KEPT = 100
+FEW = 12
+FREE = 8 << 30
 BOOT_SECONDS = 1800 * int(os.environ.get('SLOWNESS', '1'))
 
 # How TCG executes, and who looks on, which no guest sees.
@@ -203,7 +206,10 @@ def make_room():
     """Remove the snapshots that were used longest ago."""
     found = sorted((path for path in DIRECTORY.iterdir() if path.is_dir()),
                    key=lambda path: path.stat().st_mtime)
-    for path in found[:-(KEPT - 1)]:
+    for n, path in enumerate(found[:-FEW]):
+        if (len(found) - n < KEPT
+                and shutil.disk_usage(DIRECTORY).free > FREE):
+            break
         with open(path.with_suffix('.lock'), 'w') as lock, \
                 contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

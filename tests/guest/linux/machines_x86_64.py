@@ -2,8 +2,8 @@
 """The machines of x86-64 on which tests run."""
 
 from codes import of_programs
-from harness import (LEFT_OUT, SKYLAKE, Machine, filtered, observed,
-                     symbols, with_core)
+from harness import (LEFT_OUT, PROTECTED, SKYLAKE, Machine, filtered,
+                     observed, symbols, with_core)
 
 # Perf is Debian's on these two; on those that only compare ways of execution,
 # a small program counts, which takes less time.
@@ -46,8 +46,10 @@ EPYC = Machine('epyc', setup=OURS, cpu=(
 OPTERON = Machine('opteron', setup=OURS, usual=False,
                   cpu='Opteron_G3-v1,pmu=on,-misalignsse')
 
-# With branch records.
-LBR_SKYLAKE = Machine('lbr-skylake', cpu=f'{SKYLAKE},lbr=on')
+# With branch records; one of a kernel that protects itself by calls that return
+# elsewhere.
+LBR_SKYLAKE = Machine('lbr-skylake', cpu=f'{SKYLAKE},lbr=on',
+                      append=PROTECTED)
 LBR_HASWELL = Machine('lbr-haswell', cpu=(
     f'Haswell-v2,pmu=on,lbr=on,{LEFT_OUT}'), usual=False)
 LBR_NEHALEM = Machine('lbr-nehalem', cpu='Nehalem-v1,pmu=on,lbr=on',

@@ -52,7 +52,7 @@ def run(start, machine, job, **properties):
     return guest.rest()
 
 
-@on(UP, POWER10, more=(GENOA, POWER8))
+@on(UP, more=(POWER10, GENOA, POWER8))
 def test_guest_reads_its_kernel(start, machine):
     """perf finds the kernel's functions, with nothing but the port."""
     lines = run(start, machine, '''
@@ -182,7 +182,7 @@ def check_program(lines):
             f'perf report shows {found[:5]}')
 
 
-@on(SMP, POWER10, more=(UP, GENOA))
+@on(SMP, more=(UP, POWER10, GENOA))
 def test_guest_reads_its_programs(start, machine):
     """A guest that says where its tasks are sees them, and its programs."""
     lines = run(start, machine, RECORD + SHOW,

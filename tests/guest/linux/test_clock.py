@@ -7,8 +7,10 @@ import time
 import pytest
 
 from harness import ARCH, in_time, on, require, require_equal
-from machines import CLOCK, FREQUENCY
+from machines import CLOCK, FREQUENCY, UP_OF_X86
 from test_lifecycle import go_back, save_machine
+
+TWO = CLOCK.variant('clock two', smp=2)
 
 
 def count_cycles(monitor):
@@ -53,7 +55,7 @@ def uptime(guest):
     return float(guest.lines_until(r'^[0-9.]+ [0-9.]+$')[-1].split()[0])
 
 
-@on(CLOCK)
+@on(UP_OF_X86 and CLOCK, more=(CLOCK,))
 def test_clock_goes_back(start, tmp_path, machine):
     """When an earlier state is loaded, cycles go on from where they were."""
     guest = start(machine, WORK)
@@ -157,7 +159,7 @@ wait_for_test
 '''
 
 
-@on(CLOCK.variant('clock two', smp=2))
+@on(UP_OF_X86 and TWO, more=(TWO,))
 def test_cycles_of_reset_cpu(start, machine):
     """The time that a CPU slept before a reset is none of its cycles, whether
     the machine runs when it is reset or not."""
@@ -190,7 +192,7 @@ wait_for_test
 
 
 @pytest.mark.arch('ppc64')
-@on(CLOCK.variant('clock two', smp=2))
+@on(UP_OF_X86 and TWO, more=(TWO,))
 def test_cycles_of_cpu_that_reset_halts(start, machine):
     """It has none behind the reset.  (On x86 firmware starts all CPUs.)"""
     guest = start(machine, BUSY, boots=True)

@@ -5,6 +5,8 @@ are recorded, events by their names."""
 import re
 import subprocess
 
+import pytest
+
 from harness import (ROOT, expectations, in_time, on, require, require_equal,
                      symbols)
 from machines import (OFF, OFF_NV, POWER8, POWER10, POWERNV9, STEPS, THREADS,
@@ -86,6 +88,8 @@ def require_begun(guest):
             f'what had begun: {begun}')
 
 
+# test_compat_ppc64 has both directions without an operating system.
+@pytest.mark.more
 def test_stream_to_stock(start, tmp_path):
     """A machine, in the midst of counting, goes on with stock QEMU."""
     target = moved(start, tmp_path, XIVE, AND_BACK, target=stock())
@@ -94,6 +98,7 @@ def test_stream_to_stock(start, tmp_path):
     require(not complaints, complaints)
 
 
+@pytest.mark.more
 def test_stream_of_stock(start, tmp_path):
     """A machine of stock QEMU, in the midst of counting, goes on with ours."""
     target = moved(start, tmp_path, PEER, ACROSS, source=stock())
@@ -337,7 +342,7 @@ def replayed(start, directory, machine, what):
     return guest.rest()
 
 
-@on(UP, more=(POWER10,))
+@on(more=(UP, POWER10))
 def test_records_are_replayed(start, tmp_path, machine):
     """Each branch is that of the recording."""
     recorded = replayed(start, tmp_path, machine, 'record')

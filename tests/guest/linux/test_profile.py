@@ -496,7 +496,7 @@ def modules(directory):
             if ARCH == 'x86_64' else [])
 
 
-@on(UP, POWER10, more=(GENOA, POWER8))
+@on(UP, more=(POWER10, GENOA, POWER8))
 def test_profile_of_kernel(start, tmp_path, machine):
     """Symbols of the guest's kernel, wherever that is; one pid a process."""
     extra = ['-device', 'vmcoreinfo'] if ARCH == 'x86_64' else []

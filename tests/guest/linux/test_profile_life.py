@@ -7,7 +7,7 @@ import re
 import pytest
 
 from harness import ARCH, expectations, on, require, require_equal, symbols
-from machines import SINGLE, SMP, UP
+from machines import SINGLE, SMP, UP, UP_OF_X86
 from test_lifecycle import go_back, save_machine
 from test_profile import (TELL, Profile, build_id_of, modules, text_of,
                           values_of)
@@ -151,7 +151,7 @@ def kernels_of(profile):
 
 
 @pytest.mark.arch('x86_64')
-@on(SMP)
+@on(UP_OF_X86 and SMP, more=(SMP,))
 def test_profile_goes_back_to_other_kernel(start, tmp_path, machine):
     """A profile has one kernel: it ends when a snapshot is loaded that has it
     elsewhere, and goes on when one is loaded that has it there."""
@@ -184,7 +184,7 @@ def test_profile_goes_back_to_other_kernel(start, tmp_path, machine):
     guest.rest()
 
 
-@on(UP)
+@on(UP_OF_X86, more=(UP,))
 def test_profile_of_given_kernel_ends(start, tmp_path, machine):
     """Where the user says which kernel runs, it may be another one after a
     reset, and in another snapshot."""

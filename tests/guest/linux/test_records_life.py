@@ -108,8 +108,8 @@ def check_recorded(machine, guest):
     require(not complaints, complaints)
 
 
-@on(LBR_GENOA, LBR_SAPPHIRE, PEBS_SAPPHIRE,
-    more=(LBR_SKYLAKE, PEBS_SKYLAKE, PEBS_HASWELL))
+@on(LBR_SAPPHIRE, PEBS_SAPPHIRE,
+    more=(LBR_GENOA, LBR_SKYLAKE, PEBS_SKYLAKE, PEBS_HASWELL))
 def test_records_migrate(start, tmp_path, machine):
     """What was recorded before the machine moved is in the samples behind."""
     state = tmp_path / 'state'
@@ -123,8 +123,8 @@ def test_records_migrate(start, tmp_path, machine):
     check_recorded(machine, target)
 
 
-@on(LBR_SKYLAKE, PEBS_SKYLAKE,
-    more=(LBR_GENOA, LBR_SAPPHIRE, PEBS_SAPPHIRE, PEBS_HASWELL))
+@on(LBR_SKYLAKE,
+    more=(LBR_GENOA, LBR_SAPPHIRE, PEBS_SKYLAKE, PEBS_SAPPHIRE, PEBS_HASWELL))
 def test_records_of_snapshot(start, tmp_path, machine):
     """A machine that goes back to its own past records the same again."""
     guest = start(machine, RECORDED[machine][0])

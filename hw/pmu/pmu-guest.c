@@ -9,7 +9,6 @@
 #include "qapi/error.h"
 #include "exec/target_page.h"
 #include "hw/core/sysemu-cpu-ops.h"
-#include "hw/qdev-core.h"
 #include "system/replay.h"
 #include "system/tcg.h"
 #include "hw/pmu/pmu-guest.h"

@@ -10,8 +10,7 @@
 #define HW_PMU_PROFILE_OBJECT_H
 
 #include "qom/object.h"
-#include "hw/qdev-core.h"
-#include "hw/resettable.h"
+#include "hw/core/cpu.h"
 #include "system/runstate.h"
 #include "agent.h"
 #include "sampler.h"

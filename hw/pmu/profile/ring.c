@@ -7,7 +7,6 @@
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
 #include "qemu/host-utils.h"
-#include "qemu/stats64.h"
 #include "ring.h"
 
 /* The words of a sample in the ring, without its task and callers */
@@ -48,8 +47,8 @@ struct PmuRing {
     uint32_t head;
     uint32_t tail;
     uint32_t seen;
-    Stat64 lost;
-    uint64_t told;
+    unsigned long lost;
+    unsigned long told;
     uint64_t words[];
 };
 
@@ -115,17 +114,21 @@ static void get_branches(const PmuRing *r, uint32_t at, PmuSample *s)
 }
 
 /* A sample from before the last pmu_ring_take_lost() may have a lower count. */
-static uint64_t tell_lost(PmuRing *r, uint64_t lost)
+static uint64_t tell_lost(PmuRing *r, unsigned long lost)
 {
-    uint64_t more = lost - MIN(lost, r->told);
+    /* On hosts of 32 bits the numbers wrap. */
+    long more = lost - r->told;
 
-    r->told += more;
+    if (more <= 0) {
+        return 0;
+    }
+    r->told = lost;
     return more;
 }
 
 uint64_t pmu_ring_take_lost(PmuRing *r)
 {
-    return tell_lost(r, stat64_get(&r->lost));
+    return tell_lost(r, qatomic_read(&r->lost));
 }
 
 bool pmu_ring_put(PmuRing *r, const PmuSample *s)
@@ -136,7 +139,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
         [WORD_SPACE] = s->space.id,
         [WORD_TIME] = s->time_ns,
         [WORD_PERIOD] = s->period,
-        [WORD_LOST] = stat64_get(&r->lost),
+        [WORD_LOST] = r->lost,
         [WORD_KIND] = kind_of(s),
     };
     uint32_t used = r->head - qatomic_load_acquire(&r->tail);
@@ -144,7 +147,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
     uint32_t length = fixed + s->nr_callers + s->nr_branches * BRANCH_WORDS;
 
     if (length > r->size - used) {
-        stat64_add(&r->lost, 1);
+        qatomic_set(&r->lost, r->lost + 1);
         return false;
     }
     put_words(r, r->head, words, NR_WORDS);

@@ -9,13 +9,9 @@ BUILD ?= build
 ifneq ($(words $(abspath $(BUILD))),1)
 $(error BUILD is "$(BUILD)" in "$(CURDIR)", which has to be one path without a space)
 endif
-# Any but 10.0 has a directory of its own in BUILD (scripts/lib.sh).
-QEMU_SERIES ?= $(if $(filter %/10.2,$(abspath $(BUILD))),10.2,10.0)
+# As scripts/lib.sh finds it.
+QEMU_SERIES ?= $(or $(shell expr '$(notdir $(abspath $(BUILD)))' : '\([0-9]*\.[0-9.]*\)$$'),$(if $(QEMU_SRC),$(shell sed -E 's/^([0-9]+\.[0-9]+)\.[0-4]?[0-9]$$/\1/' '$(QEMU_SRC)/VERSION')),10.0)
 export QEMU_SERIES
-# Upstream is nearer to 10.2.
-ifeq ($(origin QEMU_SERIES),file)
-series check-series: QEMU_SERIES = 10.2
-endif
 SERIES_BUILD = $(if $(filter-out 10.0,$(QEMU_SERIES)),$(patsubst %/$(QEMU_SERIES),%,$(abspath $(BUILD)))/$(QEMU_SERIES),$(abspath $(BUILD)))
 # For what does not find it by scripts/lib.sh.
 with_build = BUILD=$(SERIES_BUILD)
@@ -42,7 +38,7 @@ help:
 	@echo 'make experiment   profile a guest that receives; writes docs/'
 	@echo 'make conformance  compare all PMUs, by tests; writes docs/'
 	@echo 'make mutants      look whether the tests notice faults; takes hours'
-	@echo 'make series       write patches for QEMU 10.2, as git am takes them'
+	@echo 'make series       write patches for QEMU 10.0, as git am takes them'
 	@echo 'make check-series apply, build and test them one by one'
 	@echo 'make build        only build QEMU and the guest'
 	@echo '                  QEMU_SERIES=10.2, here and elsewhere: another QEMU than 10.0'
@@ -61,9 +57,9 @@ help:
 	@echo 'PREFIX=DIR          make install: there, not in /usr/local; see DESTDIR'
 	@echo "ARCHES=x86_64       make install: only this guest's, not both"
 	@echo "AUTHOR='N <A>'      make series: whose patches they are, if not git's user"
-	@echo 'OUT=DIR             make series: there, not in build/10.2/series/out'
+	@echo 'OUT=DIR             make series: there, not in build/series/out'
 	@echo 'STEP=N LAST=N       make check-series: from this step, up to that one'
-	@echo "QEMU_SRC=DIR        use this QEMU 10.0.x source tree, not Debian's"
+	@echo "QEMU_SRC=DIR        use this QEMU source tree, not Debian's of 10.0"
 	@echo "QEMU_OPTIONS=...    more options for QEMU's configure"
 	@echo 'DEBIAN_MIRROR=URL   use this mirror of Debian'
 	@echo 'BUILD=DIR           make and download everything there, not in build'

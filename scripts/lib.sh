@@ -82,71 +82,34 @@ case $ROOT$BUILD in
         "move the repository, and BUILD if you set it, to a path without" ;;
 esac
 
-# The series of QEMU that is built.  Any but 10.0 has a directory of its own in
-# BUILD for what depends on it, with links to what all of them share.
-case $BUILD in
-*/10.2) export QEMU_SERIES=${QEMU_SERIES:-10.2} ;;
-*) export QEMU_SERIES=${QEMU_SERIES:-10.0} ;;
-esac
+# The QEMU that is built: that of a directory of BUILD that is named so, or of the
+# tree QEMU_SRC, or 10.0.  Any but 10.0 has a directory of its own in BUILD for what
+# depends on it, with links to what all of them share.
+version_of()
+{
+    # A number from 50 on is on the way to the next release.
+    sed -E 's/^([0-9]+\.[0-9]+)\.[0-4]?[0-9]$/\1/' "$1/VERSION" 2> /dev/null
+}
+name_of_build() { grep -Eo '/[0-9]+(\.[0-9]+)+$' <<< "$BUILD" | tr -d /; }
+QEMU_SERIES=${QEMU_SERIES:-$(name_of_build || version_of "${QEMU_SRC:-}" ||
+                             echo 10.0)}
+export QEMU_SERIES
+COMMON=${BUILD%"/$QEMU_SERIES"}
 share_build()
 {
-    local common=${BUILD%"/$QEMU_SERIES"} name
+    local name
 
-    export BUILD=$common/$QEMU_SERIES
+    export BUILD=$COMMON/$QEMU_SERIES
     for name in download firmware tools guest-x86_64 guest-ppc64; do
-        mkdir -p "$common/$name" "$BUILD"
+        mkdir -p "$COMMON/$name" "$BUILD"
         [ -L "$BUILD/$name" ] || ln -sT "../$name" "$BUILD/$name"
     done
 }
-case $QEMU_SERIES:$BUILD in
-10.0:*/10.2) die "$BUILD is the directory of QEMU 10.2" ;;
-10.0:*) ;;
-10.2:*) share_build ;;
-*) die "there are no patches to QEMU_SERIES=$QEMU_SERIES" \
-       "it may be 10.0 or 10.2" ;;
+case $QEMU_SERIES:$(name_of_build || true) in
+10.0:) ;;
+10.0:*) die "$BUILD is the directory of QEMU ${BUILD##*/}" ;;
+*) share_build ;;
 esac
-
-# Names, in patches/, of the patches to this series of QEMU, in their order.  A
-# series has patches of its own where those in patches/ do not do, and may need
-# no such patch at all.
-patches_of_series()
-{
-    local name own=$ROOT/patches/$QEMU_SERIES
-
-    while read -r name; do
-        if [ -f "$own/$name" ]; then
-            echo "$QEMU_SERIES/$name"
-        elif ! grep -qs "^$name:" "$own/not-needed"; then
-            echo "$name"
-        fi
-    done < "$ROOT/patches/series"
-}
-
-# twins_of SERIES: names of 10.0's patches that a series has its own of, or does
-# without, behind a checksum of what 10.0's are now; not of where in QEMU's
-# files, which other patches change
-twins_of()
-{
-    local own=$ROOT/patches/$1 name
-
-    for name in $(cd "$own" && echo *.patch &&
-                  sed -n 's/:.*//p' not-needed); do
-        if [ -f "$ROOT/patches/$name" ]; then
-            echo "$(sed -e '/^index /d' -e 's/^@@ [^@]* @@/@@/' \
-                        "$ROOT/patches/$name" |
-                    sha256sum | cut -c -64) $name"
-        fi
-    done | LC_ALL=C sort -k 2
-}
-
-# differing_twins SERIES: names in which patches/SERIES/twins is not what it
-# would be if it were written now
-differing_twins()
-{
-    twins_of "$1" | LC_ALL=C sort |
-        LC_ALL=C comm -3 - <(LC_ALL=C sort "$ROOT/patches/$1/twins") |
-        awk '{ print $2 }' | LC_ALL=C sort -u
-}
 
 # The architecture of the guest, and what it is called elsewhere.
 export ARCH=${ARCH:-x86_64}

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The patches to QEMU's own files, for scripts/patches and scripts/series.
 
-patches/NNNN-*.patch are for QEMU 10.0, in the order of their numbers.
-patches/VERSION/port.patch is for another QEMU: it changes what a three-way
-merge makes of 10.0, 10.0 with the patches, and that QEMU.  Where both have
-changed the same lines, the merge leaves those of the other QEMU, and after
-them, between markers, what the patches do there.  The port replaces both, so
-that it does not apply any more when one of them has changed.
+The files of patches/ that have a number are for QEMU 10.0, in that order.  The
+file port.patch of a directory such as patches/10.2 is for the QEMU that the
+directory is named after: it changes what a three-way merge makes of 10.0, 10.0
+with the patches, and that QEMU.  Where both have changed the same lines, the
+merge leaves those of the other QEMU, and after them, between markers, what the
+patches do there.  The port replaces both, so that it does not apply any more
+when one of them has changed.
 """
 
 import difflib

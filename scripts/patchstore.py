@@ -139,7 +139,7 @@ class Repository:
              '-c', 'core.hooksPath=/dev/null', '-c', 'core.autocrlf=false',
              '-c', 'gc.auto=0', '-C', self.directory, *args],
             input=data, capture_output=True, check=False,
-            env={**os.environ, 'GIT_CONFIG_GLOBAL': '/dev/null',
+            env={**os.environ, 'LC_ALL': 'C', 'GIT_CONFIG_GLOBAL': '/dev/null',
                  'GIT_CONFIG_NOSYSTEM': '1',
                  'GIT_CEILING_DIRECTORIES': str(self.directory.parent),
                  **environment})
@@ -281,7 +281,8 @@ def patched_files(release):
                          done.stderr.decode(), re.M) if done.returncode else []
     noted_in = [path for path, found in contents.items()
                 if found and MARKER.search(found[1])]
-    return contents, sorted({*refused, *noted_in})
+    # A port that is refused is not applied anywhere.
+    return contents, sorted(set(refused or noted_in))
 
 
 def apply_to(directory, patches):

@@ -97,8 +97,14 @@ def test_cache_of_others(place):
             f'{mode:o}: {err}'
         assert not list(cache.iterdir())
     cache.chmod(0o700)
+    unfinished = '0123456789abcdef01234567.part'
+    for name in 'x86_64', unfinished:
+        (cache / name).mkdir()
+        place.give(cache / name)
     status, _, err = place.run('stat', 'true', env=environment)
     assert status == 0, err
+    assert (cache / 'x86_64').is_dir(), 'what is not its own was removed'
+    assert not (cache / unfinished).exists()
 
 
 @on_x86

@@ -14,6 +14,7 @@
  *   stopped N                    perf is stopped by signal N
  *   exited N OUT ERR KILLED      perf has ended, with status N
  *   signaled N OUT ERR KILLED    perf was ended by signal N
+ *   lost TEXT                    why the host has not kept all that was written
  *   error TEXT                   perf cannot be run
  *
  * OUT and ERR are the numbers of bytes written to the streams; KILLED is the
@@ -384,11 +385,20 @@ static void read_job(void)
  * The host's files
  */
 
-static void mount_host(const char *tag, const char *where, unsigned long flags)
+#define OPTIONS_9P "trans=virtio,version=9p2000.L,msize=262144,access=any,"
+
+static void mount_host(const char *tag, const char *where)
 {
-    must_mount(tag, where, "9p", flags,
-               "trans=virtio,version=9p2000.L,msize=262144,access=any,"
-               "cache=loose");
+    must_mount(tag, where, "9p", MS_RDONLY, OPTIONS_9P "cache=loose");
+}
+
+/*
+ * What is written goes to the host at once, so that a program that writes to a
+ * full disk finds out.  Only what it writes to shared memory comes later.
+ */
+static void mount_host_writable(const char *tag, const char *where)
+{
+    must_mount(tag, where, "9p", 0, OPTIONS_9P "cache=loose,directio");
 }
 
 /* Existing files of the host are visible; writes stay in the guest. */
@@ -507,12 +517,15 @@ static void add_libraries(void)
 }
 #endif
 
+/* What is written there is not lost without a word: an open file notices. */
+static int writable = -1;
+
 static void mount_files(void)
 {
     static const char *const own[] = { "/proc", "/sys", "/dev" };
     size_t i;
 
-    mount_host("vpmu-perf-root", HOST, MS_RDONLY);
+    mount_host("vpmu-perf-root", HOST);
     for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
         char target[32];
 
@@ -525,7 +538,8 @@ static void mount_files(void)
     mount_layer(HOST "/var/tmp", "/layers/var-tmp");
     mount_directory();
     if (job.n_directories || job.n_files) {
-        mount_host("vpmu-perf-writable", WRITABLE, 0);
+        mount_host_writable("vpmu-perf-writable", WRITABLE);
+        writable = open(WRITABLE, O_RDONLY | O_CLOEXEC);
     }
     for (i = 0; i < job.n_directories; i++) {
         mount_writable(job.directories[i]);
@@ -941,6 +955,14 @@ static void drain(struct relay *r)
     }
 }
 
+/* Report that the host has not kept something, also if a program knows it. */
+static void synchronize(void)
+{
+    if (writable >= 0 && syncfs(writable) < 0) {
+        say("lost %s\n", strerror(errno));
+    }
+}
+
 static unsigned long killed_processes(void)
 {
     char line[128];
@@ -984,9 +1006,7 @@ int main(void)
     status = follow(perf);
     drain(&relays[1]);
     drain(&relays[2]);
-    if (job.n_directories || job.n_files) {
-        sync();
-    }
+    synchronize();
     say("%s %d %llu %llu %lu\n", WIFSIGNALED(status) ? "signaled" : "exited",
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
         relays[1].total, relays[2].total, killed_processes());

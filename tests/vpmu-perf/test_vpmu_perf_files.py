@@ -3,12 +3,37 @@
 
 import os
 import signal
+import subprocess
 import tempfile
 import time
+
+import pytest
 
 from installed import USER, on_x86
 
 pytestmark = on_x86
+
+# What is written to shared memory, which is 3 MB of a file, is on the disk later.
+SHARED = r'''
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int main(void)
+{
+    int fd = open("shared", O_RDWR | O_CREAT, 0600);
+    char *text;
+
+    if (fd < 0 || ftruncate(fd, 3 << 20) < 0)
+        return 1;
+    text = mmap(NULL, 3 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (text == MAP_FAILED)
+        return 2;
+    memset(text, 'a', 3 << 20);
+    return 0;
+}
+'''
 
 
 def test_status_is_the_programs(place):
@@ -95,3 +120,35 @@ def test_output_of_perf_is_on_the_host(place):
     status, _, err = place.run('inject', '-i', 'one', '-o', 'other')
     assert status == 0, err
     assert (place.work / 'other').stat().st_size > 100, err
+
+
+@pytest.fixture
+def small(place):
+    """A directory on a disk that is full with a megabyte."""
+    if os.getuid() != 0:
+        pytest.skip('only root can mount one')
+    path = place.work / 'small'
+    path.mkdir()
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size=1M,uid={USER}', 'none',
+                    path], check=True)
+    yield path
+    subprocess.run(['umount', '-l', path], check=True)
+
+
+def test_disk_that_is_full(place, small):
+    """The program finds out, perf does, and so do we."""
+    status, out, err = place.run(
+        '--write', 'stat', 'sh', '-c', 'head -c 3000000 /dev/zero > zeros && '
+        'echo written', cwd=small)
+    assert (status, out) == (1, b'') and 'No space left' in err, err
+    (small / 'zeros').unlink()
+    status, _, err = place.run(
+        'record', '-e', 'instructions:u', '-c', '5', 'ls', cwd=small,
+        stdout=subprocess.DEVNULL)
+    assert status == 255 and 'No space left' in err, err
+    (small / 'perf.data').unlink()
+    program = place.compile('shared', SHARED)
+    status, _, err = place.run('--write', 'stat', program, cwd=small)
+    assert (status, err.splitlines()[-1]) == (
+        125, 'vpmu-perf: not all that was written is on the host: '
+        'No space left on device'), err

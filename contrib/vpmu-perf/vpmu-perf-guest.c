@@ -14,6 +14,7 @@
  *   stopped N                    perf is stopped by signal N
  *   exited N OUT ERR KILLED      perf has ended, with status N
  *   signaled N OUT ERR KILLED    perf was ended by signal N
+ *   crashed N                    signal N has ended a child of perf
  *   lost TEXT                    why the host has not kept all that was written
  *   error TEXT                   perf cannot be run
  *
@@ -38,6 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/acct.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -56,6 +58,8 @@
 #define PLAIN "/plain"
 /* The same, writable */
 #define WRITABLE "/writable"
+/* Linux's list of processes that have ended */
+#define ENDED "/layers/ended"
 /* perf's place in the host's tree: /dev is ours. */
 #define PERF "/dev/vpmu-perf"
 
@@ -817,6 +821,38 @@ static pid_t start_perf(void)
 }
 
 /*
+ * Have Linux list the processes that end: perf stat ends as if its program had
+ * succeeded that a signal has ended.
+ */
+static void list_ended(void)
+{
+    int fd = open(ENDED, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0 || acct(ENDED) < 0) {
+        die("no processes can be listed: %s", strerror(errno));
+    }
+    close(fd);
+}
+
+/* Report the last signal that has ended a child of perf. */
+static void report_crash(pid_t perf)
+{
+    struct acct_v3 one;
+    int number = 0, fd = open(ENDED, O_RDONLY | O_CLOEXEC);
+
+    acct(NULL);
+    while (read(fd, &one, sizeof(one)) == sizeof(one)) {
+        if (one.ac_ppid == (uint32_t)perf && WIFSIGNALED(one.ac_exitcode)) {
+            number = WTERMSIG(one.ac_exitcode);
+        }
+    }
+    close(fd);
+    if (number) {
+        say("crashed %d\n", number);
+    }
+}
+
+/*
  * While perf runs
  */
 
@@ -995,6 +1031,7 @@ int main(void)
     read_job();
     mount_files();
     connect_streams();
+    list_ended();
     signal(SIGPIPE, SIG_DFL);
     perf = start_perf();
     signal(SIGPIPE, SIG_IGN);
@@ -1006,6 +1043,7 @@ int main(void)
     status = follow(perf);
     drain(&relays[1]);
     drain(&relays[2]);
+    report_crash(perf);
     synchronize();
     say("%s %d %llu %llu %lu\n", WIFSIGNALED(status) ? "signaled" : "exited",
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),

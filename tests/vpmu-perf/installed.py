@@ -121,7 +121,8 @@ class Place:
         options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE,
                    'stderr': subprocess.PIPE, 'cwd': self.work,
                    'env': self.environment, **options}
-        return subprocess.Popen([self.program, *map(str, words)], **user,
+        program = options.pop('program', [self.program])
+        return subprocess.Popen([*program, *map(str, words)], **user,
                                 start_new_session=True, **options)
 
     def run(self, *words, data=None, **options):
@@ -132,6 +133,12 @@ class Place:
             out, err = process.communicate(data)
         assert process.returncode != -signal.SIGKILL, f'{words} did not end'
         return process.returncode, out, err.decode(errors='replace')
+
+    def run_in_shell(self, script, **options):
+        """Run a script that finds vpmu-perf by its name."""
+        path = f'{self.program.parent}:{self.environment["PATH"]}'
+        return self.run('-c', script, program=['sh'],
+                        env={**self.environment, 'PATH': path}, **options)
 
     def count(self, *command, status, options=()):
         """How many instructions a program executes that ends with @status."""

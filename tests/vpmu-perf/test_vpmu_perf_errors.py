@@ -2,10 +2,14 @@
 """Errors of programs, of the cache, of files and of options."""
 
 import os
+import re
 import resource
+import signal
 import subprocess
+import textwrap
 
 from installed import ARCH, KNOWN, on_x86
+from linux_guest import ROOT
 
 EATER = r'''
 #include <stdlib.h>
@@ -40,8 +44,27 @@ def test_program_without_permission(place):
 
 @on_x86
 def test_program_that_is_killed(place):
-    _, _, err = place.run('stat', 'sh', '-c', 'kill -9 $$')
-    assert 'sh: Killed' in err
+    """perf does not say so by its status."""
+    status, _, err = place.run('stat', 'sh', '-c', 'kill -9 $$')
+    assert status == 128 + 9 and 'sh: Killed' in err, err
+    # perf has done that.
+    status, _, err = place.run('stat', '--timeout', 100, 'sleep', 100)
+    assert status == 0 and 'Terminated' in err, err
+
+
+@on_x86
+def test_recipe_for_a_program_that_crashes(place):
+    """That of the documentation, for a program with an instruction too new."""
+    page = (ROOT / 'docs' / 'system' / 'vpmu-perf.rst').read_text()
+    recipe = textwrap.dedent(re.search(
+        r'( +#!/bin/sh\n +# count-instructions.*?)\n\n``', page, re.S)[1])
+    program = place.assemble('benchmark', '.globl _start\n_start: ud2\n')
+    directory = program.parent
+    (directory / 'instructions.txt').write_text('1000000\n')
+    place.give(directory)
+    status, _, err = place.run_in_shell(recipe, cwd=directory)
+    assert status == 128 + signal.SIGILL, err
+    assert 'that the CPU of the guest does not have' in err
 
 
 def test_program_of_another_architecture(place):

@@ -225,7 +225,7 @@ static void prepare_system(void)
  * The job
  */
 
-enum kind { PIPE, TTY, NOTHING, CLOSED, PATH };
+enum kind { PIPE, TTY, NOTHING, CLOSED, PATH, SAME };
 
 struct stream {
     enum kind kind;
@@ -258,7 +258,7 @@ static void append(const char ***list, size_t *n, const char *value)
 static void describe_stream(const char *text)
 {
     static const char *const kinds[] = {
-        "pipe", "tty", "null", "closed", "path"
+        "pipe", "tty", "null", "closed", "path", "same"
     };
     char kind[8];
     long long offset;
@@ -725,6 +725,9 @@ static void connect_streams(void)
             break;
         case PATH:
             child_fds[i] = open_input(&job.streams[i]);
+            break;
+        case SAME:
+            child_fds[i] = fcntl(child_fds[1], F_DUPFD_CLOEXEC, 0);
             break;
         case TTY:
         case CLOSED:

@@ -132,7 +132,7 @@ class Place:
         with self.started(*words, **options) as process:
             out, err = process.communicate(data)
         assert process.returncode != -signal.SIGKILL, f'{words} did not end'
-        return process.returncode, out, err.decode(errors='replace')
+        return process.returncode, out, (err or b'').decode(errors='replace')
 
     def run_in_shell(self, script, **options):
         """Run a script that finds vpmu-perf by its name."""

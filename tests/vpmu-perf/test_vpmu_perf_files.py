@@ -74,6 +74,15 @@ def test_input_is_the_callers_file(place):
             assert (status, out.decode()) == (0, data), f'{file.name}: {err}'
 
 
+def test_output_and_errors_are_in_order(place):
+    """Where they are the same."""
+    _, out, _ = place.run('stat', 'sh', '-c', 'for i in 1 2 3 4; do '
+                          'echo out $i; echo error $i >&2; done',
+                          stderr=subprocess.STDOUT)
+    wanted = ''.join(f'out {i}\nerror {i}\n' for i in range(1, 5)).encode()
+    assert out.startswith(wanted), out
+
+
 def test_reader_may_leave(place):
     with place.started('stat', 'yes') as process:
         process.stdout.read(100000)

@@ -15,6 +15,7 @@
  *   exited N OUT ERR KILLED      perf has ended, with status N
  *   signaled N OUT ERR KILLED    perf was ended by signal N
  *   crashed N                    signal N has ended a child of perf
+ *   multiplexed                  events took turns: their counts are estimates
  *   lost TEXT                    why the host has not kept all that was written
  *   error TEXT                   perf cannot be run
  *
@@ -31,6 +32,7 @@
 #include <glob.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
@@ -186,6 +188,48 @@ static void keep_standard_fds(void)
     } while (fd >= 0 && fd < 2);
 }
 
+#define STARTS "/sys/kernel/tracing/events/timer/hrtimer_start/id"
+/* Linux starts its timer when events have to take turns. */
+#define TAKES_TURNS "function.function == perf_mux_hrtimer_handler"
+
+/* For each CPU, how often perf's events began to take turns */
+static int turns[64];
+static size_t n_turns;
+
+static void watch_turns(void)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .disabled = 1,
+    };
+    FILE *f = fopen(STARTS, "re");
+
+    if (!f || fscanf(f, "%llu", (unsigned long long *)&attr.config) != 1) {
+        die("%s cannot be read", STARTS);
+    }
+    fclose(f);
+    for (; n_turns < (size_t)sysconf(_SC_NPROCESSORS_ONLN); n_turns++) {
+        int fd = syscall(SYS_perf_event_open, &attr, -1, n_turns, -1,
+                         PERF_FLAG_FD_CLOEXEC);
+
+        if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_FILTER, TAKES_TURNS) < 0 ||
+            ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0) {
+            die("events cannot be watched: %s", strerror(errno));
+        }
+        turns[n_turns] = fd;
+    }
+}
+
+static bool have_taken_turns(void)
+{
+    uint64_t n = 0;
+    size_t i;
+
+    for (i = 0; i < n_turns && !n; i++) {
+        read(turns[i], &n, sizeof(n));
+    }
+    return n;
+}
+
 /* Mount the guest's own /dev, /proc and /sys. */
 static void prepare_system(void)
 {
@@ -216,6 +260,7 @@ static void prepare_system(void)
     /* No sample is left out because the guest's time is slow. */
     write_file("/proc/sys/kernel/perf_event_max_sample_rate", "10000000");
     write_file("/proc/sys/kernel/perf_cpu_time_max_percent", "0");
+    watch_turns();
     for (i = 0; i < PORTS; i++) {
         ports[i] = open_port(i);
     }
@@ -1047,6 +1092,9 @@ int main(void)
     drain(&relays[1]);
     drain(&relays[2]);
     report_crash(perf);
+    if (have_taken_turns()) {
+        say("multiplexed\n");
+    }
     synchronize();
     say("%s %d %llu %llu %lu\n", WIFSIGNALED(status) ? "signaled" : "exited",
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),

@@ -93,6 +93,20 @@ def test_says_what_is_not_counted(place):
 
 
 @on_x86
+def test_counts_are_no_estimates(place):
+    """As long as each event has a counter, and else that is said."""
+    program = place.assemble('several', KNOWN)
+    for events, is_estimate in (8, False), (9, True):
+        # Linux would not open the same event twice for different counters.
+        listed = ','.join(f'r{umask:02x}c4:u' for umask in range(events))
+        _, _, err = place.run('stat', '-x,', '-e', 'instructions:u,' + listed,
+                              program)
+        assert ('are estimates' in err) == is_estimate, err
+        if not is_estimate:
+            assert len(re.findall(r',100\.00,', err)) == events + 1, err
+
+
+@on_x86
 def test_says_of_what_metrics_are_made(place):
     _, _, err = place.run('stat', '-d', 'true')
     assert f'vpmu-perf: {REPORTED} is not counted' in err

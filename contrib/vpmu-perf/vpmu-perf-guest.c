@@ -243,7 +243,7 @@ static void prepare_system(void)
     mkdir("/dev/shm", 01777);
     must_mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=666,mode=620");
     must_mount("shm", "/dev/shm", "tmpfs", 0, "mode=1777");
-    mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, "mode=755");
+    must_mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, "mode=755");
     symlink("/proc/self/fd", "/dev/fd");
     symlink("/proc/self/fd/0", "/dev/stdin");
     symlink("/proc/self/fd/1", "/dev/stdout");
@@ -428,6 +428,17 @@ static void read_job(void)
         *equals = '\0';
         understand(field, equals + 1);
     }
+}
+
+/* The guest is the user's alone, and so are its tracepoints. */
+static void give_tracing(void)
+{
+    char options[64];
+
+    snprintf(options, sizeof(options), "uid=%u,gid=%u,mode=755", job.uid,
+             job.gid);
+    must_mount("tracefs", "/sys/kernel/tracing", "tracefs", MS_REMOUNT,
+               options);
 }
 
 /*
@@ -1077,6 +1088,7 @@ int main(void)
     prepare_system();
     say("ready\n");
     read_job();
+    give_tracing();
     mount_files();
     connect_streams();
     list_ended();

@@ -121,6 +121,17 @@ def test_says_that_there_are_no_caches(place, command):
     assert 'vpmu-perf: there are no caches' in err
 
 
+@on_x86
+def test_users_trace(place):
+    status, _, err = place.run('trace', '-e', 'openat', '--', 'cat', '/dev/null')
+    assert status == 0 and 'openat(' in err, err
+    status, _, err = place.run('stat', '-x,', '-e', 'sched:sched_process_exec',
+                               'true')
+    assert err.startswith('1,,sched:sched_process_exec,'), err
+    status, _, err = place.run('ftrace', 'true')
+    assert status and 'the host needs no change' in err, err
+
+
 @contextlib.contextmanager
 def busy_host():
     """Others want the CPUs, too."""

@@ -78,6 +78,25 @@ def test_count_is_known(place):
     assert counted == KNOWN_COUNT
 
 
+def count_of(event, err):
+    found = re.search(rf'^(\d+),,{event},', err, re.M)
+    assert found, f'no {event} in: {err}'
+    return int(found[1])
+
+
+@on_x86
+def test_programs_are_counted_unless_the_kernel_is_named(place):
+    program = place.assemble('plain', KNOWN)
+    _, _, err = place.run('stat', '-x,', program)
+    assert count_of('instructions:u', err) == KNOWN_COUNT
+    assert 'context-switches,' in err
+    _, _, err = place.run('stat', '-x,', '-e', '{instructions,branches},'
+                          'r00c0,instructions:uk,cpu/event=0xc0/', program)
+    for event in 'instructions:u', 'r00c0:u', 'cpu/event=0xc0/u':
+        assert count_of(event, err) == KNOWN_COUNT
+    assert count_of('instructions:uk', err) > KNOWN_COUNT
+
+
 # What perf is asked for and nobody counts, and how that is reported.
 UNCOUNTED = 'L1-dcache-load-misses'
 REPORTED = 'event 0x51, unit mask 0x01 (Skylake)'

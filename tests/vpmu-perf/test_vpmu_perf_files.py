@@ -131,6 +131,19 @@ def test_output_of_perf_is_on_the_host(place):
     assert (place.work / 'other').stat().st_size > 100, err
 
 
+def test_outputs_of_other_commands(place):
+    """What has no -o, and what is not one."""
+    status, _, err = place.run('timechart', 'record', 'true',
+                               stdout=subprocess.DEVNULL)
+    assert status == 0 and (place.work / 'perf.data').stat().st_size, err
+    status, _, err = place.run('stat', '-ao', 'all', 'true')
+    assert status == 0 and (place.work / 'all').stat().st_size, err
+    os.mkfifo(place.work / 'fifo')
+    for words in ('-o', 'fifo'), ('--log-fd', '3'):
+        status, _, err = place.run('stat', *words, 'true')
+        assert status == 125 and err.count('\n') == 1, err
+
+
 @pytest.fixture
 def small(place):
     """A directory on a disk that is full with a megabyte."""

@@ -842,23 +842,12 @@ static void arrange_streams(void)
     }
 }
 
-static pid_t start_perf(void)
+static __attribute__((noreturn)) void execute_perf(void)
 {
     const char **argv = NULL;
     size_t i, n = 0;
     sigset_t none;
-    pid_t pid = fork();
 
-    if (pid) {
-        return pid;
-    }
-    setsid();
-    for (i = 0; i < 3; i++) {
-        if (job.streams[i].kind == TTY) {
-            ioctl(child_fds[i], TIOCSCTTY, 0);
-            break;
-        }
-    }
     append(&argv, &n, PERF "/ld.so");
     append(&argv, &n, "--argv0");
     append(&argv, &n, "perf");
@@ -877,6 +866,90 @@ static pid_t start_perf(void)
     }
     execve(argv[0], (char **)argv, (char **)job.envp);
     _exit(127);
+}
+
+/* The terminal that a process of perf's has, or -1 */
+static int terminal_of_perf(void)
+{
+    int i;
+
+    for (i = 0; i < 3; i++) {
+        if (job.streams[i].kind == TTY) {
+            return child_fds[i];
+        }
+    }
+    return -1;
+}
+
+/* perf's own process group, which has the terminal */
+static void begin_group(void)
+{
+    sigset_t output;
+
+    setpgid(0, 0);
+    if (terminal_of_perf() >= 0) {
+        sigemptyset(&output);
+        sigaddset(&output, SIGTTOU);
+        sigprocmask(SIG_BLOCK, &output, NULL);
+        tcsetpgrp(terminal_of_perf(), getpid());
+    }
+}
+
+/*
+ * Linux does not stop a process group by the terminal's keys unless one of its
+ * processes has a parent in the same session that is not PID 1: a shell, natively,
+ * and here this process.  It writes who perf is, and then its statuses.
+ */
+static __attribute__((noreturn)) void lead_session(int to)
+{
+    int status;
+    pid_t perf;
+
+    setsid();
+    if (terminal_of_perf() >= 0) {
+        ioctl(terminal_of_perf(), TIOCSCTTY, 0);
+    }
+    perf = fork();
+    if (!perf) {
+        begin_group();
+        execute_perf();
+    }
+    setpgid(perf, perf);
+    /* Whoever waits for the end of a stream does not wait for this process. */
+    dup2(to, 3);
+    close_range(4, ~0U, 0);
+    write(3, &perf, sizeof(perf));
+    while (waitpid(perf, &status, WUNTRACED) == perf) {
+        write(3, &status, sizeof(status));
+        if (!WIFSTOPPED(status)) {
+            break;
+        }
+    }
+    _exit(0);
+}
+
+/* Where perf's statuses come from */
+static int statuses = -1;
+static pid_t leader;
+
+static pid_t start_perf(void)
+{
+    int ends[2];
+    pid_t perf;
+
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        die("there is no pipe: %s", strerror(errno));
+    }
+    leader = fork();
+    if (!leader) {
+        lead_session(ends[1]);
+    }
+    close(ends[1]);
+    statuses = ends[0];
+    if (read(statuses, &perf, sizeof(perf)) != sizeof(perf) || perf < 0) {
+        die("perf cannot be started");
+    }
+    return perf;
 }
 
 /*
@@ -966,25 +1039,30 @@ static void obey(pid_t pid)
     memmove(text, line, used);
 }
 
-/* Processes without a parent are ours, too. */
-static bool reap(pid_t perf, int *status)
+/* Processes without a parent are ours. */
+static void reap(int signals)
 {
-    bool is_over = false;
-    pid_t pid;
-    int s;
+    struct signalfd_siginfo info;
 
-    while ((pid = waitpid(-1, &s, WNOHANG | WUNTRACED)) > 0) {
-        if (pid != perf) {
-            continue;
-        }
-        if (WIFSTOPPED(s)) {
-            say("stopped %d\n", WSTOPSIG(s));
-        } else {
-            *status = s;
-            is_over = true;
-        }
+    while (read(signals, &info, sizeof(info)) > 0) {
+        /* One signal may stand for several. */
     }
-    return is_over;
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+        /* They are not missed. */
+    }
+}
+
+/* Whether perf has ended, with that status */
+static bool has_ended(int *status)
+{
+    if (read(statuses, status, sizeof(*status)) != sizeof(*status)) {
+        die("perf is lost");
+    }
+    if (!WIFSTOPPED(*status)) {
+        return true;
+    }
+    say("stopped %d\n", WSTOPSIG(*status));
+    return false;
 }
 
 /* Read or write, whichever is next. */
@@ -1000,21 +1078,21 @@ static void carry(struct relay *r, short events)
 static int follow(pid_t perf)
 {
     sigset_t child;
-    struct signalfd_siginfo info;
     int i, signals, status = 0;
 
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     for (;;) {
-        struct pollfd fds[5];
+        struct pollfd fds[6];
 
         for (i = 0; i < 3; i++) {
             fds[i] = wish(&relays[i]);
         }
         fds[3] = await(ports[CONTROL], POLLIN);
         fds[4] = await(signals, POLLIN);
-        poll(fds, 5, -1);
+        fds[5] = await(statuses, POLLIN);
+        poll(fds, 6, -1);
         for (i = 0; i < 3; i++) {
             carry(&relays[i], fds[i].revents);
         }
@@ -1022,12 +1100,10 @@ static int follow(pid_t perf)
             obey(perf);
         }
         if (fds[4].revents) {
-            while (read(signals, &info, sizeof(info)) > 0) {
-                /* One signal may stand for several. */
-            }
-            if (reap(perf, &status)) {
-                return status;
-            }
+            reap(signals);
+        }
+        if (fds[5].revents && has_ended(&status)) {
+            return status;
         }
     }
 }

@@ -107,35 +107,64 @@ def test_signal_right_before_waiting(place):
     assert 'cannot be preloaded' not in err
 
 
-def test_terminal_is_one(place):
-    ours, theirs = pty.openpty()
-    before = termios.tcgetattr(ours)
-    process = place.start('stat', 'sh', '-c',
-                          'tty && echo begun; read x; echo "<$x>"; read y',
-                          stdin=theirs, stdout=theirs, stderr=theirs,
-                          preexec_fn=lambda: fcntl.ioctl(
-                              0, termios.TIOCSCTTY, 0))
-    os.close(theirs)
-    text = b''
+class Terminal:
+    """A terminal at which a shell with job control runs some commands."""
 
-    def read_until(what):
-        nonlocal text
-        while what not in text:
-            assert select.select([ours], [], [], PATIENCE)[0], 'hangs'
+    def __init__(self, place, script):
+        self.ours, theirs = pty.openpty()
+        self.before = termios.tcgetattr(self.ours)
+        self.text = b''
+        path = f'{place.program.parent}:{place.environment["PATH"]}'
+        self.process = place.start(
+            '-c', 'set -m; ' + script, program=['bash', '--norc'],
+            stdin=theirs, stdout=theirs, stderr=theirs,
+            env={**place.environment, 'PATH': path},
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(theirs)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.ours)
+
+    def type(self, what):
+        os.write(self.ours, what)
+
+    def read_until(self, what):
+        while what not in self.text:
+            assert select.select([self.ours], [], [], PATIENCE)[0], \
+                f'hangs after {self.text}'
             try:
-                text += os.read(ours, 4096)
+                self.text += os.read(self.ours, 4096)
             except OSError:
-                pytest.fail(f'no {what} in {text}')
+                pytest.fail(f'no {what} in {self.text}')
+        _, self.text = self.text.split(what, 1)
 
-    try:
-        read_until(b'begun')
-        os.write(ours, b'some words\r')
-        read_until(b'<some words>')
-        os.write(ours, b'\x03')
-        read_until(b'seconds time elapsed')
-        process.wait(PATIENCE)
-        assert termios.tcgetattr(ours) == before, 'the terminal is left raw'
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
+    def is_as_before(self):
+        return termios.tcgetattr(self.ours) == self.before
+
+
+def test_terminal_is_one(place):
+    with Terminal(place, 'vpmu-perf stat sh -c \'tty && echo begun; read x; '
+                  'echo "<$x>"; read y\'; echo ended') as terminal:
+        terminal.read_until(b'begun\r')
+        terminal.type(b'some words\r')
+        terminal.read_until(b'<some words>')
+        terminal.type(b'\x03')
+        terminal.read_until(b'seconds time elapsed')
+        terminal.read_until(b'ended\r')
+        assert terminal.is_as_before(), 'the terminal is left raw'
+
+
+def test_key_stops_the_job(place):
+    with Terminal(place, 'vpmu-perf stat sh -c \'echo begun; read x; '
+                  'echo "<$x>"\'; echo stopped $?; fg; echo ended') as terminal:
+        terminal.read_until(b'begun\r')
+        terminal.type(b'\x1a')
+        terminal.read_until(b'stopped 148\r')
+        terminal.type(b'words\r')
+        terminal.read_until(b'<words>')
+        terminal.read_until(b'ended\r')

@@ -11,7 +11,9 @@
  * ends with a NUL.  After it, the host sends lines (obey()), and the guest says:
  *
  *   ready                        waits for the job
+ *   wants                        a process waits for standard input
  *   stopped N                    perf is stopped by signal N
+ *   offset N                     how far a file that is the input has been read
  *   exited N OUT ERR KILLED      perf has ended, with status N
  *   signaled N OUT ERR KILLED    perf was ended by signal N
  *   crashed N                    signal N has ended a child of perf
@@ -50,8 +52,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The host's files, until perf's root is there */
@@ -1065,6 +1069,208 @@ static bool has_ended(int *status)
     return false;
 }
 
+/*
+ * Who waits for input
+ *
+ * What the host's standard input has is for others, too, such as the next command
+ * of a shell's loop.  So it is not read before a process here waits for it, in a
+ * system call whose number and arguments Linux shows.
+ */
+
+/* What processes would read; none if they need not ask. */
+static struct stat input;
+static bool asks;
+
+static void prepare_to_ask(void)
+{
+    asks = job.streams[0].kind == PIPE || job.streams[0].kind == TTY;
+    if (asks && fstat(child_fds[0], &input) < 0) {
+        die("standard input: %s", strerror(errno));
+    }
+}
+
+static bool is_input(long pid, long fd)
+{
+    char path[64];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%ld/fd/%ld", pid, fd);
+    if (stat(path, &st) < 0) {
+        return false;
+    }
+    return (st.st_dev == input.st_dev && st.st_ino == input.st_ino) ||
+        (job.streams[0].kind == TTY && st.st_rdev == makedev(5, 0));
+}
+
+/* Whether one of a process's list of descriptors is the input. */
+static bool polls_input(long pid, unsigned long where, unsigned long n)
+{
+    char path[64];
+    struct pollfd fds[256];
+    ssize_t size;
+    int memory;
+
+    snprintf(path, sizeof(path), "/proc/%ld/mem", pid);
+    memory = open(path, O_RDONLY | O_CLOEXEC);
+    n = n < 256 ? n : 256;
+    size = pread(memory, fds, n * sizeof(fds[0]), where);
+    close(memory);
+    for (n = 0; size >= (ssize_t)((n + 1) * sizeof(fds[0])); n++) {
+        if ((fds[n].events & POLLIN) && is_input(pid, fds[n].fd)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same for one of its sets. */
+static bool selects_input(long pid, unsigned long n, unsigned long where)
+{
+    char path[64];
+    fd_set set;
+    unsigned long fd;
+    int memory;
+
+    FD_ZERO(&set);
+    snprintf(path, sizeof(path), "/proc/%ld/mem", pid);
+    memory = open(path, O_RDONLY | O_CLOEXEC);
+    pread(memory, &set, sizeof(set), where);
+    close(memory);
+    for (fd = 0; fd < n && fd < FD_SETSIZE; fd++) {
+        if (FD_ISSET(fd, &set) && is_input(pid, fd)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same for a descriptor of epoll's. */
+static bool epolls_input(long pid, unsigned long fd)
+{
+    char line[128];
+    bool is_found = false;
+    long watched;
+    FILE *f;
+
+    snprintf(line, sizeof(line), "/proc/%ld/fdinfo/%lu", pid, fd);
+    f = fopen(line, "re");
+    while (f && !is_found && fgets(line, sizeof(line), f)) {
+        is_found = sscanf(line, "tfd: %ld", &watched) == 1 &&
+                   is_input(pid, watched);
+    }
+    if (f) {
+        fclose(f);
+    }
+    return is_found;
+}
+
+static bool waits_for_input(long pid, long call,
+                            const unsigned long *arg)
+{
+    switch (call) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_splice:
+#if defined(__x86_64__)
+    case 3: /* read, of 32 bits */
+#endif
+        return is_input(pid, arg[0]);
+    case SYS_sendfile:
+        return is_input(pid, arg[1]);
+    case SYS_poll:
+    case SYS_ppoll:
+#if defined(__x86_64__)
+    case 168: /* poll, of 32 bits */
+#endif
+        return polls_input(pid, arg[0], arg[1]);
+    case SYS_select:
+    case SYS_pselect6:
+        return selects_input(pid, arg[0], arg[1]);
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+        return epolls_input(pid, arg[0]);
+    case SYS_io_uring_enter:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool thread_waits(long pid, long thread)
+{
+    char path[64], line[256] = "";
+    unsigned long arg[3];
+    long call;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%ld/task/%ld/syscall", pid, thread);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    read(fd, line, sizeof(line) - 1);
+    close(fd);
+    return sscanf(line, "%ld %lx %lx %lx", &call, &arg[0], &arg[1],
+                  &arg[2]) == 4 && waits_for_input(pid, call, arg);
+}
+
+static bool process_waits(long pid)
+{
+    char path[64];
+    struct dirent *entry;
+    bool is_found = false;
+    DIR *tasks;
+
+    snprintf(path, sizeof(path), "/proc/%ld/task", pid);
+    tasks = opendir(path);
+    while (tasks && !is_found && (entry = readdir(tasks))) {
+        is_found = thread_waits(pid, atol(entry->d_name));
+    }
+    if (tasks) {
+        closedir(tasks);
+    }
+    return is_found;
+}
+
+/* Have the host send its input, if a process waits for it. */
+static void ask_for_input(void)
+{
+    struct dirent *entry;
+    DIR *processes = opendir("/proc");
+
+    while (processes && asks && (entry = readdir(processes))) {
+        /* Those of the kernel are older, or do not wait for it. */
+        if (atol(entry->d_name) > leader &&
+            process_waits(atol(entry->d_name))) {
+            asks = false;
+            say("wants\n");
+        }
+    }
+    if (processes) {
+        closedir(processes);
+    }
+}
+
+/* In how many milliseconds to look again: a 16th of the time it has been. */
+static int next_look(void)
+{
+    static struct timespec begin;
+    struct timespec now;
+    long n;
+
+    if (!asks) {
+        return -1;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!begin.tv_sec) {
+        begin = now;
+    }
+    n = ((now.tv_sec - begin.tv_sec) * 1000 +
+         (now.tv_nsec - begin.tv_nsec) / 1000000) / 16;
+    return n < 10 ? 10 : n > 250 ? 250 : n;
+}
+
 /* Read or write, whichever is next. */
 static void carry(struct relay *r, short events)
 {
@@ -1092,7 +1298,9 @@ static int follow(pid_t perf)
         fds[3] = await(ports[CONTROL], POLLIN);
         fds[4] = await(signals, POLLIN);
         fds[5] = await(statuses, POLLIN);
-        poll(fds, 6, -1);
+        if (!poll(fds, 6, next_look())) {
+            ask_for_input();
+        }
         for (i = 0; i < 3; i++) {
             carry(&relays[i], fds[i].revents);
         }
@@ -1168,17 +1376,21 @@ int main(void)
     mount_files();
     connect_streams();
     list_ended();
+    prepare_to_ask();
     signal(SIGPIPE, SIG_DFL);
     perf = start_perf();
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < 3; i++) {
-        if (child_fds[i] >= 0) {
+        if (child_fds[i] >= 0 && job.streams[i].kind != PATH) {
             close(child_fds[i]);
         }
     }
     status = follow(perf);
     drain(&relays[1]);
     drain(&relays[2]);
+    if (job.streams[0].kind == PATH) {
+        say("offset %lld\n", (long long)lseek(child_fds[0], 0, SEEK_CUR));
+    }
     report_crash(perf);
     if (have_taken_turns()) {
         say("multiplexed\n");

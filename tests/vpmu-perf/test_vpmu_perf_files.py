@@ -13,7 +13,19 @@ from installed import USER, on_x86
 
 pytestmark = on_x86
 
-# What is written to shared memory, which is 3 MB of a file, is on the disk later.
+WAITS = '''
+import os, select, sys
+
+if sys.argv[1] == "select":
+    select.select([0], [], [])
+else:
+    waits = getattr(select, sys.argv[1])()
+    waits.register(0, select.POLLIN)
+    waits.poll()
+print(os.read(0, 100))
+'''
+
+# It writes to memory that is 3 MB of a file; these are on the disk later.
 SHARED = r'''
 #include <fcntl.h>
 #include <string.h>
@@ -72,6 +84,25 @@ def test_input_is_the_callers_file(place):
             file.seek(0)
             status, out, err = place.run('stat', 'cat', stdin=file)
             assert (status, out.decode()) == (0, data), f'{file.name}: {err}'
+
+
+def test_input_is_left_to_others(place):
+    """What no program wanted, and what comes after its part of a file."""
+    _, out, err = place.run_in_shell(
+        'while read x; do vpmu-perf stat echo item $x; done', data=b'1\n2\n')
+    assert out == b'item 1\nitem 2\n', err
+    (place.work / 'lines').write_text('1\n2\n')
+    with open(place.work / 'lines') as lines:
+        _, out, err = place.run_in_shell(
+            "vpmu-perf stat sh -c 'read x; echo got $x'; cat", stdin=lines)
+    assert out == b'got 1\n2\n', err
+
+
+@pytest.mark.parametrize('how', ['poll', 'epoll', 'select'])
+def test_input_for_those_who_wait_otherwise(place, how):
+    """They do not read before they know that there is something."""
+    _, out, err = place.run('stat', 'python3', '-c', WAITS, how, data=b'data')
+    assert out == b"b'data'\n", err
 
 
 def test_output_and_errors_are_in_order(place):

@@ -168,3 +168,21 @@ def test_key_stops_the_job(place):
         terminal.type(b'words\r')
         terminal.read_until(b'<words>')
         terminal.read_until(b'ended\r')
+
+
+def test_job_comes_from_the_background(place):
+    with Terminal(place, 'vpmu-perf stat sh -c \'echo begun; read x; '
+                  'echo "<$x>"\' & sleep 1; fg; echo ended') as terminal:
+        terminal.read_until(b'begun')
+        terminal.type(b'words\r')
+        terminal.read_until(b'<words>')
+        terminal.read_until(b'ended\r')
+
+
+def test_terminal_is_another_programs(place):
+    """One that reads our output, and may restore the terminal before us."""
+    with Terminal(place, 'vpmu-perf stat sh -c "echo begun; sleep 1" | '
+                  '(read x; stty -echo; sleep 0.5; stty echo; cat); '
+                  'echo ended') as terminal:
+        terminal.read_until(b'ended\r')
+        assert terminal.is_as_before(), 'the terminal is left raw'

@@ -142,7 +142,7 @@ def test_says_that_there_are_no_caches(place, command):
 
 @on_x86
 def test_users_trace(place):
-    status, _, err = place.run('trace', '-e', 'openat', '--', 'cat', '/dev/null')
+    status, _, err = place.run('trace', '-e', 'openat', 'cat', '/dev/null')
     assert status == 0 and 'openat(' in err, err
     status, _, err = place.run('stat', '-x,', '-e', 'sched:sched_process_exec',
                                'true')
@@ -190,6 +190,29 @@ def test_static_program_is_the_same(place):
 
 def test_dynamic_program_is_the_same(place):
     check_counts_the_same(place, place.compile('dynamic', PROGRAM, '-pthread'))
+
+
+# Writes where its arguments are, at the stack's beginning.
+STACK = r'''
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    printf("%p\n", (void *)argv);
+    return 0;
+}
+'''
+
+
+@on_x86
+def test_stack_begins_at_the_same_address(place):
+    program = place.compile('stack', STACK, '-static')
+    found = set()
+    for more in {}, {'MORE': 'x' * 1001}, {'MORE': '', 'A': 'b', 'C': 'd'}:
+        status, out, err = place.run('stat', program,
+                                     env={**place.environment, **more})
+        assert status == 0, err
+        found.add(out)
+    assert len(found) == 1, found
 
 
 @on_x86

@@ -261,6 +261,8 @@ static void prepare_system(void)
     write_file("/proc/sys/kernel/perf_event_paranoid", "-1");
     write_file("/proc/sys/kernel/kptr_restrict", "0");
     write_file("/proc/sys/kernel/perf_event_mlock_kb", "65536");
+    /* Whoever takes too much memory is ended, and the host is told. */
+    write_file("/proc/sys/vm/overcommit_memory", "1");
     /* No sample is left out because the guest's time is slow. */
     write_file("/proc/sys/kernel/perf_event_max_sample_rate", "10000000");
     write_file("/proc/sys/kernel/perf_cpu_time_max_percent", "0");

@@ -136,8 +136,8 @@ def test_says_of_what_metrics_are_made(place):
 @on_x86
 @pytest.mark.parametrize('command', ['mem', 'c2c'])
 def test_says_that_there_are_no_caches(place, command):
-    _, _, err = place.run(command, 'record', '-o', 'made', 'true')
-    assert 'vpmu-perf: there are no caches' in err
+    status, _, err = place.run(command, 'record', '-o', 'made', 'true')
+    assert status == 0 and 'vpmu-perf: there are no caches' in err, err
 
 
 @on_x86

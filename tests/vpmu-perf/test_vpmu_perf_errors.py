@@ -204,3 +204,15 @@ def test_bad_options(place):
         assert status == 2, f'{words}: {err}'
     status, _, err = place.run('--cpu', 'none', 'stat', 'true')
     assert status == 125 and "'none'" in err, err
+
+
+@on_x86
+def test_hints(place):
+    """What perf and QEMU do not say."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+
+    status, _, err = place.run('stat', 'true', preexec_fn=limit)
+    assert status == 125 and 'the limit of open files is 20' in err, err
+    status, _, err = place.run('stat', '-ae', 'instructions', 'true')
+    assert status == 0 and 'none of the host' in err, err

@@ -162,6 +162,17 @@ def test_output_of_perf_is_on_the_host(place):
     assert (place.work / 'other').stat().st_size > 100, err
 
 
+def test_old_output_that_is_a_link(place):
+    """It is the link that becomes the old one."""
+    (place.work / 'target').write_text('text')
+    (place.work / 'link').symlink_to('target')
+    place.give(place.work / 'target')
+    place.run('record', '-o', 'link', 'true', stdout=subprocess.DEVNULL)
+    assert (place.work / 'target').read_text() == 'text'
+    assert (place.work / 'link.old').is_symlink()
+    assert (place.work / 'link').stat().st_size > 100
+
+
 def test_outputs_of_other_commands(place):
     """What has no -o, and what is not one."""
     status, _, err = place.run('timechart', 'record', 'true',

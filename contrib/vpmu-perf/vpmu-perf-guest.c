@@ -62,7 +62,7 @@
 #define HOST "/host"
 /* The same, without other file systems mounted over it */
 #define PLAIN "/plain"
-/* The same, writable */
+/* What may be written of them, by numbers */
 #define WRITABLE "/writable"
 /* Linux's list of processes that have ended */
 #define ENDED "/layers/ended"
@@ -286,9 +286,9 @@ struct stream {
 
 static struct job {
     const char *directory;
-    const char **argv, **envp, **directories, **files;
+    const char **argv, **envp, **sources, **targets;
     gid_t *groups;
-    size_t args, envs, n_directories, n_files, n_groups;
+    size_t args, envs, n_sources, n_targets, n_groups, n_exports;
     uid_t uid;
     gid_t gid;
     mode_t umask;
@@ -347,16 +347,28 @@ static void set_limit(const char *text)
     }
 }
 
+static bool understand_writable(const char *key, const char *value)
+{
+    if (!strcmp(key, "exports")) {
+        job.n_exports = strtoul(value, NULL, 10);
+    } else if (!strcmp(key, "from")) {
+        append(&job.sources, &job.n_sources, value);
+    } else if (!strcmp(key, "write")) {
+        append(&job.targets, &job.n_targets, value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void understand(const char *key, const char *value)
 {
     if (!strcmp(key, "argument")) {
         append(&job.argv, &job.args, value);
     } else if (!strcmp(key, "environment")) {
         append(&job.envp, &job.envs, value);
-    } else if (!strcmp(key, "write")) {
-        append(&job.directories, &job.n_directories, value);
-    } else if (!strcmp(key, "file")) {
-        append(&job.files, &job.n_files, value);
+    } else if (understand_writable(key, value)) {
+        /* It is one of its three keys. */
     } else if (!strcmp(key, "group")) {
         job.groups = realloc(job.groups,
                              (job.n_groups + 1) * sizeof(*job.groups));
@@ -488,11 +500,11 @@ static void mount_layer(const char *target, const char *layer)
     must_mount("vpmu-perf", target, "overlay", 0, options);
 }
 
-static void mount_writable(const char *path)
+static void mount_writable(const char *from, const char *path)
 {
     char source[PATH_MAX], target[PATH_MAX];
 
-    snprintf(source, sizeof(source), WRITABLE "%s", path);
+    snprintf(source, sizeof(source), WRITABLE "/%s", from);
     snprintf(target, sizeof(target), HOST "%s", path);
     must_mount(source, target, NULL, MS_BIND, NULL);
 }
@@ -583,8 +595,27 @@ static void add_libraries(void)
 }
 #endif
 
+#define MAX_EXPORTS 4
 /* What is written there is not lost without a word: an open file notices. */
-static int writable = -1;
+static int writable[MAX_EXPORTS];
+
+/* Mount what may be written where the host has it. */
+static void mount_exports(void)
+{
+    char tag[32], where[32];
+    size_t i;
+
+    for (i = 0; i < job.n_exports && i < MAX_EXPORTS; i++) {
+        snprintf(tag, sizeof(tag), "vpmu-perf-write%zu", i);
+        snprintf(where, sizeof(where), WRITABLE "/%zu", i);
+        mkdir(where, 0755);
+        mount_host_writable(tag, where);
+        writable[i] = open(where, O_RDONLY | O_CLOEXEC);
+    }
+    for (i = 0; i < job.n_sources && i < job.n_targets; i++) {
+        mount_writable(job.sources[i], job.targets[i]);
+    }
+}
 
 static void mount_files(void)
 {
@@ -603,16 +634,7 @@ static void mount_files(void)
     mount_layer(HOST "/tmp", "/layers/tmp");
     mount_layer(HOST "/var/tmp", "/layers/var-tmp");
     mount_directory();
-    if (job.n_directories || job.n_files) {
-        mount_host_writable("vpmu-perf-writable", WRITABLE);
-        writable = open(WRITABLE, O_RDONLY | O_CLOEXEC);
-    }
-    for (i = 0; i < job.n_directories; i++) {
-        mount_writable(job.directories[i]);
-    }
-    for (i = 0; i < job.n_files; i++) {
-        mount_writable(job.files[i]);
-    }
+    mount_exports();
 }
 
 /*
@@ -760,6 +782,27 @@ static int open_input(struct stream *stream)
     return fd;
 }
 
+static void open_stream(int i)
+{
+    switch (job.streams[i].kind) {
+    case PIPE:
+        open_pipe(i);
+        break;
+    case NOTHING:
+        child_fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        break;
+    case PATH:
+        child_fds[i] = open_input(&job.streams[i]);
+        break;
+    case SAME:
+        child_fds[i] = fcntl(child_fds[1], F_DUPFD_CLOEXEC, 0);
+        break;
+    case TTY:
+    case CLOSED:
+        break;
+    }
+}
+
 static void connect_streams(void)
 {
     bool has_terminal = false;
@@ -778,23 +821,7 @@ static void connect_streams(void)
         connect_terminal();
     }
     for (i = 0; i < 3; i++) {
-        switch (job.streams[i].kind) {
-        case PIPE:
-            open_pipe(i);
-            break;
-        case NOTHING:
-            child_fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
-            break;
-        case PATH:
-            child_fds[i] = open_input(&job.streams[i]);
-            break;
-        case SAME:
-            child_fds[i] = fcntl(child_fds[1], F_DUPFD_CLOEXEC, 0);
-            break;
-        case TTY:
-        case CLOSED:
-            break;
-        }
+        open_stream(i);
     }
     if (relays[0].to < 0) {
         relays[0].from = -1;
@@ -903,8 +930,9 @@ static void begin_group(void)
 
 /*
  * Linux does not stop a process group by the terminal's keys unless one of its
- * processes has a parent in the same session that is not PID 1: a shell, natively,
- * and here this process.  It writes who perf is, and then its statuses.
+ * processes has a parent in the same session that is not PID 1: a shell,
+ * natively, and here this process.  It writes who perf is, and then its
+ * statuses.
  */
 static __attribute__((noreturn)) void lead_session(int to)
 {
@@ -1074,9 +1102,9 @@ static bool has_ended(int *status)
 /*
  * Who waits for input
  *
- * What the host's standard input has is for others, too, such as the next command
- * of a shell's loop.  So it is not read before a process here waits for it, in a
- * system call whose number and arguments Linux shows.
+ * What the host's standard input has is for others, too, such as the next
+ * command of a shell's loop.  So it is not read before a process here waits for
+ * it, in a system call whose number and arguments Linux shows.
  */
 
 /* What processes would read; none if they need not ask. */
@@ -1339,8 +1367,12 @@ static void drain(struct relay *r)
 /* Report that the host has not kept something, also if a program knows it. */
 static void synchronize(void)
 {
-    if (writable >= 0 && syncfs(writable) < 0) {
-        say("lost %s\n", strerror(errno));
+    size_t i;
+
+    for (i = 0; i < job.n_exports && i < MAX_EXPORTS; i++) {
+        if (writable[i] >= 0 && syncfs(writable[i]) < 0) {
+            say("lost %s\n", strerror(errno));
+        }
     }
 }
 
@@ -1359,6 +1391,19 @@ static unsigned long killed_processes(void)
         fclose(f);
     }
     return n;
+}
+
+/* Report what perf itself does not. */
+static void report_job(pid_t perf)
+{
+    if (job.streams[0].kind == PATH) {
+        say("offset %lld\n", (long long)lseek(child_fds[0], 0, SEEK_CUR));
+    }
+    report_crash(perf);
+    if (have_taken_turns()) {
+        say("multiplexed\n");
+    }
+    synchronize();
 }
 
 int main(void)
@@ -1390,14 +1435,7 @@ int main(void)
     status = follow(perf);
     drain(&relays[1]);
     drain(&relays[2]);
-    if (job.streams[0].kind == PATH) {
-        say("offset %lld\n", (long long)lseek(child_fds[0], 0, SEEK_CUR));
-    }
-    report_crash(perf);
-    if (have_taken_turns()) {
-        say("multiplexed\n");
-    }
-    synchronize();
+    report_job(perf);
     say("%s %d %llu %llu %lu\n", WIFSIGNALED(status) ? "signaled" : "exited",
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
         relays[1].total, relays[2].total, killed_processes());

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Status, streams and files of programs under vpmu-perf."""
 
+import contextlib
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -160,6 +163,36 @@ def test_output_of_perf_is_on_the_host(place):
     status, _, err = place.run('inject', '-i', 'one', '-o', 'other')
     assert status == 0, err
     assert (place.work / 'other').stat().st_size > 100, err
+
+
+def writable_exports(place):
+    """What a QEMU of ours may write, by its command line."""
+    for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'):
+        with contextlib.suppress(OSError):
+            words = path.read_text().split('\0')
+            if words[0].startswith(str(place.prefix)):
+                return [re.search(',path=([^,]*)', word)[1] for word in words
+                        if ',path=' in word and 'readonly=on' not in word
+                        and word.startswith('local,')]
+    return None
+
+
+def test_only_what_is_named_is_exported(place):
+    """And of an output file, not its directory."""
+    directory = place.work / 'sub'
+    directory.mkdir()
+    place.give(directory)
+    with place.started('--write-to', 'sub', 'stat', '-o', 'named', 'sh', '-c',
+                       'echo text > sub/made; echo begun; read x',
+                       stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b'begun\n'
+        named, alone = writable_exports(place)
+        assert named == str(directory)
+        assert os.listdir(alone) == ['file']
+        process.communicate(b'\n')
+    assert (directory / 'made').read_text() == 'text\n'
+    assert 'instructions' in (place.work / 'named').read_text()
+    assert not list(place.work.glob('.vpmu-perf-*'))
 
 
 def test_old_output_that_is_a_link(place):

@@ -216,3 +216,27 @@ def test_hints(place):
     assert status == 125 and 'the limit of open files is 20' in err, err
     status, _, err = place.run('stat', '-ae', 'instructions', 'true')
     assert status == 0 and 'none of the host' in err, err
+    log = place.work / 'log'
+    log.write_text('kept')
+    with open(log, 'a', encoding='utf-8') as f:
+        place.run('--verbose', 'stat', 'true', stderr=f)
+    assert log.read_text().startswith('kept')
+    status, out, _ = place.run('--version')
+    assert status == 0 and re.search(rb'version 10.*\n.*Linux: 6\.', out), out
+
+
+@on_x86
+def test_completion(place):
+    script = place.prefix / 'share/bash-completion/completions/vpmu-perf'
+
+    def complete(*words):
+        return subprocess.run(
+            ['bash', '-c', f'. "{script}"; COMP_WORDS=("$@"); '
+             'COMP_CWORD=$(($# - 1)); _vpmu_perf; echo "${COMPREPLY[@]}"', '-',
+             'vpmu-perf', *words], check=True, text=True,
+            capture_output=True).stdout
+
+    assert complete('--vers') == '--version\n'
+    assert complete('--arch', 'p') == 'ppc64\n'
+    assert complete('re') == 'record report\n'
+    assert complete('stat', '--w') == '\n'

@@ -16,7 +16,7 @@ import tempfile
 
 import pytest
 
-from linux_guest import BUILD, write_initramfs
+from linux_guest import BUILD, ROOT, write_initramfs
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -57,7 +57,8 @@ def things():
     assert packages, 'there is no package: "make deb" makes it'
     with tempfile.TemporaryDirectory(dir=BUILD, prefix='deb-things-') as name:
         directory = pathlib.Path(name)
-        for path in (*packages, HERE / 'inside'):
+        for path in (*packages, HERE / 'inside',
+                     ROOT / 'contrib' / 'ci' / 'count-instructions'):
             shutil.copy(path, directory)
         add_guest(directory, 'x86_64')
         add_guest(directory, 'ppc64')

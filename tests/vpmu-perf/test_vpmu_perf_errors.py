@@ -8,7 +8,7 @@ import signal
 import subprocess
 import textwrap
 
-from installed import ARCH, KNOWN, on_x86
+from installed import ARCH, KNOWN, KNOWN_COUNT, on_x86
 from linux_guest import ROOT
 
 EATER = r'''
@@ -240,3 +240,19 @@ def test_completion(place):
     assert complete('--arch', 'p') == 'ppc64\n'
     assert complete('re') == 'record report\n'
     assert complete('stat', '--w') == '\n'
+
+
+@on_x86
+def test_action_for_ci(place):
+    """The script that the others run; whose words are those of the forges."""
+    ci = ROOT / 'contrib' / 'ci'
+    for name in 'action.yml', 'gitlab.yml', 'Dockerfile':
+        assert 'count-instructions' in (ci / name).read_text()
+    program = place.assemble('counted', KNOWN.replace('$7', '$0'))
+    allowed = place.top / 'programs' / 'allowed'
+    for text, wanted in (('', 0), (KNOWN_COUNT, 0), (KNOWN_COUNT // 2, 1)):
+        allowed.write_text(str(text))
+        status, out, err = place.run_in_shell(
+            f'{ci}/count-instructions {allowed} {program}')
+        assert (status, f'instructions: {KNOWN_COUNT}' in out.decode()) == (
+            wanted, True), err

@@ -125,6 +125,10 @@ static void print_pmu(Monitor *mon, const PmuInfo *pmu)
     print_pending(mon, pmu);
     print_records(mon, pmu->records);
     print_pebs(mon, pmu->pebs);
+    if (pmu->has_metrics) {
+        monitor_printf(mon, " metrics of slots: 0x%" PRIx64 "\n",
+                       pmu->metrics);
+    }
     if (pmu->filter) {
         monitor_printf(mon, " filter %s: %s\n", pmu->filter->id,
                        KvmPmuFilterAction_str(pmu->filter->action));

@@ -35,6 +35,8 @@
 #define FIXED_ANY 4
 #define FIXED_INT 8
 
+/* In the global control, too: MSR_PERF_METRICS */
+#define GLOBAL_METRICS   BIT64(48)
 #define STATUS_LBR_FRZ   BIT64(58)
 #define STATUS_CTR_FRZ   BIT64(59)
 #define STATUS_OVF_BUF   BIT64(62)
@@ -52,6 +54,7 @@
 #define PERF_CAP_FREEZE_IN_SMM BIT64(12)
 #define PERF_CAP_FULL_WIDTH    BIT64(13)
 #define PERF_CAP_BASELINE      BIT64(14)
+#define PERF_CAP_METRICS       BIT64(15)
 
 /* Branches that LBR_SELECT excludes; the last bit is no exclusion */
 #define NO_RING_0   BIT64(0)

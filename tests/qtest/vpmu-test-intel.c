@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/units.h"
 #include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "vpmu-test-x86.h"
 
 #define MODEL "Skylake-Client-v1"
@@ -27,7 +28,8 @@
 #define GLOBAL_FIXED(counter) BIT64(32 + (counter))
 #define GLOBAL_ALL (LOW_BITS(NR_GP) | LOW_BITS(NR_FIXED) << 32)
 
-#define RDPMC_FIXED 0x40000000u
+#define RDPMC_METRICS 0x20000000u
+#define RDPMC_FIXED   0x40000000u
 
 /* Start without registers that depend on other features than the version. */
 static Machine x86_start_version(unsigned version)
@@ -306,7 +308,7 @@ static const struct Rdpmc {
     { RDPMC_FIXED + NR_FIXED - 1, 2 },
     { RDPMC_FIXED + NR_FIXED, UINT_MAX },
     { RDPMC_FIXED + 0x10000, UINT_MAX },
-    { 0x20000000, UINT_MAX },
+    { RDPMC_METRICS, UINT_MAX },
     { 0x60000000, UINT_MAX },
     { 0x80000000, UINT_MAX },
     { 0xc0000000, UINT_MAX },
@@ -2323,20 +2325,35 @@ static void test_core_migration_refused(void)
     }
 }
 
-/* A cycle in which the core waits for code is four slots with nothing. */
-static void test_core_slots(void)
+/* CPUs of two generations, and with the metrics of a core each */
+#define ICE_LAKE    "Icelake-Server-v5,pmu=on"
+#define GOLDEN_COVE "SapphireRapids-v1,pmu=on"
+#define ICE_LAKE_CORE    ICE_LAKE CORE_OF("l1d-size=32k")
+#define GOLDEN_COVE_CORE GOLDEN_COVE CORE_OF("l1d-size=32k")
+
+static void check_slots(const char *cpu, const Event *slots, unsigned each)
 {
-    static const Event slots[] = { CODES_SKYLAKE_SLOTS(EVENT) { } };
-    Machine m = x86_start(CORE_CPU);
+    Machine m = x86_start(cpu);
 
     for (const Event *e = slots; e->code; e++) {
+        g_test_message("0x%" PRIx64, e->code);
         start_gp(&m, 0, e->code | SEL_OS);
         wrmsr(&m, MSR_PERFCTR0, 0);
         count(&m, __builtin_ctzll(e->tallies), KERNEL, 10);
-        assert_msr(&m, MSR_PERFCTR0, 4 * 10);
+        assert_msr(&m, MSR_PERFCTR0, each * 10);
         wrmsr(&m, MSR_EVTSEL0, 0);
     }
     stop(&m);
+}
+
+/* A cycle in which the core waits for code is four slots with nothing. */
+static void test_core_slots(void)
+{
+    static const Event skylake[] = { CODES_SKYLAKE_SLOTS(EVENT) { } };
+    static const Event golden_cove[] = { CODES_GOLDEN_COVE_SLOTS(EVENT) { } };
+
+    check_slots(CORE_CPU, skylake, 4);
+    check_slots(GOLDEN_COVE_CORE, golden_cove, 6);
 }
 
 /* It overflows in the event that passes it, and not later. */
@@ -2352,6 +2369,257 @@ static void test_core_slots_overflow(void)
     assert_msr(&m, MSR_STATUS, GLOBAL_GP(0));
     assert_msr(&m, MSR_PERFCTR0, 2);
     stop(&m);
+}
+
+/*
+ * Metrics of slots
+ */
+
+#define FIXED_SLOTS 3
+
+static void start_metrics(Machine *m, unsigned flags)
+{
+    wrmsr(m, MSR_GLOBAL_CTRL, GLOBAL_FIXED(FIXED_SLOTS) | GLOBAL_METRICS);
+    wrmsr(m, MSR_FIXED_CTR_CTRL, FIXED(FIXED_SLOTS, FIXED_OS | flags));
+}
+
+/* So many cycles of each kind, from the lowest metric on */
+static void count_parts(Machine *m, unsigned mode, const unsigned parts[4])
+{
+    static const PmuTally tallies[] = {
+        PMU_TALLY_RETIRING_CYCLES, PMU_TALLY_SPECULATION_CYCLES,
+        PMU_TALLY_FRONTEND_CYCLES, PMU_TALLY_BACKEND_CYCLES,
+    };
+
+    for (unsigned i = 0; i < 4; i++) {
+        count(m, tallies[i], mode, parts[i]);
+        count(m, PMU_TALLY_CYCLES, mode, parts[i]);
+    }
+}
+
+static const unsigned parts_of_all[] = { 100, 50, 30, 75 };
+#define METRICS_OF_ALL (100 | 50 << 8 | 30 << 16 | 75u << 24)
+
+static void assert_metrics(Machine *m, uint64_t slots, uint64_t metrics)
+{
+    assert_msr(m, MSR_FIXED_CTR0 + FIXED_SLOTS, slots);
+    assert_msr(m, MSR_PERF_METRICS, metrics);
+    g_assert_cmphex(rdpmc(m, RDPMC_METRICS), ==, metrics);
+}
+
+/* They are shares of 255, as which parts of 255 read as they are. */
+static void test_core_metrics(void)
+{
+    Machine m = x86_start(ICE_LAKE_CORE);
+
+    start_metrics(&m, 0);
+    assert_metrics(&m, 0, 0);
+    count_parts(&m, KERNEL, parts_of_all);
+    count_parts(&m, USER, (unsigned[]) { 1, 0, 0, 9 });
+    assert_metrics(&m, 5 * 255, METRICS_OF_ALL);
+    /* As Linux begins anew */
+    wrmsr(&m, MSR_FIXED_CTR0 + FIXED_SLOTS, 0);
+    wrmsr(&m, MSR_PERF_METRICS, 0);
+    assert_metrics(&m, 0, 0);
+    count_parts(&m, KERNEL, (unsigned[]) { 1, 1, 1, 0 });
+    assert_metrics(&m, 5 * 3, 85 | 85 << 8 | 85 << 16);
+    /* As it goes on with a task's */
+    wrmsr(&m, MSR_FIXED_CTR0 + FIXED_SLOTS, 5 * 255);
+    wrmsr(&m, MSR_PERF_METRICS, METRICS_OF_ALL);
+    assert_metrics(&m, 5 * 255, METRICS_OF_ALL);
+    count_parts(&m, KERNEL, (unsigned[]) { 255, 0, 0, 0 });
+    assert_metrics(&m, 5 * 510, 178 | 25 << 8 | 15 << 16 | 37 << 24);
+    stop(&m);
+}
+
+/* A few slots are parted, too, and the parts always add up to 255. */
+static void test_core_metrics_sum(void)
+{
+    Machine m = x86_start(ICE_LAKE_CORE);
+
+    start_metrics(&m, 0);
+    for (unsigned n = 1; n < 300; n += 7) {
+        uint64_t metrics, sum = 0;
+
+        count_parts(&m, KERNEL, (unsigned[]) { n, 1, n / 3, 2 });
+        metrics = rdmsr(&m, MSR_PERF_METRICS);
+        for (unsigned i = 0; i < 4; i++) {
+            sum += metrics >> (8 * i) & 0xff;
+        }
+        g_assert_cmpint(sum, ==, 255);
+        wrmsr(&m, MSR_PERF_METRICS, metrics);
+        assert_msr(&m, MSR_PERF_METRICS, metrics);
+    }
+    stop(&m);
+}
+
+/* Golden Cove's second level: nothing of what retires is heavy. */
+static void test_core_metrics_levels(void)
+{
+    Machine m = x86_start(GOLDEN_COVE_CORE);
+
+    start_metrics(&m, 0);
+    count_parts(&m, KERNEL, parts_of_all);
+    assert_metrics(&m, 6 * 255, METRICS_OF_ALL
+                   | (uint64_t)(METRICS_OF_ALL & ~0xff) << 32);
+    stop(&m);
+}
+
+/* They count while the counter of slots does, and their own bit is set. */
+static void test_core_metrics_enables(void)
+{
+    static const uint64_t incomplete[] = {
+        0, GLOBAL_METRICS, GLOBAL_FIXED(FIXED_SLOTS),
+    };
+    Machine m = x86_start(ICE_LAKE_CORE);
+
+    start_metrics(&m, 0);
+    for (unsigned i = 0; i < G_N_ELEMENTS(incomplete); i++) {
+        wrmsr(&m, MSR_GLOBAL_CTRL, incomplete[i]);
+        g_assert_cmphex(wanted(&m), ==,
+                        incomplete[i] & GLOBAL_FIXED(FIXED_SLOTS)
+                        ? T(CYCLES) : 0);
+    }
+    start_metrics(&m, 0);
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, FIXED(2, FIXED_OS));
+    g_assert_cmphex(wanted(&m), ==, 0);
+    start_metrics(&m, 0);
+    g_assert_cmphex(wanted(&m), ==, T(CYCLES) | COUNTS_RETIRING
+                    | COUNTS_SPECULATION | COUNTS_FRONTEND | COUNTS_BACKEND);
+    stop(&m);
+}
+
+/* If software clears the slots alone, a metric overflows before they do. */
+static void test_core_metrics_overflow(void)
+{
+    Machine m = x86_start(ICE_LAKE_CORE);
+
+    set_lvt(&m, VECTOR);
+    wrmsr(&m, MSR_DEBUGCTL, DEBUGCTL_FREEZE_ON_PMI);
+    wrmsr(&m, MSR_FIXED_CTR0 + FIXED_SLOTS, LOW_BITS(48) - 9);
+    wrmsr(&m, MSR_PERF_METRICS, 0xff);
+    wrmsr(&m, MSR_FIXED_CTR0 + FIXED_SLOTS, 0);
+    start_metrics(&m, FIXED_INT);
+    count_parts(&m, KERNEL, (unsigned[]) { 1, 0, 0, 0 });
+    g_assert_false(requested(&m, VECTOR));
+    count_parts(&m, KERNEL, (unsigned[]) { 1, 0, 0, 0 });
+    g_assert_true(requested(&m, VECTOR));
+    assert_msr(&m, MSR_STATUS, GLOBAL_METRICS);
+    g_assert_cmphex(wanted(&m), ==, 0);
+    wrmsr(&m, MSR_STATUS_RESET, GLOBAL_METRICS);
+    assert_msr(&m, MSR_STATUS, 0);
+    stop(&m);
+}
+
+static const struct {
+    const char *name, *cpu;
+    uint64_t writable;
+    unsigned slots;
+} metrics_cpus[] = {
+    { "ice-lake", ICE_LAKE_CORE, LOW_BITS(32), 5 },
+    { "golden-cove", GOLDEN_COVE_CORE, UINT64_MAX, 6 },
+};
+
+static void test_core_metrics_registers(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(metrics_cpus); i++) {
+        Machine m = x86_start(metrics_cpus[i].cpu);
+        uint32_t regs[4];
+        uint64_t val;
+
+        cpuid(&m, 0xa, regs);
+        g_assert_cmpint(regs[0] >> 24, ==, 8);
+        g_assert_cmphex(regs[1], ==, 0);
+        g_assert_cmpint(regs[3] & 0x1f, ==, 4);
+        g_assert_cmphex(rdmsr(&m, MSR_PERF_CAP) & PERF_CAP_METRICS, !=, 0);
+        wrmsr(&m, MSR_GLOBAL_CTRL, LOW_BITS(8) | 0xfull << 32 | GLOBAL_METRICS);
+        g_assert_false(try_wrmsr(&m, MSR_GLOBAL_CTRL, BIT64(36)));
+        wrmsr(&m, MSR_FIXED_CTR_CTRL, 0xbbbb);
+        wrmsr(&m, MSR_PERF_METRICS, metrics_cpus[i].writable);
+        g_assert_cmpint(try_wrmsr(&m, MSR_PERF_METRICS, BIT64(32)), ==,
+                        metrics_cpus[i].writable >> 32 != 0);
+        g_assert_false(try_rdpmc(&m, RDPMC_METRICS + 1, 0, &val));
+        qtest_system_reset(m.qts);
+        assert_msr(&m, MSR_PERF_METRICS, 0);
+        assert_msr(&m, MSR_FIXED_CTR0 + FIXED_SLOTS, 0);
+        stop(&m);
+    }
+}
+
+/* Who has none: no core, another model, or fewer counters */
+static void test_core_metrics_absent(void)
+{
+    static const char *const cpus[] = {
+        ICE_LAKE, CORE_CPU, ICE_LAKE ",pmu-fixed-counters=3" CORE_OF(""),
+        ICE_LAKE ",pdcm=off" CORE_OF(""),
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(cpus); i++) {
+        Machine m = x86_start(cpus[i]);
+        uint32_t regs[4];
+        uint64_t val;
+
+        cpuid(&m, 0xa, regs);
+        g_assert_cmpint(regs[0] >> 24, ==, 7);
+        g_assert_cmpint(regs[3] & 0x1f, ==, 3);
+        g_assert_false(try_wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_METRICS));
+        g_assert_false(try_wrmsr(&m, MSR_FIXED_CTR0 + FIXED_SLOTS, 0));
+        g_assert_false(try_rdpmc(&m, RDPMC_METRICS, 0, &val));
+        wrmsr(&m, MSR_PERF_METRICS, 1);
+        assert_msr(&m, MSR_PERF_METRICS, 0);
+        stop(&m);
+    }
+}
+
+/* Also if only these have a value, and nothing counts any more */
+static void test_core_metrics_migration(void)
+{
+    g_autofree char *args = face->args(GOLDEN_COVE_CORE);
+    g_autofree char *fewer = face->args(GOLDEN_COVE ",pmu-fixed-counters=3"
+                                        CORE_OF("l1d-size=32k"));
+    g_autofree char *message = NULL;
+    Machine m = x86_start(GOLDEN_COVE_CORE);
+    uint64_t metrics;
+
+    start_metrics(&m, 0);
+    count_parts(&m, KERNEL, parts_of_all);
+    migrate_machine(&m, args);
+    count_parts(&m, KERNEL, parts_of_all);
+    wrmsr(&m, MSR_GLOBAL_CTRL, 0);
+    wrmsr(&m, MSR_FIXED_CTR_CTRL, 0);
+    metrics = rdmsr(&m, MSR_PERF_METRICS);
+    g_assert_cmphex(metrics & LOW_BITS(32), ==, METRICS_OF_ALL);
+    migrate_machine(&m, args);
+    assert_metrics(&m, 6 * 510, metrics);
+    message = refuse_prepared(&m, fewer, NULL);
+    g_assert_nonnull(strstr(message, "pmu-fixed-counters"));
+}
+
+static void test_core_metrics_shown(void)
+{
+    Machine m = x86_start(ICE_LAKE_CORE);
+    QDict *pmu;
+
+    start_metrics(&m, 0);
+    count_parts(&m, KERNEL, parts_of_all);
+    pmu = query_part(&m, "pmu");
+    g_assert_cmphex(get_uint(pmu, "metrics"), ==, METRICS_OF_ALL);
+    g_assert_cmpint(qlist_size(qdict_get_qlist(pmu, "counters")), ==, 8 + 4);
+    qobject_unref(pmu);
+    stop(&m);
+}
+
+static void add_metrics_tests(void)
+{
+    add("core/metrics", test_core_metrics);
+    add("core/metrics/sum", test_core_metrics_sum);
+    add("core/metrics/levels", test_core_metrics_levels);
+    add("core/metrics/enables", test_core_metrics_enables);
+    add("core/metrics/overflow", test_core_metrics_overflow);
+    add("core/metrics/registers", test_core_metrics_registers);
+    add("core/metrics/absent", test_core_metrics_absent);
+    add("core/metrics/migration", test_core_metrics_migration);
+    add("core/metrics/shown", test_core_metrics_shown);
 }
 
 /* Requests to the last level, by the register that their code selects */
@@ -2725,6 +2993,7 @@ static void add_core(void)
     add("core/counts", test_core_counts);
     add("core/slots", test_core_slots);
     add("core/slots/overflow", test_core_slots_overflow);
+    add_metrics_tests();
     add("core/offcore", test_core_offcore);
     add("core/offcore-registers", test_core_offcore_registers);
     add("core/caches", test_core_caches);

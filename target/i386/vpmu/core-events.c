@@ -65,9 +65,21 @@ static const X86VPmuEvent topdown_events[] = {
     { }
 };
 
+/* TOPDOWN.*: all slots, and those of the metrics; of the backend, of memory */
+static const X86VPmuEvent slots_events[] = {
+    { CODE(0xa4, 0x01), PMU_EVENT_CYCLES },
+    { CODE(0xa4, 0x02), PMU_EVENT_BACKEND_CYCLES },
+    { CODE(0xa4, 0x04), PMU_EVENT_SPECULATION_CYCLES },
+    { CODE(0xa4, 0x08), PMU_EVENT_SPECULATION_CYCLES },
+    { CODE(0xa4, 0x10), PMU_EVENT_BACKEND_CYCLES },
+    { }
+};
+
 /* Those that are in slots, and that the model counts in cycles */
 static const uint32_t in_slots[] = {
     CODE(0x9c, 0x01), CODE(0x0e, 0x01), CODE(0xc2, 0x02),
+    CODE(0xa4, 0x01), CODE(0xa4, 0x02), CODE(0xa4, 0x04), CODE(0xa4, 0x08),
+    CODE(0xa4, 0x10),
 };
 
 /*
@@ -119,18 +131,26 @@ static const X86VPmuModel intel = TABLES(arch_events, snb_events,
 static const X86VPmuModel intel_with_slots =
     TABLES(arch_events, snb_events, fetch_events, request_events,
            topdown_events);
+static const X86VPmuModel intel_with_metrics =
+    TABLES(arch_events, snb_events, fetch_events, request_events,
+           topdown_events, slots_events);
 static const X86VPmuModel amd = TABLES(k7_events, k8_events);
 static const X86VPmuModel zen = TABLES(k7_events, zen_events);
 
-static unsigned slots_of(const X86VPmu *v)
+unsigned x86_vpmu_slots(const X86VPmu *v)
 {
     return intel_model(v->cpu->env.cpuid_version)->slots;
 }
 
 static const X86VPmuModel *tables_of(const X86VPmu *v)
 {
-    return v->ops == &intel_vpmu_ops ? slots_of(v) ? &intel_with_slots : &intel
-           : x86_vpmu_family(v->cpu->env.cpuid_version) < 0x17 ? &amd : &zen;
+    const uint32_t signature = v->cpu->env.cpuid_version;
+
+    if (v->ops != &intel_vpmu_ops) {
+        return x86_vpmu_family(signature) < 0x17 ? &amd : &zen;
+    }
+    return intel_model(signature)->metrics ? &intel_with_metrics
+           : x86_vpmu_slots(v) ? &intel_with_slots : &intel;
 }
 
 bool x86_vpmu_has_core(const X86VPmu *v)
@@ -140,12 +160,12 @@ bool x86_vpmu_has_core(const X86VPmu *v)
 
 unsigned x86_vpmu_core_each(const X86VPmu *v, uint32_t code)
 {
-    bool has_slots = x86_vpmu_has_core(v)
-                     && tables_of(v) == &intel_with_slots;
+    bool has_slots = x86_vpmu_has_core(v) && v->ops == &intel_vpmu_ops
+                     && x86_vpmu_slots(v);
 
     for (unsigned i = 0; has_slots && i < ARRAY_SIZE(in_slots); i++) {
         if (in_slots[i] == code) {
-            return slots_of(v);
+            return x86_vpmu_slots(v);
         }
     }
     return 1;

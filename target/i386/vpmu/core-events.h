@@ -25,6 +25,12 @@ bool x86_vpmu_has_core(const X86VPmu *v);
 PmuEvent x86_vpmu_core_event(const X86VPmu *v, uint32_t code);
 
 /**
+ * x86_vpmu_slots - how many slots a cycle of a CPU of Intel's has
+ * @v: the PMU
+ */
+unsigned x86_vpmu_slots(const X86VPmu *v);
+
+/**
  * x86_vpmu_core_each - what one of its events adds to a counter
  * @v: the PMU
  * @code: X86_VPMU_CODE()

@@ -8,10 +8,12 @@
 #include "debugctl.h"
 #include "internal.h"
 #include "lbr.h"
+#include "metrics.h"
 #include "offcore.h"
 #include "pebs.h"
 
 const X86VPmuFeature *const intel_features[] = {
+    &intel_metrics,
     &intel_offcore,
     &x86_debugctl,
     &intel_lbr,

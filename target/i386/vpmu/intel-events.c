@@ -24,10 +24,11 @@ static const X86VPmuEvent arch_events[INTEL_NR_ARCH_EVENTS + 1] = {
     { }
 };
 
-const PmuEvent intel_fixed_events[INTEL_NR_FIXED] = {
+const PmuEvent intel_fixed_events[INTEL_FIXED_SLOTS + 1] = {
     PMU_EVENT_INSNS,
     PMU_EVENT_CYCLES,
     PMU_EVENT_REF_CYCLES,
+    PMU_EVENT_CYCLES, /* of so many slots each */
 };
 
 /*
@@ -297,6 +298,7 @@ static const IntelModel models[] = {
         NUMBERS(0x6a, 0x7d),
         EVENTS(icl_branches, snb_accesses, hsw_walks),
         .slots = 5,
+        .metrics = true,
         .offcore = &offcore_of_ice_lake,
         .gp_counters = 8,
         .lbr = &lbr_of_skylake,
@@ -306,6 +308,8 @@ static const IntelModel models[] = {
         NUMBERS(0x8f, 0xad, 0xcf),
         EVENTS(icl_branches, glc_branches, snb_accesses, glc_walks),
         .slots = 6,
+        .metrics = true,
+        .two_levels = true,
         .offcore = &offcore_of_golden_cove,
         .gp_counters = 8,
         .lbr = &lbr_of_sapphire_rapids,

@@ -16,6 +16,8 @@
  * @gp_counters: how many general-purpose counters they have by default
  * @slots: how many micro-operations they issue in a cycle; 0 if they have no
  *         events of slots
+ * @metrics: whether they have a fixed counter of slots, and MSR_PERF_METRICS
+ * @two_levels: whether that has metrics of the second level
  * @lbr: their last branch records; NULL without these
  * @pebs: their event based sampling; NULL without it
  * @offcore: their registers about requests to the last level; NULL without
@@ -26,6 +28,8 @@ typedef struct IntelModel {
     const uint8_t *numbers;
     unsigned gp_counters;
     unsigned slots;
+    bool metrics;
+    bool two_levels;
     const struct X86VPmuLbr *lbr;
     const struct X86VPmuPebs *pebs;
     const struct X86VPmuOffcore *offcore;
@@ -50,10 +54,13 @@ uint32_t intel_unavailable_events(void);
 
 #define INTEL_NR_ARCH_EVENTS 7
 
+/* The fixed-function counters of all CPUs, and the one after these, of slots */
+#define INTEL_NR_FIXED    3
+#define INTEL_FIXED_SLOTS 3
+
 /**
  * intel_fixed_events - the events of the fixed-function counters
  */
-#define INTEL_NR_FIXED 3
-extern const PmuEvent intel_fixed_events[INTEL_NR_FIXED];
+extern const PmuEvent intel_fixed_events[INTEL_FIXED_SLOTS + 1];
 
 #endif /* I386_VPMU_INTEL_EVENTS_H */

@@ -15,6 +15,7 @@
 #include "intel-events.h"
 #include "debugctl.h"
 #include "internal.h"
+#include "metrics.h"
 
 /* Register numbers that cpu.h does not have. */
 #define MSR_IA32_PERF_GLOBAL_STATUS_SET   0x391
@@ -49,6 +50,7 @@
 /* RDPMC's ECX: which counters, and the number of one */
 #define RDPMC_INDEX      MAKE_64BIT_MASK(0, 16)
 #define RDPMC_GP         0
+#define RDPMC_METRICS    0x20000000u
 #define RDPMC_FIXED      0x40000000u
 
 /**
@@ -117,22 +119,39 @@ static const IntelVersion *version_of(const X86VPmu *v)
  * From registers to counters
  */
 
-static uint64_t fixed_field(const X86VPmu *v, unsigned fixed)
+/* Counters of the metrics have the field of the counter of slots. */
+static uint64_t fixed_field(const X86VPmu *v, unsigned counter)
 {
-    return v->fixed_ctrl >> (fixed * FIXED_FIELD);
+    return v->fixed_ctrl >> (MIN(counter - v->nr_gp, INTEL_FIXED_SLOTS)
+                             * FIXED_FIELD);
+}
+
+static bool is_of_metrics(const X86VPmu *v, unsigned counter)
+{
+    return counter >= v->nr_gp + v->nr_fixed;
 }
 
 /* A counter's bit in the global registers. */
 static uint64_t global_bit(const X86VPmu *v, unsigned counter)
 {
-    return 1ull << (counter < v->nr_gp ? counter
-                    : GLOBAL_FIXED + counter - v->nr_gp);
+    return is_of_metrics(v, counter) ? X86_GLOBAL_METRICS
+           : 1ull << (counter < v->nr_gp ? counter
+                      : GLOBAL_FIXED + counter - v->nr_gp);
 }
 
 static uint64_t global_bits(const X86VPmu *v)
 {
     return x86_vpmu_low_bits(v->nr_gp)
-           | x86_vpmu_low_bits(v->nr_fixed) << GLOBAL_FIXED;
+           | x86_vpmu_low_bits(v->nr_fixed) << GLOBAL_FIXED
+           | X86_VPMU_UNION(v->ops, global, v);
+}
+
+/* The bits that enable a counter there: metrics need the counter of slots. */
+static uint64_t enabling_bits(const X86VPmu *v, unsigned counter)
+{
+    return global_bit(v, counter)
+           | (is_of_metrics(v, counter)
+              ? global_bit(v, v->nr_gp + INTEL_FIXED_SLOTS) : 0);
 }
 
 static bool locally_enabled(const X86VPmu *v, unsigned counter)
@@ -140,13 +159,13 @@ static bool locally_enabled(const X86VPmu *v, unsigned counter)
     if (counter < v->nr_gp) {
         return v->evtsel[counter] & X86_EVTSEL_EN;
     }
-    return fixed_field(v, counter - v->nr_gp) & (FIXED_OS | FIXED_USR);
+    return fixed_field(v, counter) & (FIXED_OS | FIXED_USR);
 }
 
 static bool globally_enabled(const X86VPmu *v, unsigned counter)
 {
     return !version_of(v)->fixed
-           || ((v->global_ctrl & global_bit(v, counter))
+           || (!(enabling_bits(v, counter) & ~v->global_ctrl)
                && !(v->global_status & X86_STATUS_COUNTERS_FROZEN));
 }
 
@@ -155,7 +174,7 @@ static bool interrupts(const X86VPmu *v, unsigned counter)
     if (counter < v->nr_gp) {
         return v->evtsel[counter] & X86_EVTSEL_INT;
     }
-    return fixed_field(v, counter - v->nr_gp) & FIXED_PMI;
+    return fixed_field(v, counter) & FIXED_PMI;
 }
 
 /* Without counters whose overflow is handled by a feature */
@@ -195,14 +214,16 @@ static PmuSelect decode_gp(const X86VPmu *v, unsigned i)
     return select;
 }
 
-static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
+static PmuSelect decode_fixed(const X86VPmu *v, unsigned counter)
 {
-    uint64_t field = fixed_field(v, i);
+    uint64_t field = fixed_field(v, counter);
+    unsigned i = counter - v->nr_gp;
 
     return (PmuSelect) {
         .event = pmu_filter_allows_fixed(v->filter, i) ? intel_fixed_events[i]
                                                        : PMU_EVENT_NONE,
         .modes = x86_vpmu_modes(field & FIXED_OS, field & FIXED_USR),
+        .each = i == INTEL_FIXED_SLOTS ? x86_vpmu_slots(v) : 1,
     };
 }
 
@@ -212,9 +233,9 @@ static PmuSelect decode_fixed(const X86VPmu *v, unsigned i)
 
 static void update_select(X86VPmu *v, unsigned counter)
 {
-    PmuSelect select = counter < v->nr_gp
-                       ? decode_gp(v, counter)
-                       : decode_fixed(v, counter - v->nr_gp);
+    PmuSelect select = counter < v->nr_gp ? decode_gp(v, counter)
+                       : is_of_metrics(v, counter) ? metrics_select(v, counter)
+                       : decode_fixed(v, counter);
 
     select.modes &= ~X86_VPMU_UNION(v->ops, skips, v, counter);
     pmu_select(v->pmu, counter, &select);
@@ -424,7 +445,7 @@ static uint64_t read_inuse(X86VPmu *v, unsigned i)
     uint64_t inuse = (interrupting_counters(v) ? X86_INUSE_PMI : 0)
                      | X86_VPMU_UNION(v->ops, inuse, v);
 
-    for (unsigned c = 0; c < pmu_nr_counters(v->pmu); c++) {
+    for (unsigned c = 0; c < v->nr_gp + v->nr_fixed; c++) {
         bool used = c < v->nr_gp ? v->evtsel[c] & EVTSEL_EVENT
                                  : locally_enabled(v, c);
 
@@ -523,6 +544,8 @@ static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
         }
         *val = read_fixed(v, i);
         return true;
+    case RDPMC_METRICS:
+        return metrics_rdpmc(v, i, val);
     default:
         return false;
     }
@@ -536,8 +559,9 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
     if (leaf != 0xa) {
         return;
     }
+    /* The last architectural event is TOPDOWN.SLOTS. */
     *eax = v->version | v->nr_gp << 8 | X86_VPMU_WIDTH << 16
-           | INTEL_NR_ARCH_EVENTS << 24;
+           | (INTEL_NR_ARCH_EVENTS + (v->nr_metrics ? 1 : 0)) << 24;
     *ebx = x86_vpmu_has_core(v) ? 0 : intel_unavailable_events();
     *ecx = version->fixed_bitmap ? x86_vpmu_low_bits(v->nr_fixed) : 0;
     *edx = version->fixed ? v->nr_fixed | X86_VPMU_WIDTH << 5 : 0;

@@ -18,6 +18,9 @@
 /* Including IA32_FIXED_CTR3, which counts slots on CPUs that support them */
 #define X86_VPMU_MAX_FIXED 4
 
+/* The counters of MSR_PERF_METRICS */
+#define X86_VPMU_MAX_METRICS 4
+
 /* The latest version of Intel's architecture that is supported */
 #define X86_VPMU_MAX_INTEL_VERSION 5
 
@@ -121,6 +124,8 @@ typedef struct X86VPmuStateMsr {
  * @evtsel, @fixed_ctrl, @status, @debugctl, @inuse: the bits that it adds to
  *     IA32_PERFEVTSELx, IA32_FIXED_CTR_CTRL, PerfCntrGlobalStatus,
  *     IA32_DEBUGCTL, and IA32_PERF_GLOBAL_INUSE
+ * @global: those that it adds to IA32_PERF_GLOBAL_CTRL and
+ *          IA32_PERF_GLOBAL_STATUS
  * @event: the event of a code that only CPUs with the feature have
  * @update: follow the registers; in a transaction, after the counters
  * @skips: the modes in which it stops a counter
@@ -155,6 +160,7 @@ typedef struct X86VPmuFeature {
     uint64_t (*status)(const X86VPmu *v);
     uint64_t (*debugctl)(const X86VPmu *v);
     uint64_t (*inuse)(const X86VPmu *v);
+    uint64_t (*global)(const X86VPmu *v);
     PmuEvent (*event)(const X86VPmu *v, uint32_t code);
     void (*update)(X86VPmu *v);
     PmuModes (*skips)(const X86VPmu *v, unsigned counter);
@@ -344,7 +350,8 @@ typedef struct X86VPmuKept {
  * @cpu: the CPU
  * @ops: its vendor's register file
  * @unit: its counters, and their engine
- * @pmu: the counters of @unit: general-purpose ones, then fixed ones
+ * @pmu: the counters of @unit: general-purpose ones, then fixed ones, then
+ *       those of MSR_PERF_METRICS
  * @hidden: registers that KVM should save and does not; bit n is
  *          x86_vpmu_state(), n
  * @kept: the registers that only some kernels save
@@ -354,6 +361,7 @@ typedef struct X86VPmuKept {
  *           ones and 1 without
  * @nr_gp: general-purpose counters
  * @nr_fixed: fixed-function counters
+ * @nr_metrics: counters of MSR_PERF_METRICS; 0 without that register
  * @model: the codes of events that the CPU supports
  * @filter: the events that it may count, under TCG
  * @evtsel: IA32_PERFEVTSELx, PERF_CTLx
@@ -390,6 +398,7 @@ struct X86VPmu {
     uint32_t version;
     uint32_t nr_gp;
     uint32_t nr_fixed;
+    uint32_t nr_metrics;
     const X86VPmuModel *model;
     const PmuFilter *filter;
     uint64_t evtsel[X86_VPMU_MAX_GP];
@@ -473,6 +482,13 @@ const X86VPmuOps *x86_vpmu_ops_for(X86CPU *cpu);
  */
 const X86VPmuLbr *x86_vpmu_wanted_lbr(X86CPU *cpu);
 const X86VPmuPebs *x86_vpmu_wanted_pebs(const X86CPU *cpu);
+
+/**
+ * x86_vpmu_wants_metrics - whether a CPU is to count slots, and to tell what
+ *                          became of them
+ * @cpu: the CPU, not necessarily realized
+ */
+bool x86_vpmu_wants_metrics(X86CPU *cpu);
 
 /**
  * x86_vpmu_intel_version - the version of Intel's architecture, as given by the

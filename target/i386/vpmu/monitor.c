@@ -125,7 +125,7 @@ static PmuCounterInfoList *describe_counters(const X86VPmu *v, uint64_t lost)
 {
     PmuCounterInfoList *list = NULL, **tail = &list;
 
-    for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
+    for (unsigned i = 0; i < v->nr_gp + v->nr_fixed; i++) {
         QAPI_LIST_APPEND(tail, describe_counter(v, i, lost >> i & 1));
     }
     return list;

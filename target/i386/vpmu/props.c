@@ -311,6 +311,23 @@ static bool check_pebs(X86CPU *cpu, Error **errp)
  * Vendors
  */
 
+/* Guests find out about both from IA32_PERF_CAPABILITIES. */
+bool x86_vpmu_wants_metrics(X86CPU *cpu)
+{
+    const X86VPmuProps *props = &cpu->vpmu_props;
+
+    return props->core && intel_model(cpu->env.cpuid_version)->metrics
+           && x86_vpmu_intel_version(cpu) >= 2
+           && props->fixed_counters != INTEL_NR_FIXED
+           && cpu->env.features[FEAT_1_ECX] & CPUID_EXT_PDCM;
+}
+
+static uint32_t fixed_counters(X86CPU *cpu)
+{
+    return cpu->vpmu_props.version < 2 ? 0
+           : x86_vpmu_wants_metrics(cpu) ? INTEL_NR_FIXED + 1 : INTEL_NR_FIXED;
+}
+
 static bool configure_intel(X86CPU *cpu, Error **errp)
 {
     X86VPmuProps *props = &cpu->vpmu_props;
@@ -332,7 +349,7 @@ static bool configure_intel(X86CPU *cpu, Error **errp)
                       props->gp_counters);
     }
     return take_number(&props->fixed_counters, "pmu-fixed-counters",
-                       props->version < 2 ? 0 : INTEL_NR_FIXED, errp);
+                       fixed_counters(cpu), errp);
 }
 
 /* Without PerfMonV2, guests know the number by the family of processors. */

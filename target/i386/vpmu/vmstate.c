@@ -209,7 +209,7 @@ static void give_stock_state(const X86VPmu *v)
         env->msr_gp_counters[i] = pmu_peek(v->pmu, i);
         env->msr_gp_evtsel[i] = v->evtsel[i];
     }
-    for (unsigned i = 0; i < v->nr_fixed; i++) {
+    for (unsigned i = 0; i < MIN(v->nr_fixed, MAX_FIXED_COUNTERS); i++) {
         env->msr_fixed_counters[i] = pmu_peek(v->pmu, v->nr_gp + i);
     }
 }
@@ -248,7 +248,7 @@ static void take_stock_state(X86VPmu *v)
         pmu_write(v->pmu, i, env->msr_gp_counters[i]);
         v->evtsel[i] = env->msr_gp_evtsel[i];
     }
-    for (unsigned i = 0; i < v->nr_fixed; i++) {
+    for (unsigned i = 0; i < MIN(v->nr_fixed, MAX_FIXED_COUNTERS); i++) {
         pmu_write(v->pmu, v->nr_gp + i, env->msr_fixed_counters[i]);
     }
     v->ops->update(v);

@@ -62,7 +62,7 @@ uint64_t x86_vpmu_missing_features(X86CPU *cpu, FeatureWord w)
 static void create_counters(X86VPmu *v)
 {
     const PmuCpuConfig config = {
-        .nr_counters = v->nr_gp + v->nr_fixed,
+        .nr_counters = v->nr_gp + v->nr_fixed + v->nr_metrics,
         .shape.width = X86_VPMU_WIDTH,
         .cycles = &v->cpu->vpmu_props.cycles,
         .core = v->cpu->vpmu_props.core_model,

@@ -83,7 +83,7 @@ def test_slots(guest, machine):
 
 
 @pytest.mark.arch('x86_64')
-@on(CORE_UP)
+@on(CORE_UP, more=[CORE_ICELAKE, CORE_SAPPHIRE])
 def test_topdown(guest, machine):
     """perf's first level of these: nearly all of `loop` retires."""
     output = guest.run('''
@@ -99,6 +99,39 @@ def test_topdown(guest, machine):
                                   'frontend_bound', 'retiring'], 'parts')
     require(abs(sum(parts.values()) - 100) < 5, str(parts))
     require(parts['retiring'] > 80, f'{machine}: {parts}')
+
+
+# The metrics of the second level, and those of the first that they are equal to
+SECOND_LEVEL = {'topdown-heavy-ops:u': None,
+                'topdown-br-mispredict:u': 'topdown-bad-spec:u',
+                'topdown-fetch-lat:u': 'topdown-fe-bound:u',
+                'topdown-mem-bound:u': 'topdown-be-bound:u'}
+FIRST_LEVEL = ['topdown-retiring:u', *filter(None, SECOND_LEVEL.values())]
+
+
+@pytest.mark.arch('x86_64')
+@on(CORE_ICELAKE, more=[CORE_SAPPHIRE])
+def test_metrics(guest, machine):
+    """The counter of slots, and the register of what became of them."""
+    second = SECOND_LEVEL if machine is CORE_SAPPHIRE else {}
+    group = ','.join(['slots:u', *FIRST_LEVEL, *second])
+    output = guest.run(f"""
+        perf stat -x , -o /tmp/stat -e '{{{group}}},cycles:u,instructions:u' \
+            -- misses
+        cut -d , -f 1,3 /tmp/stat | grep ,""")
+    counts = {event: int(value) for value, event in
+              (line.split(',') for line in output.splitlines())}
+    slots = counts['slots:u']
+    require_equal(slots, SLOTS[machine] * counts['cycles:u'], 'slots')
+    # Linux keeps what was a share once, although it is less than one later.
+    rest = slots - sum(counts[part] for part in FIRST_LEVEL)
+    require(abs(rest) <= slots / 100, str(counts))
+    wrong = (counts['topdown-retiring:u']
+             - SLOTS[machine] * counts['instructions:u'])
+    require(abs(wrong) <= slots / 255, str(counts))
+    require_equal({event: counts[event] for event in second},
+                  {event: counts.get(part, 0)
+                   for event, part in second.items()}, 'the second level')
 
 
 def caches(output):

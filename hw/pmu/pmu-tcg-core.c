@@ -316,7 +316,7 @@ unsigned pmu_tcg_core_place(const PmuTcgCore *c, uint64_t line)
 {
     const PmuCoreCache *l1i = &c->model.geometry.l1i;
 
-    return place_of(line, l1i->size / l1i->line / l1i->ways);
+    return place_of(line, pmu_core_sets(l1i));
 }
 
 static unsigned line_bits_of_page(const PmuTcgCore *c)

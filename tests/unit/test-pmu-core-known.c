@@ -50,7 +50,7 @@ static void end(Run *run)
 static void log_one(Run *run, PmuCoreKind kind, uint64_t address,
                     unsigned bytes, uint32_t from)
 {
-    const PmuCoreEntry entry = {
+    PmuCoreEntry entry = {
         .address = address,
         .what = pmu_core_what(kind, bytes, bytes ? 1 : 0),
         .from = from,
@@ -408,7 +408,7 @@ static void test_cycles(void)
         .insn = 2, .l1 = 10, .last = 100, .tlb = 1000, .branch = 10000,
     };
     const PmuCoreWeights cycles = pmu_core_cycles(&penalties);
-    const PmuCoreEntry fetch = {
+    PmuCoreEntry fetch = {
         .address = 0x4000, .what = pmu_core_what(PMU_CORE_FETCH, 4, 3),
     };
     Run run;

@@ -113,9 +113,10 @@ static bool touch_page(Reference *ref, GSList **list, const PmuCoreTlb *tlb,
     return touch(list, &pages, address, bytes);
 }
 
-static void step_access(Reference *ref, PmuCoreKind kind, uint64_t address,
-                        unsigned bytes, unsigned count)
+static unsigned step_access(Reference *ref, PmuCoreKind kind, uint64_t address,
+                            unsigned bytes, unsigned count)
 {
+    unsigned outcome = 0;
     bool fetch = kind == PMU_CORE_FETCH;
     GSList **l1 = fetch ? &ref->l1i : &ref->l1d;
     GSList **tlb = fetch ? &ref->itlb : &ref->dtlb;
@@ -124,13 +125,17 @@ static void step_access(Reference *ref, PmuCoreKind kind, uint64_t address,
     if (touch_page(ref, tlb, fetch ? &ref->g->itlb : &ref->g->dtlb, address,
                    bytes)) {
         ref->tallies[PMU_CORE_FETCH_TLB_MISSES + kind]++;
+        outcome |= PMU_CORE_TLB_MISSED;
     }
     if (touch(l1, fetch ? &ref->g->l1i : &ref->g->l1d, address, bytes)) {
         ref->tallies[PMU_CORE_FETCH_L1_MISSES + kind]++;
+        outcome |= PMU_CORE_L1_MISSED;
         if (touch(&ref->last, &ref->g->last, address, bytes)) {
             ref->tallies[PMU_CORE_FETCH_LAST_MISSES + kind]++;
+            outcome |= PMU_CORE_LAST_MISSED;
         }
     }
+    return outcome;
 }
 
 static bool wrong_outcome(Reference *ref, uint32_t from, bool taken)
@@ -177,34 +182,37 @@ static bool wrong_return(Reference *ref, uint64_t to)
     return wrong;
 }
 
-static void step(Reference *ref, const PmuCoreEntry *e)
+static unsigned step_branch(Reference *ref, PmuCoreTally branches, bool wrong)
 {
-    uint64_t *tallies = ref->tallies;
+    unsigned misses = PMU_CORE_NOT_TAKEN_MISSES - PMU_CORE_BRANCHES_NOT_TAKEN;
 
+    ref->tallies[branches]++;
+    ref->tallies[branches + misses] += wrong;
+    return wrong ? PMU_CORE_MISPREDICTED : 0;
+}
+
+/* Returns: a set of PmuCoreOutcome. */
+static unsigned step(Reference *ref, const PmuCoreEntry *e)
+{
     switch (e->what % 16) {
     case PMU_CORE_NOT_TAKEN:
-        tallies[PMU_CORE_BRANCHES_NOT_TAKEN]++;
-        tallies[PMU_CORE_NOT_TAKEN_MISSES] += wrong_outcome(ref, e->from, 0);
-        break;
+        return step_branch(ref, PMU_CORE_BRANCHES_NOT_TAKEN,
+                           wrong_outcome(ref, e->from, 0));
     case PMU_CORE_TAKEN:
-        tallies[PMU_CORE_BRANCHES_TAKEN]++;
-        tallies[PMU_CORE_TAKEN_MISSES] += wrong_outcome(ref, e->from, 1);
-        break;
+        return step_branch(ref, PMU_CORE_BRANCHES_TAKEN,
+                           wrong_outcome(ref, e->from, 1));
     case PMU_CORE_INDIRECT:
-        tallies[PMU_CORE_BRANCHES_INDIRECT]++;
-        tallies[PMU_CORE_INDIRECT_MISSES] += wrong_target(ref, e->from,
-                                                          e->address);
-        break;
+        return step_branch(ref, PMU_CORE_BRANCHES_INDIRECT,
+                           wrong_target(ref, e->from, e->address));
     case PMU_CORE_RETURN:
-        tallies[PMU_CORE_BRANCHES_RETURN]++;
-        tallies[PMU_CORE_RETURN_MISSES] += wrong_return(ref, e->address);
-        break;
+        return step_branch(ref, PMU_CORE_BRANCHES_RETURN,
+                           wrong_return(ref, e->address));
     case PMU_CORE_CALL:
         step_call(ref, e->address);
-        break;
+        return 0;
     default:
-        step_access(ref, e->what % 16, e->address, e->what / 16 % 4096,
-                    e->what / 65536);
+        return step_access(ref, e->what % 16, e->address, e->what / 16 % 4096,
+                           e->what / 65536);
     }
 }
 
@@ -324,7 +332,7 @@ static PmuCoreEntry some_entry(GRand *rand)
                               accesses ? count : 0),
         .address = accesses ? some_address(rand)
                             : (uint64_t)g_rand_int_range(rand, 0, 3),
-        .from = g_rand_int_range(rand, 0, 64),
+        .from = accesses ? 0 : g_rand_int_range(rand, 0, 64),
     };
 }
 
@@ -363,16 +371,20 @@ static void run_program(const PmuCoreGeometry *g, GRand *rand)
 {
     uint64_t tallies[PMU_CORE_TALLIES] = {};
     PmuCore *core = pmu_core_new(g);
-    PmuCoreEntry log[MOST_LOG];
+    PmuCoreEntry log[MOST_LOG], seen[MOST_LOG];
     Reference ref;
 
     begin(&ref, g);
     for (unsigned i = 0; i < LOGS; i++) {
         unsigned count = write_log(log, rand);
 
-        pmu_core_see(core, log, count, tallies);
+        memcpy(seen, log, count * sizeof(log[0]));
+        pmu_core_see(core, seen, count, tallies);
         for (unsigned j = 0; j < count; j++) {
-            step(&ref, &log[j]);
+            unsigned outcome = step(&ref, &log[j]);
+
+            g_assert_true(log[j].what % 16 == PMU_CORE_CALL
+                          || seen[j].from == outcome);
         }
         assert_tallies(tallies, ref.tallies);
         if (i % 3 == 1) {
@@ -432,7 +444,7 @@ static void test_state(void)
         .itlb = { 1, 1 }, .dtlb = { 1, 1 }, .page = 4096, .targets = 1,
         .returns = 1, .align = 1,
     };
-    static const PmuCoreEntry log[] = {
+    PmuCoreEntry log[] = {
         { .address = 0x12340, .what = 8 << PMU_CORE_SIZE | PMU_CORE_LOAD },
         { .address = 0x5678, .what = PMU_CORE_INDIRECT },
         { .address = 0x9abc, .what = PMU_CORE_CALL },
@@ -528,7 +540,7 @@ static void test_worst(void)
     PmuCore *core = pmu_core_new(&preset->geometry);
 
     for (uint64_t i = 0; i <= safe; i++) {
-        const PmuCoreEntry fetch = {
+        PmuCoreEntry fetch = {
             .address = i * preset->geometry.page,
             .what = pmu_core_what(PMU_CORE_FETCH, 4, 1),
         };
@@ -555,6 +567,18 @@ static void test_no_deadline(void)
     g_assert_cmpuint(pmu_core_safe_entries(&insns, 600, 601), ==, 1);
 }
 
+/* A hit takes a few cycles; walks of page tables are not part of a latency. */
+static void test_latency(void)
+{
+    const PmuCorePenalties *p = &pmu_core_find_preset("skylake")->penalties;
+
+    g_assert_cmpuint(pmu_core_latency(p, 0), ==, 4);
+    g_assert_cmpuint(pmu_core_latency(p, PMU_CORE_TLB_MISSED), ==, 4);
+    g_assert_cmpuint(pmu_core_latency(p, PMU_CORE_L1_MISSED), ==, 44);
+    g_assert_cmpuint(pmu_core_latency(p, PMU_CORE_L1_MISSED
+                                         | PMU_CORE_LAST_MISSED), ==, 244);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -565,5 +589,6 @@ int main(int argc, char **argv)
     g_test_add_func("/pmu/core/cost/safe", test_safe);
     g_test_add_func("/pmu/core/cost/worst", test_worst);
     g_test_add_func("/pmu/core/cost/no-deadline", test_no_deadline);
+    g_test_add_func("/pmu/core/cost/latency", test_latency);
     return g_test_run();
 }

@@ -78,7 +78,7 @@ static uint64_t *take_words(PmuCore *core, size_t count)
 static void lay_cache(PmuCore *core, PmuCoreSets *laid,
                       const PmuCoreCache *cache)
 {
-    uint64_t sets = cache->size / cache->line / cache->ways;
+    uint64_t sets = pmu_core_sets(cache);
 
     *laid = (PmuCoreSets) {
         .first = take_words(core, sets),
@@ -202,15 +202,17 @@ static void note_recent(const PmuCore *core, Side *side,
  * If the TLB comes to use another page last, or several in turn, it is not
  * known of which lines the page was used last before.
  */
-static void access_memory(PmuCore *core, Side *side, const PmuCoreEntry *entry,
+static void access_memory(PmuCore *core, Side *side, PmuCoreEntry *entry,
                           uint64_t *tally)
 {
     unsigned bytes = pmu_core_bytes_of(entry);
 
     if (pmu_core_touch(&side->l1, entry->address, bytes)) {
         tally[L1_MISSES]++;
+        entry->from |= PMU_CORE_L1_MISSED;
         if (pmu_core_touch(&core->last, entry->address, bytes)) {
             tally[LAST_MISSES]++;
+            entry->from |= PMU_CORE_LAST_MISSED;
         }
     }
     if (pmu_core_is_first(&side->tlb, entry->address)
@@ -221,6 +223,7 @@ static void access_memory(PmuCore *core, Side *side, const PmuCoreEntry *entry,
     forget_recent(side);
     if (pmu_core_touch(&side->tlb, entry->address, bytes)) {
         tally[TLB_MISSES]++;
+        entry->from |= PMU_CORE_TLB_MISSED;
     }
 }
 
@@ -264,9 +267,9 @@ static void add_references(uint64_t *tallies, uint64_t insns,
  * lines that are not recent.
  */
 static inline __attribute__((always_inline))
-const PmuCoreEntry *see_lines(PmuCore *core, const PmuCoreEntry *entry,
-                              const PmuCoreEntry *end, uint64_t *tallies,
-                              unsigned bits)
+PmuCoreEntry *see_lines(PmuCore *core, PmuCoreEntry *entry,
+                        const PmuCoreEntry *end, uint64_t *tallies,
+                        unsigned bits)
 {
     uint64_t insns = 0, references = 0;
 
@@ -286,10 +289,8 @@ const PmuCoreEntry *see_lines(PmuCore *core, const PmuCoreEntry *entry,
 }
 
 /* For lines of usual sizes, there is code that knows the size. */
-static const PmuCoreEntry *see_accesses(PmuCore *core,
-                                        const PmuCoreEntry *entry,
-                                        const PmuCoreEntry *end,
-                                        uint64_t *tallies)
+static PmuCoreEntry *see_accesses(PmuCore *core, PmuCoreEntry *entry,
+                                  const PmuCoreEntry *end, uint64_t *tallies)
 {
     unsigned bits = core->sides[DATA].l1.bits;
 
@@ -306,13 +307,13 @@ static const PmuCoreEntry *see_accesses(PmuCore *core,
     }
 }
 
-void pmu_core_see(PmuCore *core, const PmuCoreEntry *entries, size_t count,
+void pmu_core_see(PmuCore *core, PmuCoreEntry *entries, size_t count,
                   uint64_t *tallies)
 {
-    const PmuCoreEntry *entry = entries, *end = entries + count;
+    PmuCoreEntry *entry = entries, *end = entries + count;
 
     while (entry < end) {
-        const PmuCoreEntry *until = entry + MIN(end - entry, UINT16_MAX);
+        PmuCoreEntry *until = entry + MIN(end - entry, UINT16_MAX);
 
         entry = pmu_core_is_branch(entry)
                 ? pmu_core_learn(&core->predictor, entry, until, tallies)

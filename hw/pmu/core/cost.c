@@ -53,6 +53,15 @@ PmuCoreWeights pmu_core_stalled_cycles(const PmuCorePenalties *penalties,
     return cycles;
 }
 
+#define LATENCY_OF_HIT 4
+
+uint64_t pmu_core_latency(const PmuCorePenalties *penalties, uint32_t outcome)
+{
+    return LATENCY_OF_HIT
+           + (outcome & PMU_CORE_L1_MISSED ? (uint64_t)penalties->l1 : 0)
+           + (outcome & PMU_CORE_LAST_MISSED ? (uint64_t)penalties->last : 0);
+}
+
 uint64_t pmu_core_weigh(const PmuCoreWeights *weights, const uint64_t *tallies)
 {
     uint64_t sum = 0;

@@ -39,8 +39,12 @@ typedef struct Conditions {
 /* What follows a counter from 0 to 3; index: twice that, and 1 if taken */
 static const uint8_t next_counter[] = { 0, 1, 0, 2, 1, 3, 2, 3 };
 
-/* Without a branch of the host's, which would be as hard to foresee. */
-static inline void condition(Conditions *c, uint32_t from, bool taken)
+/*
+ * Without a branch of the host's, which would be as hard to foresee.
+ *
+ * Returns: whether the prediction was wrong.
+ */
+static inline bool condition(Conditions *c, uint32_t from, bool taken)
 {
     uint32_t index = (c->history & c->history_mask) << c->places
                      | (from & ((1u << c->places) - 1));
@@ -52,6 +56,7 @@ static inline void condition(Conditions *c, uint32_t from, bool taken)
     c->taken += taken;
     c->wrong += wrong;
     c->taken_wrong += wrong & taken;
+    return wrong;
 }
 
 /* @count: how many conditional branches there were */
@@ -106,21 +111,23 @@ static bool goes_back(const PmuCorePredictor *p, uint64_t to)
 }
 
 static void other(const PmuCorePredictor *p, PmuCoreKind kind,
-                  const PmuCoreEntry *entry, uint64_t *tallies)
+                  PmuCoreEntry *entry, uint64_t *tallies)
 {
+    bool wrong;
+
     if (kind == PMU_CORE_CALL) {
         call(p, entry->address);
         return;
     }
+    wrong = kind == PMU_CORE_RETURN ? goes_back(p, entry->address)
+                                    : indirect(p, entry);
     tallies[kind + BRANCHES]++;
-    tallies[kind + MISPREDICTS] += kind == PMU_CORE_RETURN
-                                   ? goes_back(p, entry->address)
-                                   : indirect(p, entry);
+    tallies[kind + MISPREDICTS] += wrong;
+    entry->from = wrong ? PMU_CORE_MISPREDICTED : 0;
 }
 
-const PmuCoreEntry *pmu_core_learn(const PmuCorePredictor *p,
-                                   const PmuCoreEntry *entry,
-                                   const PmuCoreEntry *end, uint64_t *tallies)
+PmuCoreEntry *pmu_core_learn(const PmuCorePredictor *p, PmuCoreEntry *entry,
+                             const PmuCoreEntry *end, uint64_t *tallies)
 {
     Conditions c = {
         .counters = p->counters,
@@ -134,7 +141,9 @@ const PmuCoreEntry *pmu_core_learn(const PmuCorePredictor *p,
         PmuCoreKind kind = pmu_core_kind_of(entry);
 
         if (G_LIKELY(kind <= PMU_CORE_TAKEN)) {
-            condition(&c, entry->from >> p->shift, kind == PMU_CORE_TAKEN);
+            entry->from = condition(&c, entry->from >> p->shift,
+                                    kind == PMU_CORE_TAKEN)
+                          * PMU_CORE_MISPREDICTED;
             conditions++;
         } else {
             other(p, kind, entry, tallies);

@@ -37,15 +37,15 @@ typedef struct PmuCorePredictor {
 /**
  * pmu_core_learn - predict branches, and learn from them
  * @p: the predictors
- * @entry: the first branch; a call is noted, but not predicted
+ * @entry: the first branch; a call is noted, but not predicted.  Each of the
+ *         others is told whether it was predicted wrong.
  * @end: where to stop, at the latest
  * @tallies: PMU_CORE_TALLIES numbers, to which the branches, and those that
  *           were predicted wrong, are added
  *
  * Returns: the first entry that is no branch, or @end.
  */
-const PmuCoreEntry *pmu_core_learn(const PmuCorePredictor *p,
-                                   const PmuCoreEntry *entry,
-                                   const PmuCoreEntry *end, uint64_t *tallies);
+PmuCoreEntry *pmu_core_learn(const PmuCorePredictor *p, PmuCoreEntry *entry,
+                             const PmuCoreEntry *end, uint64_t *tallies);
 
 #endif /* HW_PMU_CORE_PREDICTOR_H */

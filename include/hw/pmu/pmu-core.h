@@ -40,6 +40,15 @@ typedef struct PmuCoreCache {
 } PmuCoreCache;
 
 /**
+ * pmu_core_sets - the number of a cache's sets
+ * @cache: the cache
+ */
+static inline uint64_t pmu_core_sets(const PmuCoreCache *cache)
+{
+    return cache->size / cache->line / cache->ways;
+}
+
+/**
  * struct PmuCoreTlb - a TLB
  * @entries: how many pages it holds; the number of sets is a power of two
  * @ways: how many entries a set has, any number up to 64
@@ -193,13 +202,28 @@ typedef enum PmuCoreTally {
  *        instructions: all but the first lie in the last line and page that the
  *        first one reaches; for other accesses, that number is 1
  * @from: for a conditional or an indirect branch, the lower half of its
- *        address; ignored otherwise
+ *        address; otherwise 0.  A core that has seen the entry leaves here what
+ *        became of it: a set of PmuCoreOutcome.
  */
 typedef struct PmuCoreEntry {
     uint64_t address;
     uint32_t what;
     uint32_t from;
 } PmuCoreEntry;
+
+/**
+ * enum PmuCoreOutcome - what became of an access, or of a branch
+ * @PMU_CORE_L1_MISSED: it missed the first level
+ * @PMU_CORE_LAST_MISSED: it also missed the last level
+ * @PMU_CORE_TLB_MISSED: it missed the TLB
+ * @PMU_CORE_MISPREDICTED: it was predicted wrong
+ */
+typedef enum PmuCoreOutcome {
+    PMU_CORE_L1_MISSED    = 1 << 0,
+    PMU_CORE_LAST_MISSED  = 1 << 1,
+    PMU_CORE_TLB_MISSED   = 1 << 2,
+    PMU_CORE_MISPREDICTED = 1 << 3,
+} PmuCoreOutcome;
 
 /**
  * pmu_core_what - make PmuCoreEntry.what
@@ -262,13 +286,13 @@ void pmu_core_reset(PmuCore *core);
 /**
  * pmu_core_see - show a log to a core
  * @core: the core
- * @entries: the log, in program order
+ * @entries: the log, in program order; this notes in each what became of it
  * @count: how many entries it has
  * @tallies: PMU_CORE_TALLIES numbers, to which this adds the events of the log.
  *           The caller owns them, and may have a set for each mode; then it has
  *           to show the log before the mode changes.
  */
-void pmu_core_see(PmuCore *core, const PmuCoreEntry *entries, size_t count,
+void pmu_core_see(PmuCore *core, PmuCoreEntry *entries, size_t count,
                   uint64_t *tallies);
 
 /**
@@ -329,6 +353,17 @@ typedef struct PmuCoreWeights {
  * @penalties: the cost of each event
  */
 PmuCoreWeights pmu_core_cycles(const PmuCorePenalties *penalties);
+
+/**
+ * pmu_core_latency - how many cycles a load takes to get its data
+ * @penalties: the cost of each event
+ * @outcome: what became of it, a set of PmuCoreOutcome
+ *
+ * Four cycles if it hits the first level, which an instruction's own cycle does
+ * not show, and what misses of caches cost; not what a walk of page tables does.
+ * So a latency above a threshold is a miss of one level or of another.
+ */
+uint64_t pmu_core_latency(const PmuCorePenalties *penalties, uint32_t outcome);
 
 /**
  * enum PmuCoreStall - what keeps a core from retiring instructions

@@ -31,18 +31,13 @@ enum {
 /* Leaf 0x80000006: the leaf 0x8000001D has the ways. */
 #define SEE_LEAF_1D 9
 
-static uint32_t sets_of(const PmuCoreCache *c)
-{
-    return c->size / c->line / c->ways;
-}
-
 /* A subleaf of leaves 4 and 0x8000001D, which have the same form */
 static void describe(const PmuCoreCache *c, unsigned kind, unsigned level,
                      uint32_t *eax, uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
     *eax |= kind | level << 5 | SELF_INITIALIZING;
     *ebx = (c->ways - 1) << 22 | (c->line - 1);
-    *ecx = sets_of(c) - 1;
+    *ecx = pmu_core_sets(c) - 1;
     *edx = 0;
 }
 

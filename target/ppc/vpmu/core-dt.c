@@ -24,7 +24,7 @@ static void set_cache(void *fdt, int offset, char which, const PmuCoreCache *c)
 {
     set_cell(fdt, offset, which, "size", c->size);
     set_cell(fdt, offset, which, "line-size", c->line);
-    set_cell(fdt, offset, which, "sets", c->size / c->line / c->ways);
+    set_cell(fdt, offset, which, "sets", pmu_core_sets(c));
 }
 
 void ppc_vpmu_core_dt(const PowerPCCPU *cpu, void *fdt, int offset)

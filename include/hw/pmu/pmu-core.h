@@ -360,8 +360,8 @@ PmuCoreWeights pmu_core_cycles(const PmuCorePenalties *penalties);
  * @outcome: what became of it, a set of PmuCoreOutcome
  *
  * Four cycles if it hits the first level, which an instruction's own cycle does
- * not show, and what misses of caches cost; not what a walk of page tables does.
- * So a latency above a threshold is a miss of one level or of another.
+ * not show, and what misses of caches cost, but not a walk of page tables.  So
+ * a latency above a threshold is a miss of one level or of another.
  */
 uint64_t pmu_core_latency(const PmuCorePenalties *penalties, uint32_t outcome);
 

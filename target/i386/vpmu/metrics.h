@@ -2,8 +2,8 @@
  * x86 virtual PMU: Intel's performance metrics
  *
  * For CPUs with a model of the core, from Ice Lake on: IA32_FIXED_CTR3 counts
- * slots, and MSR_PERF_METRICS says what became of them.  The metrics are made of
- * counters of slots, which no register shows.  They count while and as
+ * slots, and MSR_PERF_METRICS says what became of them.  The metrics are made
+ * of counters of slots, which no register shows.  They count while and as
  * IA32_FIXED_CTR3 does, and follow the fixed counters in struct Pmu.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -8,6 +8,7 @@
 #include "qapi/error.h"
 #include "qapi/qapi-commands-pmu-monitor.h"
 #include "hw/pmu/pmu-monitor.h"
+#include "hw/pmu/pmu-tcg-census.h"
 
 static PmuCpuInfo *describe(CPUState *cpu, Error **errp)
 {
@@ -77,3 +78,15 @@ PmuCpuInfoList *qmp_query_pmu(Error **errp)
     }
     return g_steal_pointer(&list);
 }
+
+#ifdef CONFIG_TCG
+void qmp_pmu_census_start(Error **errp)
+{
+    pmu_census_start(errp);
+}
+
+void qmp_pmu_census_save(const char *file, Error **errp)
+{
+    pmu_census_save(file, errp);
+}
+#endif

@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "qapi/error.h"
 #include "hw/pmu/pmu-filter.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/pmu-tcg-translate.h"
@@ -72,6 +73,23 @@ void pmu_translate_insn_start(DisasContextBase *db)
 
 void pmu_translate_insn_end(DisasContextBase *db)
 {
+}
+
+bool pmu_census_on;
+
+void pmu_census_give_back(CPUState *cpu, const TranslationBlock *tb,
+                          unsigned mode, int insns)
+{
+}
+
+void pmu_census_start(Error **errp)
+{
+    error_setg(errp, "The PMU of this target cannot take a census");
+}
+
+void pmu_census_save(const char *file, Error **errp)
+{
+    error_setg(errp, "There is no census");
 }
 
 void pmu_filter_add_property(ObjectClass *accel)

@@ -10,6 +10,7 @@
 #include "tcg/tcg-op-common.h"
 #include "tcg/tcg-temp-internal.h"
 #include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-tcg-census.h"
 #include "accel/tcg/cpu-ops.h"
 #include "pmu-tcg-translate-internal.h"
 
@@ -141,6 +142,9 @@ void pmu_gen_insns(DisasContextBase *db)
     }
     pmu_core_gen_last_fetch(db);
     tcg_ctx->emit_before_op = QTAILQ_FIRST(&tcg_ctx->ops);
+    if (pmu_census_on) {
+        pmu_census_gen(db);
+    }
     if (tcg_ctx->exitreq_label) {
         gen_count_down(cell_offset(db, PMU_TALLY_INSNS), db->num_insns,
                        tcg_ctx->exitreq_label);
@@ -162,6 +166,9 @@ void pmu_translate_insn_start(DisasContextBase *db)
 {
     tcg_ctx->insn_accesses = 0;
     tcg_ctx->insn_note_pc = tcg_get_insn_start_param(db->insn_start, 0);
+    if (pmu_census_on) {
+        pmu_census_insn_start(db);
+    }
     pmu_translate_again(db);
     pmu_core_translate_insn_start(db);
 }
@@ -308,5 +315,8 @@ void pmu_gen_repeat(DisasContextBase *db)
 {
     if (tb_cflags(db->tb) & CF_PMU_INSNS) {
         gen_adjust_insns(db, 1);
+        if (pmu_census_on) {
+            pmu_census_gen_repeat(db);
+        }
     }
 }

@@ -560,6 +560,9 @@ static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
     if (e->model.from_clock) {
         arm_clock(e, wanted, budgets);
     }
+    if (pmu_census_on) {
+        pmu_census_plan(e->cpu);
+    }
     adapt_flags(e);
 }
 

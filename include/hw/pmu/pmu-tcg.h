@@ -38,6 +38,7 @@
 #include "hw/pmu/pmu.h"
 #include "hw/pmu/pmu-cycles.h"
 #include "hw/pmu/pmu-core-model.h"
+#include "hw/pmu/pmu-tcg-census.h"
 
 typedef struct PmuTcg PmuTcg;
 
@@ -439,6 +440,9 @@ static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
         unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
 
         *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, mode) += insns;
+        if (unlikely(pmu_census_on)) {
+            pmu_census_give_back(cpu, tb, mode, insns);
+        }
         pmu_tcg_look_early(cpu);
     }
 }

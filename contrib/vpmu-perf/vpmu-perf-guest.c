@@ -21,6 +21,9 @@
  *   lost TEXT                    why the host has not kept all that was written
  *   error TEXT                   perf cannot be run
  *
+ * If the job has run=1, its arguments are a program's, and it is executed in
+ * perf's place.  vpmu-perf-measure.h has more fields, and more reports.
+ *
  * OUT and ERR are the numbers of bytes written to the streams; KILLED is the
  * number of processes that the kernel has killed for lack of memory.
  *
@@ -57,6 +60,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "vpmu-perf-measure.h"
 
 /* The host's files, until perf's root is there */
 #define HOST "/host"
@@ -292,6 +297,7 @@ static struct job {
     uid_t uid;
     gid_t gid;
     mode_t umask;
+    bool run;
     struct stream streams[3];
     struct winsize window;
     struct rlimit limits[RLIM_NLIMITS];
@@ -393,7 +399,9 @@ static void understand(const char *key, const char *value)
         sethostname(value, strlen(value));
     } else if (!strcmp(key, "aslr")) {
         write_file("/proc/sys/kernel/randomize_va_space", value);
-    } else {
+    } else if (!strcmp(key, "run")) {
+        job.run = true;
+    } else if (!measure_understand(key, value)) {
         die("the job's '%s' is not understood", key);
     }
 }
@@ -875,11 +883,10 @@ static void arrange_streams(void)
     }
 }
 
-static __attribute__((noreturn)) void execute_perf(void)
+static const char **perf_arguments(void)
 {
     const char **argv = NULL;
     size_t i, n = 0;
-    sigset_t none;
 
     append(&argv, &n, PERF "/ld.so");
     append(&argv, &n, "--argv0");
@@ -890,15 +897,45 @@ static __attribute__((noreturn)) void execute_perf(void)
     for (i = 0; i < job.args; i++) {
         append(&argv, &n, job.argv[i]);
     }
+    return argv;
+}
+
+/* Does not return; its status is that of a shell that cannot do it. */
+static __attribute__((noreturn)) void execute(const char **argv)
+{
+    int status;
+
+    if (!job.run) {
+        execve(argv[0], (char **)argv, (char **)job.envp);
+        _exit(127);
+    }
+    environ = (char **)job.envp;
+    execvp(argv[0], (char **)argv);
+    status = errno == ENOENT ? 127 : 126;
+    dprintf(2, "vpmu-perf: %s: %s\n", argv[0], strerror(errno));
+    _exit(status);
+}
+
+/* perf begins when there is something to read. */
+static int go[2];
+
+static __attribute__((noreturn)) void execute_perf(void)
+{
+    const char **argv = job.run ? job.argv : perf_arguments();
+    sigset_t none;
+    char byte;
+
     become_user();
+    while (read(go[0], &byte, 1) < 0 && errno == EINTR) {
+        /* The counters are not there yet. */
+    }
     arrange_streams();
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!job.envp) {
         append(&job.envp, &job.envs, NULL);
     }
-    execve(argv[0], (char **)argv, (char **)job.envp);
-    _exit(127);
+    execute(argv);
 }
 
 /* The terminal that a process of perf's has, or -1 */
@@ -984,6 +1021,29 @@ static pid_t start_perf(void)
         die("perf cannot be started");
     }
     return perf;
+}
+
+/* Where programs ask for counters to start and to stop; or -1 */
+static int requests = -1;
+
+/* Start it, counted from its first instruction. */
+static pid_t start_measured(void)
+{
+    pid_t pid;
+
+    measure_maps(die);
+    requests = measure_listen(PERF "/control", die);
+    if (pipe2(go, O_CLOEXEC) < 0) {
+        die("there is no pipe: %s", strerror(errno));
+    }
+    pid = start_perf();
+    measure_counts(pid, die);
+    if (write(go[1], "", 1) < 0) {
+        die("the program cannot be started: %s", strerror(errno));
+    }
+    close(go[0]);
+    close(go[1]);
+    return pid;
 }
 
 /*
@@ -1320,7 +1380,7 @@ static int follow(pid_t perf)
     sigaddset(&child, SIGCHLD);
     signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     for (;;) {
-        struct pollfd fds[6];
+        struct pollfd fds[7];
 
         for (i = 0; i < 3; i++) {
             fds[i] = wish(&relays[i]);
@@ -1328,7 +1388,8 @@ static int follow(pid_t perf)
         fds[3] = await(ports[CONTROL], POLLIN);
         fds[4] = await(signals, POLLIN);
         fds[5] = await(statuses, POLLIN);
-        if (!poll(fds, 6, next_look())) {
+        fds[6] = await(requests, POLLIN);
+        if (!poll(fds, 7, next_look())) {
             ask_for_input();
         }
         for (i = 0; i < 3; i++) {
@@ -1336,6 +1397,9 @@ static int follow(pid_t perf)
         }
         if (fds[3].revents) {
             obey(perf);
+        }
+        if (fds[6].revents) {
+            measure_obey(requests);
         }
         if (fds[4].revents) {
             reap(signals);
@@ -1404,6 +1468,7 @@ static void report_job(pid_t perf)
         say("multiplexed\n");
     }
     synchronize();
+    measure_report(say);
 }
 
 int main(void)
@@ -1425,7 +1490,7 @@ int main(void)
     list_ended();
     prepare_to_ask();
     signal(SIGPIPE, SIG_DFL);
-    perf = start_perf();
+    perf = start_measured();
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < 3; i++) {
         if (child_fds[i] >= 0 && job.streams[i].kind != PATH) {

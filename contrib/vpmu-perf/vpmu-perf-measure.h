@@ -1,0 +1,76 @@
+/*
+ * vpmu-perf-measure - what the guest of vpmu-perf measures without perf
+ *
+ * Fields of a job:
+ *
+ *   count=TYPE CONFIG    count an event of the program and its children, as
+ *                        perf_event_open() has it; with user=1, in user mode
+ *   region=1             count only while the program asks for it (vpmu-perf.h)
+ *   maps=1               report the files that programs map to execute them
+ *
+ * Reports, before the end:
+ *
+ *   count VALUE ENABLED RUNNING      in the order of the fields
+ *   map PID START LENGTH OFFSET PATH numbers and PATH in hexadecimal
+ *   unmapped 1                       not all maps are reported
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef VPMU_PERF_MEASURE_H
+#define VPMU_PERF_MEASURE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Print to the host. */
+typedef void say_fn(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+/* End with an error; does not return. */
+typedef void die_fn(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+/**
+ * measure_understand - take a field of the job
+ * @key: its name
+ * @value: its value
+ *
+ * Returns: false if it is no field of these.
+ */
+bool measure_understand(const char *key, const char *value);
+
+/**
+ * measure_maps - begin to note what is mapped
+ * @die: called if that is not possible
+ */
+void measure_maps(die_fn *die);
+
+/**
+ * measure_counts - count from the moment at which a process executes a program
+ * @pid: the process, which waits
+ * @die: called if that is not possible
+ */
+void measure_counts(pid_t pid, die_fn *die);
+
+/**
+ * measure_listen - let programs start and stop the counters
+ * @path: of the socket
+ * @die: called if that is not possible
+ *
+ * Returns: the socket, to be waited for, or -1 if the job does not ask for it.
+ */
+int measure_listen(const char *path, die_fn *die);
+
+/**
+ * measure_obey - do what a program asks for
+ * @socket: the socket, on which there is a request
+ */
+void measure_obey(int socket);
+
+/**
+ * measure_report - report all of it
+ * @say: prints to the host
+ */
+void measure_report(say_fn *say);
+
+#endif /* VPMU_PERF_MEASURE_H */

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that are measured in a guest, without perf."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+BAD_INPUT = 2
+PROGRAM_FAILED = 3
+CANNOT_RUN = 125
+
+# perf's names of events, as perf_event_open() has them: type, and config
+EVENTS = {
+    'cycles': (0, 0), 'cpu-cycles': (0, 0), 'instructions': (0, 1),
+    'cache-references': (0, 2), 'cache-misses': (0, 3),
+    'branches': (0, 4), 'branch-instructions': (0, 4),
+    'branch-misses': (0, 5),
+}
+
+
+class Failure(Exception):
+    """What ends a command, with a line that says why."""
+
+    def __init__(self, text, status=BAD_INPUT):
+        super().__init__(text)
+        self.status = status
+
+
+def say(text):
+    print(f'vpmu-perf: {text}', file=sys.stderr, flush=True)
+
+
+def event_field(name):
+    """A field of the guest's job."""
+    event, _, modifier = name.partition(':')
+    if event in EVENTS:
+        kind, config = EVENTS[event]
+    elif event[:1] == 'r' and event[1:]:
+        try:
+            kind, config = 4, int(event[1:], 16)
+        except ValueError:
+            kind = None
+    else:
+        kind = None
+    if kind is None:
+        raise Failure(f"'{name}' is no event that can be compared; there are: "
+                      f'{", ".join(EVENTS)}, and codes such as r00c4')
+    if modifier != 'u':
+        raise Failure(f"'{name}' also counts the kernel, which is never the "
+                      f'same; count {event}:u')
+    return f'{kind} {config:x} 1'
+
+
+class Measurement:
+    """What a run has shown."""
+
+    def __init__(self, events, words, result, census):
+        self.words = words
+        self.machine = result['machine']
+        self.counts = {}
+        self.maps = []
+        self.census = census
+        how, number, *_ = result['end']
+        self.status = int(number) if how == 'exited' else None
+        self.signal = int(number) if how == 'signaled' else None
+        counted = iter(events)
+        for line in result['measured']:
+            if line[0] == 'count':
+                self._take_count(next(counted), *map(int, line[1:]))
+            elif line[0] == 'map':
+                self._take_map(*line[2:])
+            else:
+                raise Failure('the program maps more files than can be '
+                              'followed', CANNOT_RUN)
+
+    def _take_count(self, event, value, enabled, running):
+        if running < enabled:
+            raise Failure(f'there are not enough counters to count {event} all '
+                          'of the time; name fewer events', BAD_INPUT)
+        self.counts[event] = value
+
+    def _take_map(self, start, length, offset, path=''):
+        one = (int(start, 16), int(length, 16), int(offset, 16),
+               os.fsdecode(bytes.fromhex(path)))
+        if one not in self.maps:
+            self.maps.append(one)
+
+    def failure(self):
+        """How the program has failed, or None."""
+        if self.signal is not None:
+            try:
+                name = signal.Signals(self.signal).name
+            except ValueError:
+                name = f'signal {self.signal}'
+            hint = ('; it may have instructions that the guest\'s CPU lacks, '
+                    'such as AVX-512: --cpu names another'
+                    if self.signal == signal.SIGILL else '')
+            return f'was ended by {name}{hint}'
+        if self.status:
+            return f'ended with status {self.status}'
+        return None
+
+
+class Guest:
+    """Where programs are measured: vpmu-perf with some options."""
+
+    def __init__(self, script, options):
+        self.script = script
+        self.options = options
+        self.region = False
+
+    def drawing(self):
+        """Where the program is that draws flame graphs."""
+        here = os.path.dirname(self.script)
+        if os.path.basename(here) == 'bin':
+            share = os.path.join(os.path.dirname(here), 'share/vpmu-perf')
+        else:
+            root = os.path.dirname(os.path.dirname(here))
+            share = os.path.join(os.environ.get('BUILD') or
+                                 os.path.join(root, 'build'), 'vpmu-perf')
+        return os.path.join(share, 'flamegraph')
+
+    def _call(self, directory, events, words, census, stdout):
+        result = os.path.join(directory, 'result')
+        call = self._words(['--maps', '--result', result])
+        if self.region:
+            call.append('--region')
+        for event in events:
+            call += ['--count', event_field(event)]
+        if census:
+            call += ['--census', os.path.join(directory, 'census')]
+        done = subprocess.run([*call, 'run', '--', *words], check=False,
+                              stdin=subprocess.DEVNULL, stdout=stdout)
+        if not os.path.exists(result):
+            if done.returncode < 0:
+                raise Failure('interrupted', 128 - done.returncode)
+            raise Failure(f'{words[0]} was not measured', done.returncode)
+        with open(result, encoding='utf-8') as f:
+            return json.load(f)
+
+    def _words(self, words):
+        return [sys.executable, '-I', self.script, *self.options, *words]
+
+    def run(self, words):
+        """Run perf; returns its status."""
+        status = subprocess.run(self._words(words), check=False).returncode
+        if status in (CANNOT_RUN, -signal.SIGINT):
+            raise Failure('perf was not run', CANNOT_RUN)
+        return status
+
+    def output(self, words):
+        """What perf prints."""
+        done = subprocess.run(self._words(words), check=False, text=True,
+                              stdin=subprocess.DEVNULL, errors='replace',
+                              stdout=subprocess.PIPE)
+        if done.returncode:
+            raise Failure(f'perf {words[0]} has failed', CANNOT_RUN)
+        return done.stdout
+
+    def perf(self, words):
+        """Run perf; returns its status, the result, and the census."""
+        with tempfile.TemporaryDirectory(prefix='vpmu-perf-') as directory:
+            result, census = (os.path.join(directory, name)
+                              for name in ('result', 'census'))
+            status = subprocess.run(
+                self._words(['--maps', '--result', result, '--census', census,
+                             *words]), check=False).returncode
+            if not os.path.exists(result):
+                raise Failure('perf was not run', abs(status))
+            with open(result, encoding='utf-8') as f, \
+                    open(census, encoding='ascii') as g:
+                return status, json.load(f), g.read()
+
+    def measure(self, events, words, census=False, stdout=subprocess.DEVNULL):
+        """Run a program, and return a Measurement."""
+        with tempfile.TemporaryDirectory(prefix='vpmu-perf-') as directory:
+            result = self._call(directory, events, words, census, stdout)
+            text = None
+            if census:
+                with open(os.path.join(directory, 'census'),
+                          encoding='ascii') as f:
+                    text = f.read()
+        return Measurement(events, words, result, text)

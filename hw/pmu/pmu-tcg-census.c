@@ -20,6 +20,7 @@
 #include "tcg/tcg-temp-internal.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-tcg-census.h"
+#include "hw/pmu/compat.h"
 #include "pmu-tcg-translate-internal.h"
 
 /* How many blocks there may be; memory is only used for those there are. */
@@ -210,23 +211,13 @@ void pmu_census_plan(CPUState *cpu)
  * The monitor
  */
 
-static unsigned count_cpus(void)
-{
-    unsigned n = 0;
-    CPUState *cpu;
-
-    CPU_FOREACH(cpu) {
-        n = MAX(n, cpu->cpu_index + 1);
-    }
-    return n;
-}
-
 static void start(void)
 {
     qemu_mutex_init(&census.lock);
     census.blocks = g_new0(CensusBlock, MAX_BLOCKS);
     census.by_tb = g_hash_table_new(NULL, NULL);
-    census.nr_cpus = count_cpus();
+    /* CPUs can be plugged later. */
+    census.nr_cpus = current_machine->smp.max_cpus;
     census.cells = g_new0(BlockCells *, census.nr_cpus);
     census.unread = g_new0(BlockCells, MAX_BLOCKS);
     census.now = g_malloc0(census.nr_cpus * sizeof(census.now[0]));

@@ -14,6 +14,7 @@
 #ifndef CONFIG_USER_ONLY
 #include "exec/address-spaces.h"
 #include "exec/memory.h"
+#include "hw/boards.h"
 #endif
 
 #define INSN_START_WORDS TARGET_INSN_START_WORDS
@@ -45,7 +46,7 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 }
 #endif
 
-#else /* 10.2 */
+#else /* 10.2, and later */
 
 #include "exec/cpu-common.h"
 #include "exec/icount.h"
@@ -54,6 +55,12 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 #include "accel/accel-ops.h"
 #include "system/address-spaces.h"
 #include "system/memory.h"
+/* After 10.2 it has moved. */
+#if __has_include("hw/core/boards.h")
+#include "hw/core/boards.h"
+#else
+#include "hw/boards.h"
+#endif
 #endif
 
 #define CharBackend CharFrontend

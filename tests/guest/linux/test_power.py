@@ -88,7 +88,7 @@ def require_begun(guest):
             f'what had begun: {begun}')
 
 
-# test_compat_ppc64 has both directions without an operating system.
+# The tests compat-ppc64 have both directions without an operating system.
 @pytest.mark.more
 def test_stream_to_stock(start, tmp_path):
     """A machine, in the midst of counting, goes on with stock QEMU."""

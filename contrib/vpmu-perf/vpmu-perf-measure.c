@@ -5,6 +5,7 @@
  */
 
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -136,6 +137,65 @@ int measure_listen(const char *path, die_fn *die)
     return fd;
 }
 
+static bool thread_awaits_answer(pid_t pid, const char *thread)
+{
+    char path[64];
+    long call = -1;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%.20s/syscall", (int)pid,
+             thread);
+    f = fopen(path, "re");
+    if (!f) {
+        return false;
+    }
+    if (fscanf(f, "%ld", &call) != 1) {
+        call = -1;
+    }
+    fclose(f);
+#ifdef SYS_recv
+    if (call == SYS_recv) {
+        return true;
+    }
+#endif
+    return call == SYS_recvfrom;
+}
+
+static bool awaits_answer(pid_t pid)
+{
+    char path[64];
+    bool is_found = false;
+    struct dirent *entry;
+    DIR *threads;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    threads = opendir(path);
+    while (threads && !is_found && (entry = readdir(threads))) {
+        is_found = thread_awaits_answer(pid, entry->d_name);
+    }
+    if (threads) {
+        closedir(threads);
+    }
+    return is_found;
+}
+
+/*
+ * A program may be counted while it is on its way from its request to the
+ * answer, or may not: it waits for the answer first.
+ */
+static void await_program(int fd)
+{
+    struct ucred program;
+    socklen_t size = sizeof(program);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &program, &size) < 0) {
+        return;
+    }
+    for (int ms = 0; ms < 100 && !awaits_answer(program.pid); ms++) {
+        usleep(1000);
+    }
+}
+
 void measure_obey(int socket)
 {
     /* A program that only connects is not waited for. */
@@ -145,6 +205,7 @@ void measure_obey(int socket)
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
     if (recv(fd, &what, 1, 0) == 1) {
+        await_program(fd);
         for (unsigned i = 0; i < measured.n; i++) {
             ioctl(measured.fds[i], what == '+' ? PERF_EVENT_IOC_ENABLE
                                                : PERF_EVENT_IOC_DISABLE, 0);

@@ -55,8 +55,7 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 #include "accel/accel-ops.h"
 #include "system/address-spaces.h"
 #include "system/memory.h"
-/* After 10.2 it has moved. */
-#if __has_include("hw/core/boards.h")
+#if QEMU_VERSION_MAJOR > 10 || QEMU_VERSION_MICRO >= 50
 #include "hw/core/boards.h"
 #else
 #include "hw/boards.h"

@@ -52,8 +52,8 @@ QEMU = os.environ.get('QEMU') or str(qemu_of(ARCH))
 LEFT_OUT = '-pcid,-tsc-deadline,-hle,-rtm,-invpcid,-xsavec'
 SKYLAKE = f'Skylake-Client-v1,pmu=on,{LEFT_OUT}'
 
-# A guest would spend most of its time on what protects the kernel from programs,
-# on keys, and on tests of cryptography.
+# A guest would spend most of its time on what protects its kernel from
+# programs, on keys, and on tests of ciphers.
 QUICK = ('mitigations=off cryptomgr.notests initcall_blacklist='
          'crypto_kdf108_init,jent_mod_init,load_system_certificate_list,'
          'init_encrypted')

@@ -27,6 +27,14 @@ PATIENCE = 600
 # One architecture is enough for a test that does not depend on it.
 on_x86 = pytest.mark.arch('x86_64')
 
+
+def usual_first(values):
+    """The first one in a usual check, the others in `make check-more`."""
+    first, *others = values
+    return [first, *(pytest.param(other, marks=pytest.mark.more)
+                     for other in others)]
+
+
 LOOPS = 1000003
 # A program that ends with status 7, and how many instructions it executes.
 KNOWN_COUNT, KNOWN = {

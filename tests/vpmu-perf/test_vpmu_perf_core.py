@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from installed import on_x86
+from installed import on_x86, usual_first
 
 # In front of each program's work().
 BEGIN = r'''
@@ -139,12 +139,13 @@ def cachegrinds(program, tmp_path):
 
 
 @on_x86
-@pytest.mark.parametrize('name', PROGRAMS)
+@pytest.mark.parametrize('name', usual_first(PROGRAMS))
 def test_misses_are_cachegrinds(place, tmp_path, name):
     program = place.compile(name, PROGRAMS[name], *OPTIONS)
     assert modelled(place, program) == cachegrinds(program, tmp_path)
 
 
+@pytest.mark.more
 @on_x86
 def test_misses_and_cycles_are_the_same_again(place):
     program = place.compile('again', SORT, *OPTIONS)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from installed import ARCH, KNOWN, KNOWN_COUNT, on_x86
+from installed import ARCH, KNOWN, KNOWN_COUNT, on_x86, usual_first
 
 # Of programs in which locks are taken: on a busy host, one count of six has
 # tried a lock again.
@@ -134,7 +134,7 @@ def test_says_of_what_metrics_are_made(place):
 
 
 @on_x86
-@pytest.mark.parametrize('command', ['mem', 'c2c'])
+@pytest.mark.parametrize('command', usual_first(['mem', 'c2c']))
 def test_says_that_there_are_no_caches(place, command):
     status, _, err = place.run(command, 'record', '-o', 'made', 'true')
     assert status == 0 and 'vpmu-perf: there are no caches' in err, err
@@ -234,6 +234,7 @@ def test_threads_run_on_several_cpus(place):
     assert out == b'2\n'
 
 
+@pytest.mark.more
 @on_x86
 def test_several_at_a_time_count_the_same(place):
     words = ('stat', '-x,', '-e', 'instructions:u',
@@ -263,6 +264,7 @@ def test_samples_are_known(place):
     assert (place.work / 'perf.data.old').exists()
 
 
+@pytest.mark.more
 @on_x86
 def test_branches_tell_cycles_of_blocks(place):
     """Instructions per cycle and cycles, from branch records."""

@@ -95,6 +95,7 @@ def draw(path):
         check=True, capture_output=True, text=True, timeout=120).stdout
 
 
+@pytest.mark.more
 def test_page_is_drawn_by_a_browser(place, builds):
     path = place.work / 'difference.html'
     status, _, err = place.run('--write', 'diff', '--html', path, *builds)
@@ -159,6 +160,7 @@ def test_calls_that_cannot_be_counted_are_refused(place, words, said):
     assert status and said in err
 
 
+@pytest.mark.more
 def test_sum_is_the_count_for_all_kinds_of_code(place):
     """Page faults, REP, several processes: diff itself compares the sums."""
     script = 'x=$(head -c 200000 /dev/zero | tr "\\0" a); ls / | cat; (exit 0)'

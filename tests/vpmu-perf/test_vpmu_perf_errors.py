@@ -8,6 +8,8 @@ import signal
 import subprocess
 import textwrap
 
+import pytest
+
 from installed import ARCH, KNOWN, KNOWN_COUNT, on_x86
 from linux_guest import ROOT
 
@@ -81,6 +83,7 @@ def test_program_of_another_architecture(place):
                         f'use --arch {other}\n')
 
 
+@pytest.mark.more
 @on_x86
 def test_program_without_memory(place):
     _, _, err = place.run('--memory', '512M', 'stat',
@@ -106,6 +109,7 @@ def test_cache_that_cannot_be_written(place):
     assert status == 125 and err.count('\n') == 1, err
 
 
+@pytest.mark.more
 @on_x86
 def test_cache_of_others(place):
     """What they have put there is not run."""
@@ -182,6 +186,7 @@ def test_python_of_the_programs(place):
     assert (status, out) == (0, b'.\n'), err
 
 
+@pytest.mark.more
 @on_x86
 def test_saved_guest_that_is_damaged(place):
     environment = {**place.environment,

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from installed import USER, on_x86
+from installed import USER, on_x86, usual_first
 
 pytestmark = on_x86
 
@@ -101,7 +101,7 @@ def test_input_is_left_to_others(place):
     assert out == b'got 1\n2\n', err
 
 
-@pytest.mark.parametrize('how', ['poll', 'epoll', 'select'])
+@pytest.mark.parametrize('how', usual_first(['poll', 'epoll', 'select']))
 def test_input_for_those_who_wait_otherwise(place, how):
     """They do not read before they know that there is something."""
     _, out, err = place.run('stat', 'python3', '-c', WAITS, how, data=b'data')

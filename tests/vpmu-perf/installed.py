@@ -15,7 +15,7 @@ import threading
 
 import pytest
 
-from linux_guest import ROOT
+from linux_guest import BUILD, ROOT
 
 ARCH = os.environ.get('ARCH', 'x86_64')
 COMPILER = {'x86_64': 'gcc', 'ppc64': 'powerpc64le-linux-gnu-gcc'}[ARCH]
@@ -26,6 +26,11 @@ PATIENCE = 600
 
 # One architecture is enough for a test that does not depend on it.
 on_x86 = pytest.mark.arch('x86_64')
+
+# What draws pages is fetched from npm, where the build has that.
+drawn = pytest.mark.skipif(
+    not (BUILD / 'vpmu-perf' / 'flamegraph' / 'stamp').exists(),
+    reason='npm had no d3-flame-graph for the build')
 
 
 def usual_first(values):

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from installed import on_x86
+from installed import drawn, on_x86
 
 pytestmark = on_x86
 
@@ -95,6 +95,7 @@ def draw(path):
         check=True, capture_output=True, text=True, timeout=120).stdout
 
 
+@drawn
 @pytest.mark.more
 def test_page_is_drawn_by_a_browser(place, builds):
     path = place.work / 'difference.html'

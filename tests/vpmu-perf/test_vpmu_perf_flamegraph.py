@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from installed import on_x86
+from installed import drawn, on_x86
 from test_vpmu_perf_diff import draw, find_browser
 
-pytestmark = on_x86
+pytestmark = [on_x86, drawn]
 
 PROGRAM = r'''
 static __attribute__((noinline)) int leaf(int n)

@@ -9,6 +9,17 @@
 #ifndef HW_PMU_COMPAT_H
 #define HW_PMU_COMPAT_H
 
+#define IS_AFTER_10_2 \
+    (QEMU_VERSION_MAJOR > 10 \
+     || (QEMU_VERSION_MINOR == 2 && QEMU_VERSION_MICRO >= 50))
+
+/* Machine types that did not raise CPUID's level by themselves are gone. */
+#if IS_AFTER_10_2
+#define full_cpuid_auto_level(cpu) true
+#else
+#define full_cpuid_auto_level(cpu) ((cpu)->full_cpuid_auto_level)
+#endif
+
 #if QEMU_VERSION_MAJOR == 10 && QEMU_VERSION_MINOR == 0
 
 #ifndef CONFIG_USER_ONLY
@@ -55,7 +66,7 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 #include "accel/accel-ops.h"
 #include "system/address-spaces.h"
 #include "system/memory.h"
-#if QEMU_VERSION_MAJOR > 10 || QEMU_VERSION_MICRO >= 50
+#if IS_AFTER_10_2
 #include "hw/core/boards.h"
 #else
 #include "hw/boards.h"

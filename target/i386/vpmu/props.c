@@ -17,6 +17,7 @@
 #include "kvm.h"
 #include "lbr.h"
 #include "pebs.h"
+#include "hw/pmu/compat.h"
 
 #define DEFAULT_VERSION 2
 
@@ -150,7 +151,7 @@ static bool can_tell_of_arch_lbr(const X86CPU *cpu)
 {
     const CPUX86State *env = &cpu->env;
 
-    return env->cpuid_level == UINT32_MAX && !cpu->full_cpuid_auto_level
+    return env->cpuid_level == UINT32_MAX && !full_cpuid_auto_level(cpu)
            ? env->cpuid_min_level >= LEAF_ARCH_LBR
            : env->cpuid_level >= LEAF_ARCH_LBR;
 }

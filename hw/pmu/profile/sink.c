@@ -346,10 +346,15 @@ static void remove_taken(PmuSink *sink, size_t count)
     }
 }
 
+static bool is_pty(const PmuSink *sink)
+{
+    return object_dynamic_cast(OBJECT(sink->chr.chr), TYPE_CHARDEV_PTY);
+}
+
 /* These chardevs report that the reader has gone, and another may come. */
 static bool may_come_back(const PmuSink *sink)
 {
-    return CHARDEV_IS_PTY(sink->chr.chr)
+    return is_pty(sink)
            || qemu_chr_has_feature(sink->chr.chr,
                                    QEMU_CHAR_FEATURE_RECONNECTABLE);
 }
@@ -541,7 +546,7 @@ static void ignore_said(void *unused, const uint8_t *bytes, int size)
 
 static void start_chardev(PmuSink *sink)
 {
-    bool is_read = CHARDEV_IS_PTY(sink->chr.chr);
+    bool is_read = is_pty(sink);
 
     qemu_chr_fe_set_handlers(&sink->chr, is_read ? may_say : NULL,
                              is_read ? ignore_said : NULL, chardev_event, NULL,

@@ -89,7 +89,11 @@ def lines(found, form):
                   for name, number in found.items()), '']
 
 
-def main(guest, words, wanted):
+def main(guest, words):
+    """Returns the status; None if the calls are an option of the program."""
+    wanted, words = take(['stat', *words])
+    if wanted is None:
+        return None
     status, result, census = guest.perf(words)
     taken = Census(Measurement([], words, result, census))
     if not taken.total:

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Find the command among the arguments, and run it."""
 
+import importlib
 import sys
 
-from . import calls, compare, diff, flamegraph
-from .guest import Guest, Failure
-
 # Options of vpmu-perf that take the word after them.
-WITH_VALUE = {'--arch', '--cpu', '--core', '--cpus', '--memory', '--write-to',
-              '--seed'}
-COMMANDS = {
-    'compare': compare.main,
-    'diff': diff.main,
-    'flamegraph': flamegraph.main,
-}
+WITH_VALUE = {'--arch', '--cpu', '--core', '--cpus', '--memory', '--write-to'}
+# Each is a module, which is loaded when it is called.
+COMMANDS = ('compare', 'diff', 'flamegraph')
 
 
 def split(words):
@@ -27,15 +21,19 @@ def split(words):
 def run(script, words):
     """Returns the status; None if the command is perf's."""
     options, rest = split(words)
-    wanted = None
+    counts_calls = rest[:1] == ['stat'] and any(
+        word.startswith('--calls') for word in rest)
+    if not counts_calls and (not rest or rest[0] not in COMMANDS):
+        return None
+    return run_module('calls' if counts_calls else rest[0], script, options,
+                      rest)
+
+
+def run_module(name, script, options, rest):
+    module = importlib.import_module(f'.{name}', __package__)
+    from .guest import Guest, Failure
     try:
-        if rest[:1] == ['stat']:
-            wanted, rest = calls.take(rest)
-        if wanted is not None:
-            return calls.main(Guest(script, options), rest, wanted)
-        if not rest or rest[0] not in COMMANDS:
-            return None
-        return COMMANDS[rest[0]](Guest(script, options), rest[1:])
+        return module.main(Guest(script, options), rest[1:])
     except Failure as e:
         print(f'vpmu-perf {rest[0]}: {e}', file=sys.stderr)
         return e.status

@@ -62,6 +62,7 @@
 #include <unistd.h>
 
 #include "vpmu-perf-measure.h"
+#include "vpmu-perf-process.h"
 
 /* The host's files, until perf's root is there */
 #define HOST "/host"
@@ -1192,19 +1193,29 @@ static bool is_input(long pid, long fd)
         (job.streams[0].kind == TTY && st.st_rdev == makedev(5, 0));
 }
 
-/* Whether one of a process's list of descriptors is the input. */
-static bool polls_input(long pid, unsigned long where, unsigned long n)
+/* Returns how much could be read, or -1. */
+static ssize_t read_memory(long pid, unsigned long where, void *data,
+                           size_t size)
 {
     char path[64];
-    struct pollfd fds[256];
-    ssize_t size;
+    ssize_t n;
     int memory;
 
     snprintf(path, sizeof(path), "/proc/%ld/mem", pid);
     memory = open(path, O_RDONLY | O_CLOEXEC);
-    n = n < 256 ? n : 256;
-    size = pread(memory, fds, n * sizeof(fds[0]), where);
+    n = pread(memory, data, size, where);
     close(memory);
+    return n;
+}
+
+/* Whether one of a process's list of descriptors is the input. */
+static bool polls_input(long pid, unsigned long where, unsigned long n)
+{
+    struct pollfd fds[256];
+    ssize_t size;
+
+    n = n < 256 ? n : 256;
+    size = read_memory(pid, where, fds, n * sizeof(fds[0]));
     for (n = 0; size >= (ssize_t)((n + 1) * sizeof(fds[0])); n++) {
         if ((fds[n].events & POLLIN) && is_input(pid, fds[n].fd)) {
             return true;
@@ -1216,16 +1227,11 @@ static bool polls_input(long pid, unsigned long where, unsigned long n)
 /* The same for one of its sets. */
 static bool selects_input(long pid, unsigned long n, unsigned long where)
 {
-    char path[64];
     fd_set set;
     unsigned long fd;
-    int memory;
 
     FD_ZERO(&set);
-    snprintf(path, sizeof(path), "/proc/%ld/mem", pid);
-    memory = open(path, O_RDONLY | O_CLOEXEC);
-    pread(memory, &set, sizeof(set), where);
-    close(memory);
+    read_memory(pid, where, &set, sizeof(set));
     for (fd = 0; fd < n && fd < FD_SETSIZE; fd++) {
         if (FD_ISSET(fd, &set) && is_input(pid, fd)) {
             return true;
@@ -1287,42 +1293,6 @@ static bool waits_for_input(long pid, long call,
     }
 }
 
-static bool thread_waits(long pid, long thread)
-{
-    char path[64], line[256] = "";
-    unsigned long arg[3];
-    long call;
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%ld/task/%ld/syscall", pid, thread);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    read(fd, line, sizeof(line) - 1);
-    close(fd);
-    return sscanf(line, "%ld %lx %lx %lx", &call, &arg[0], &arg[1],
-                  &arg[2]) == 4 && waits_for_input(pid, call, arg);
-}
-
-static bool process_waits(long pid)
-{
-    char path[64];
-    struct dirent *entry;
-    bool is_found = false;
-    DIR *tasks;
-
-    snprintf(path, sizeof(path), "/proc/%ld/task", pid);
-    tasks = opendir(path);
-    while (tasks && !is_found && (entry = readdir(tasks))) {
-        is_found = thread_waits(pid, atol(entry->d_name));
-    }
-    if (tasks) {
-        closedir(tasks);
-    }
-    return is_found;
-}
-
 /* Have the host send its input, if a process waits for it. */
 static void ask_for_input(void)
 {
@@ -1332,7 +1302,7 @@ static void ask_for_input(void)
     while (processes && asks && (entry = readdir(processes))) {
         /* Those of the kernel are older, or do not wait for it. */
         if (atol(entry->d_name) > leader &&
-            process_waits(atol(entry->d_name))) {
+            process_waits(atol(entry->d_name), waits_for_input)) {
             asks = false;
             say("wants\n");
         }

@@ -5,7 +5,6 @@
  */
 
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "vpmu-perf-measure.h"
+#include "vpmu-perf-process.h"
 
 #define MAX_EVENTS 16
 #define MAX_CPUS 64
@@ -137,46 +137,16 @@ int measure_listen(const char *path, die_fn *die)
     return fd;
 }
 
-static bool thread_awaits_answer(pid_t pid, const char *thread)
+static bool awaits_answer(long pid, long call, const unsigned long *arg)
 {
-    char path[64];
-    long call = -1;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%d/task/%.20s/syscall", (int)pid,
-             thread);
-    f = fopen(path, "re");
-    if (!f) {
-        return false;
-    }
-    if (fscanf(f, "%ld", &call) != 1) {
-        call = -1;
-    }
-    fclose(f);
+    (void)pid;
+    (void)arg;
 #ifdef SYS_recv
     if (call == SYS_recv) {
         return true;
     }
 #endif
     return call == SYS_recvfrom;
-}
-
-static bool awaits_answer(pid_t pid)
-{
-    char path[64];
-    bool is_found = false;
-    struct dirent *entry;
-    DIR *threads;
-
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    threads = opendir(path);
-    while (threads && !is_found && (entry = readdir(threads))) {
-        is_found = thread_awaits_answer(pid, entry->d_name);
-    }
-    if (threads) {
-        closedir(threads);
-    }
-    return is_found;
 }
 
 /*
@@ -187,11 +157,12 @@ static void await_program(int fd)
 {
     struct ucred program;
     socklen_t size = sizeof(program);
+    int ms = 100;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &program, &size) < 0) {
         return;
     }
-    for (int ms = 0; ms < 100 && !awaits_answer(program.pid); ms++) {
+    while (ms-- && !process_waits(program.pid, awaits_answer)) {
         usleep(1000);
     }
 }

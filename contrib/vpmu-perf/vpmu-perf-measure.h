@@ -3,8 +3,8 @@
  *
  * Fields of a job:
  *
- *   count=TYPE CONFIG    count an event of the program and its children, as
- *                        perf_event_open() has it; with user=1, in user mode
+ *   count=TYPE CONFIG 1  count an event of the program and its children, as
+ *                        perf_event_open() has it, in user mode; with 0, in all
  *   region=1             count only while the program asks for it (vpmu-perf.h)
  *   maps=1               report the files that programs map to execute them
  *

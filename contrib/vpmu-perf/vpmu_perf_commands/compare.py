@@ -10,6 +10,7 @@ import sys
 from . import calls, contract
 from .census import Census
 from .guest import PROGRAM_FAILED, Failure, say
+from .options import add_results, names, parse, parser
 
 VERSION = 1
 REGRESSION = 1
@@ -43,20 +44,10 @@ def times(text):
     return int(text)
 
 
-def names(text):
-    found = [name for name in text.split(',') if name]
-    if not found:
-        raise argparse.ArgumentTypeError('names are missing')
-    return found
-
-
 def arguments(words):
-    p = argparse.ArgumentParser(
-        prog='vpmu-perf compare', epilog=EPILOG, allow_abbrev=False,
-        usage='vpmu-perf compare --baseline FILE [OPTION...] [--] '
-              '[PROGRAM [ARGUMENT...]]',
-        description='Count, and compare with the counts in a file.',
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = parser('compare', 'vpmu-perf compare --baseline FILE [OPTION...] [--] '
+               '[PROGRAM [ARGUMENT...]]',
+               'Count, and compare with the counts in a file.', EPILOG)
     p.add_argument('--baseline', required=True, metavar='FILE',
                    help='the counts to compare with, in JSON')
     p.add_argument('--limit', type=limit, default='0.1%', metavar='N%',
@@ -73,16 +64,8 @@ def arguments(words):
                         'are the same')
     p.add_argument('--update', action='store_true',
                    help='write the counts to the file')
-    p.add_argument('--region', action='store_true',
-                   help='count only what is between vpmu_perf_start() and '
-                        'vpmu_perf_stop() of vpmu-perf.h')
-    p.add_argument('--json', metavar='FILE',
-                   help='write the comparison to this file, - for standard '
-                        'output in place of the table')
-    p.add_argument('program', nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    args = p.parse_args(words)
-    if args.program[:1] == ['--']:
-        del args.program[0]
+    add_results(p, 'comparison')
+    args = parse(p, words)
     if not args.program and not args.list:
         p.error('a program is missing, such as: -- ./benchmark; or --list FILE')
     return args

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vpmu-perf diff: what another build executes more or less, exactly."""
 
-import argparse
 import collections
 import difflib
 import os
 
 from . import calls, page
 from .census import Census, symbols
-from .compare import names, write_json
+from .compare import write_json
 from .guest import PROGRAM_FAILED, Failure, say
+from .options import add_results, names, parser
 
 PROGRAM = '[program]'
 
@@ -24,23 +24,15 @@ failed; 125 if none could be run.
 
 
 def arguments(words):
-    p = argparse.ArgumentParser(
-        prog='vpmu-perf diff', epilog=EPILOG, allow_abbrev=False,
-        usage='vpmu-perf diff [OPTION...] A B [-- ARGUMENT...]',
-        description='Run two builds of a program, and show by function and by '
-                    'line what B executes more or less than A.',
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = parser('diff', 'vpmu-perf diff [OPTION...] A B [-- ARGUMENT...]',
+               'Run two builds of a program, and show by function and by line '
+               'what B executes more or less than A.', EPILOG)
     p.add_argument('--calls', type=names, default=[], metavar='NAME[,...]',
                    help='show how often these functions are entered, also if '
                         'nothing has changed')
     p.add_argument('--html', metavar='FILE',
                    help='write a page with a flame graph of the difference')
-    p.add_argument('--region', action='store_true',
-                   help='count only what is between vpmu_perf_start() and '
-                        'vpmu_perf_stop() of vpmu-perf.h')
-    p.add_argument('--json', metavar='FILE',
-                   help='write the difference to this file, - for standard '
-                        'output in place of the table')
+    add_results(p, 'difference')
     p.add_argument('programs', nargs=2, metavar='PROGRAM',
                    help='the two builds')
     before, after = words, []

@@ -9,6 +9,7 @@ import tempfile
 
 from . import page
 from .guest import CANNOT_RUN, Failure, say
+from .options import parse, parser
 
 EPILOG = """\
 Examples:
@@ -25,12 +26,10 @@ def number(text):
 
 
 def arguments(words):
-    p = argparse.ArgumentParser(
-        prog='vpmu-perf flamegraph', epilog=EPILOG, allow_abbrev=False,
-        usage='vpmu-perf flamegraph [OPTION...] [--] PROGRAM [ARGUMENT...]\n'
-              '       vpmu-perf flamegraph [OPTION...] -i FILE',
-        description='Sample a program, and draw its stacks as a page.',
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = parser('flamegraph',
+               'vpmu-perf flamegraph [OPTION...] [--] PROGRAM [ARGUMENT...]\n'
+               '       vpmu-perf flamegraph [OPTION...] -i FILE',
+               'Sample a program, and draw its stacks as a page.', EPILOG)
     p.add_argument('-o', '--output', default='flamegraph.html', metavar='FILE',
                    help='the page (flamegraph.html)')
     p.add_argument('-i', '--input', metavar='FILE',
@@ -44,10 +43,7 @@ def arguments(words):
                         '(lbr, of the last 32 calls; on x86, unless this says '
                         'otherwise), by frame pointers, or by debugging '
                         'information')
-    p.add_argument('program', nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    args = p.parse_args(words)
-    if args.program[:1] == ['--']:
-        del args.program[0]
+    args = parse(p, words)
     if bool(args.program) == bool(args.input):
         p.error('either a program or -i FILE is to be drawn')
     return args

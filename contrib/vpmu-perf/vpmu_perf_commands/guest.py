@@ -123,24 +123,6 @@ class Guest:
                                  os.path.join(root, 'build'), 'vpmu-perf')
         return os.path.join(share, 'flamegraph')
 
-    def _call(self, directory, events, words, census, stdout):
-        result = os.path.join(directory, 'result')
-        call = self._words(['--maps', '--result', result])
-        if self.region:
-            call.append('--region')
-        for event in events:
-            call += ['--count', event_field(event)]
-        if census:
-            call += ['--census', os.path.join(directory, 'census')]
-        done = subprocess.run([*call, 'run', '--', *words], check=False,
-                              stdin=subprocess.DEVNULL, stdout=stdout)
-        if not os.path.exists(result):
-            if done.returncode < 0:
-                raise Failure('interrupted', 128 - done.returncode)
-            raise Failure(f'{words[0]} was not measured', done.returncode)
-        with open(result, encoding='utf-8') as f:
-            return json.load(f)
-
     def _words(self, words):
         return [sys.executable, '-I', self.script, *self.options, *words]
 
@@ -160,27 +142,44 @@ class Guest:
             raise Failure(f'perf {words[0]} has failed', CANNOT_RUN)
         return done.stdout
 
-    def perf(self, words):
-        """Run perf; returns its status, the result, and the census."""
+    def _measured(self, words, with_census, **streams):
+        """The status, the result and the census of a call; the latter two are
+        None if there are none.
+        """
         with tempfile.TemporaryDirectory(prefix='vpmu-perf-') as directory:
             result, census = (os.path.join(directory, name)
                               for name in ('result', 'census'))
-            status = subprocess.run(
-                self._words(['--maps', '--result', result, '--census', census,
-                             *words]), check=False).returncode
+            options = ['--maps', '--result', result]
+            if with_census:
+                options += ['--census', census]
+            status = subprocess.run(self._words([*options, *words]),
+                                    check=False, **streams).returncode
             if not os.path.exists(result):
-                raise Failure('perf was not run', abs(status))
-            with open(result, encoding='utf-8') as f, \
-                    open(census, encoding='ascii') as g:
-                return status, json.load(f), g.read()
+                return status, None, None
+            with open(result, encoding='utf-8') as f:
+                measured = json.load(f)
+            if not with_census:
+                return status, measured, None
+            with open(census, encoding='ascii') as f:
+                return status, measured, f.read()
 
-    def measure(self, events, words, census=False, stdout=subprocess.DEVNULL):
-        """Run a program, and return a Measurement."""
-        with tempfile.TemporaryDirectory(prefix='vpmu-perf-') as directory:
-            result = self._call(directory, events, words, census, stdout)
-            text = None
-            if census:
-                with open(os.path.join(directory, 'census'),
-                          encoding='ascii') as f:
-                    text = f.read()
+    def perf(self, words):
+        """Run perf; returns its status, the result, and the census."""
+        status, result, census = self._measured(words, True)
+        if not result:
+            raise Failure('perf was not run', abs(status))
+        return status, result, census
+
+    def measure(self, events, words, census=False):
+        """Run a program, whose output is lost, and return a Measurement."""
+        call = ['--region'] if self.region else []
+        for event in events:
+            call += ['--count', event_field(event)]
+        status, result, text = self._measured(
+            [*call, 'run', '--', *words], census, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL)
+        if not result:
+            if status < 0:
+                raise Failure('interrupted', 128 - status)
+            raise Failure(f'{words[0]} was not measured', status)
         return Measurement(events, words, result, text)

@@ -7,7 +7,8 @@ import struct
 
 # Where firmware is entered, and where the program leaves what it has found.
 ENTRY = 0x100
-ROUNDS, EXCESS, RESULT, MODES, BRANCH = range(0x4000, 0x4028, 8)
+ROUNDS, EXCESS, RESULT, MODES, BRANCH, ASKED, TAKEN = range(0x4000, 0x4038, 8)
+EXTERNAL = 0x500
 
 SPRS = {'mmcr0': 795, 'mmcr1': 798, 'mmcr2': 785, 'mmcra': 786,
         'pmc1': 787, 'pmc2': 788, 'pmc3': 789, 'pmc4': 790,
@@ -20,6 +21,11 @@ INSTRUCTIONS = 0x02020202
 
 H_PERFMON, H_FUNCTION = 0x7c, (1 << 64) - 2
 ENABLE = 1 << 63
+H_LOGICAL_CI_STORE, H_CPPR, H_IPI = 0x40, 0x68, 0x6c
+# The registers of a CPU at XIVE, as an operating system sees them: the priority
+# that it works at, and a request for an interrupt.
+TIMA = 0x0006030203180000 + (2 << 16)
+TIMA_CPPR, TIMA_SET_PENDING = TIMA + 0x11, TIMA + 0x812
 
 CLEAR_BRANCHES = 0x7c00035c
 HYPERCALL = 0x44000022
@@ -54,9 +60,40 @@ def store(register, address):
     return 62 << 26 | register << 21 | address
 
 
+def call(number, *arguments):
+    return [*load(3, number),
+            *(word for register, argument in enumerate(arguments, 4)
+              for word in load(register, argument)), HYPERCALL]
+
+
 def call_perfmon():
-    return [*load(3, H_PERFMON), *load(4, ENABLE), *load(5, 0), HYPERCALL,
-            store(3, RESULT), store(4, MODES)]
+    return [*call(H_PERFMON, ENABLE, 0), store(3, RESULT), store(4, MODES)]
+
+
+# By the interrupt controller: have an interrupt wait at the CPU.
+ASKING = {
+    'xics': [*call(H_CPPR, 0xff), *call(H_IPI, 0, 5)],
+    'xive': [*call(H_LOGICAL_CI_STORE, 1, TIMA_CPPR, 0xff),
+             *call(H_LOGICAL_CI_STORE, 1, TIMA_SET_PENDING, 6)],
+}
+
+
+def ask_for_interrupt(controller):
+    """And take it, as soon as a system reset enters the program once more."""
+    take = [31 << 26 | 3 << 21 | 83 << 1,                   # mfmsr 3
+            24 << 26 | 3 << 21 | 3 << 16 | 0x8000,          # ori 3,3,EE
+            31 << 26 | 3 << 21 | 178 << 1]                  # mtmsrd 3
+    ask = [14 << 26 | 3 << 21 | 1, store(3, ASKED),         # li 3,1
+           *ASKING[controller],
+           18 << 26 | 4 * (len(take) + 1)]                  # b
+    return [58 << 26 | 3 << 21 | ASKED,                     # ld 3,ASKED
+            11 << 26 | 1 << 21 | 3 << 16,                   # cmpdi 3,0
+            16 << 26 | 4 << 21 | 2 << 16 | 4 * (len(ask) + 1),  # bne
+            *ask, *take]
+
+
+def note_interrupt():
+    return [14 << 26 | 3 << 21 | 1, store(3, TAKEN), 18 << 26]  # li 3,1; b .
 
 
 def read_branch(entry):
@@ -87,4 +124,7 @@ def count_rounds():
 def image(*parts):
     """A file for -bios: that, and then rounds for ever."""
     words = [word for part in parts for word in part] + count_rounds()
-    return bytes(ENTRY) + struct.pack(f'>{len(words)}I', *words)
+    code = struct.pack(f'>{len(words)}I', *words)
+    handler = note_interrupt()
+    return (bytes(ENTRY) + code).ljust(EXTERNAL, b'\0') \
+        + struct.pack(f'>{len(handler)}I', *handler)

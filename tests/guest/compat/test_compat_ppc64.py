@@ -284,6 +284,23 @@ def test_perfmon_answers(which, machine):
         assert qemu.number(program.MODES) == program.ENABLE
 
 
+@pytest.mark.parametrize('controller', program.ASKING)
+def test_interrupt_waits_in_a_stream(controller):
+    """One that the CPU has not taken is taken where it has moved to."""
+    bare = bare_with([program.ask_for_interrupt(controller)])
+    machine = ['-machine', f'pseries,ic-mode={controller}', '-cpu', 'POWER9',
+               '-m', '256']
+    with bare.start(OURS, machine) as qemu:
+        go_on(qemu)
+        qemu.leave(bare.state.name)
+    with bare.start(OURS, machine, *INCOMING) as qemu:
+        qemu.arrive(bare.state.name)
+        go_on(qemu)
+        assert not qemu.number(program.TAKEN)
+        qemu.command('inject-nmi')
+        until(lambda: qemu.number(program.TAKEN))
+
+
 #
 # What is refused
 #

@@ -407,7 +407,8 @@ def test_pmu_off_is_refused(session):
 
 @pytest.mark.arch('x86_64')
 @pytest.mark.parametrize('name, pmu', [
-    ('off', "<pmu state='off'/>"), ('unnamed', '')], ids=['off', 'unnamed'])
+    pytest.param('off', "<pmu state='off'/>", id='off'),
+    pytest.param('unnamed', '', id='unnamed', marks=pytest.mark.more)])
 def test_pmu_off(session, name, pmu):
     """Without a PMU, perf finds none."""
     domain = Domain(session, name, COUNTS_ONCE, pmu=pmu)

@@ -32,7 +32,7 @@ static unsigned next(void)
 
 # What sorts and searches: reads, writes, branches at random.
 SORT = BEGIN + r'''
-#define N 20000
+#define N 10000
 static unsigned numbers[N];
 static void sort(int low, int high)
 {

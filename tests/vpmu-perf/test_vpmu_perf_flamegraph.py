@@ -31,7 +31,7 @@ static __attribute__((noinline)) int middle(int n)
 
 int main(int argc, char **argv)
 {
-    return middle(100000) == argc;
+    return middle(50000) == argc;
 }
 '''
 

@@ -52,7 +52,7 @@ def run(start, machine, job, **properties):
     return guest.rest()
 
 
-@on(UP, more=(POWER10, GENOA, POWER8))
+@on(UP_OF_X86, more=(UP, POWER10, GENOA, POWER8))
 def test_guest_reads_its_kernel(start, machine):
     """perf finds the kernel's functions, with nothing but the port."""
     lines = run(start, machine, '''
@@ -182,7 +182,7 @@ def check_program(lines):
             f'perf report shows {found[:5]}')
 
 
-@on(SMP, more=(UP, POWER10, GENOA))
+@on(UP_OF_X86 and SMP, more=(SMP, UP, POWER10, GENOA))
 def test_guest_reads_its_programs(start, machine):
     """A guest that says where its tasks are sees them, and its programs."""
     lines = run(start, machine, RECORD + SHOW,
@@ -211,7 +211,7 @@ perf script -i - --show-mmap-events < /tmp/data |
 THREE = UP.variant('three', smp=3)
 
 
-@on(UP_OF_X86 and THREE, more=(THREE,))
+@on(more=(THREE,))
 def test_guest_reads_with_cpu_offline(start, machine):
     """The numbers of its CPUs have a gap."""
     lines = run(start, machine, '''

@@ -58,14 +58,17 @@ def check_counts(machine, program, output):
     require(not wrong, '; '.join(wrong))
 
 
-OTHERS = [OBSERVED, ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10, POWER11,
+OTHERS = [ICELAKE, GENOA, GENOA_SMP, EPYC, POWER10, POWER11,
           POWERNV9, POWERNV10]
 
 
 @on(SMP, SINGLE, ICOUNT, each=PROGRAMS)
 @on(UP, *OTHERS, each=EACH_EVENT)
+@on(OBSERVED, each=EACH_EVENT[-1:])
 @on(more=[UP, *OTHERS],
     each=[program for program in PROGRAMS if program not in EACH_EVENT])
+@on(more=[OBSERVED],
+    each=[program for program in PROGRAMS if program != EACH_EVENT[-1]])
 @on(OPTERON, each=ON_OPTERON)
 @on(POWER8, POWERNV8, each=ON_POWER8)
 @on(ONE_INSN, each=QUICK)

@@ -15,7 +15,7 @@ NOWHERE = {'format': 'x86-select-umask', 'select': 0x1000, 'umask': 0}
 @on(ALLOWS, DENIES, each=EACH_EVENT)
 @on(more=(ALLOWS, DENIES), each=[
     program for program in QUICK if program not in EACH_EVENT])
-@on(*DENIES_OTHERS, each=['branches'])
+@on(more=DENIES_OTHERS, each=['branches'])
 def test_filtered_counts(guest, machine, program):
     """Counters of denied events are there, and read 0."""
     counts = parse(guest.run('\n'.join(

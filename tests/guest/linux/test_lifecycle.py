@@ -9,7 +9,7 @@ from harness import (ARCH, SKYLAKE, expectations, in_time, on, require,
                      require_equal, symbols)
 from qmp import Failure
 from machines import (GENOA, OF_LONG, POWER8, POWER10_BOTH, REPLAYED, SMP, UP,
-                      UP_OF_POWER)
+                      UP_OF_X86)
 from test_counting import check_counts, perf_event
 from test_sampling import ADDRESSES, RECORD, addresses, check_samples
 
@@ -92,7 +92,7 @@ def test_migration(start, tmp_path, machine):
     check_counts(machine, 'long', counted(target.rest()))
 
 
-@on(UP, POWER10_BOTH, more=(GENOA, POWER8))
+@on(UP_OF_X86, POWER10_BOTH, more=(UP, GENOA, POWER8))
 def test_reset(start, machine):
     """A machine that is reset while it counts begins anew, and counts right."""
     guest = start(machine, count_long(machine), boots=True)
@@ -241,7 +241,7 @@ def look_at(monitor):
     return sum(counter['overflows'] for counter in cpu['pmu']['counters'])
 
 
-@on(UP_OF_POWER, more=(UP,))
+@on(more=(UP,))
 def test_replay_is_looked_at(start, tmp_path, machine):
     """Nothing differs where somebody asks the monitor in its middle."""
     recorded = start_replayed(start, machine, tmp_path, 'record')

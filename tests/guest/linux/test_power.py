@@ -313,7 +313,7 @@ def test_records_migrate(start, tmp_path, machine):
     check_stacks_of_long(machine, target.rest())
 
 
-@on(UP, more=(POWER10,))
+@on(more=(UP, POWER10))
 def test_records_of_snapshot(start, tmp_path, machine):
     """A machine that goes back to its own past records the same again."""
     guest = start(machine, RECORDING)

@@ -10,7 +10,7 @@ from harness import (ARCH, KERNEL, expectations, on, require, require_equal,
 from machines import (CLOCK, EPYC, EVENTS_OF, GENOA, GENOA_SMP, ICELAKE,
                       ICOUNT, OBSERVED, OPTERON, POWER8, POWER10, POWER11,
                       POWERNV9, POWERNV10, SAMPLED_TOGETHER, SINGLE, SMP,
-                      STEPS, UP, loop_address)
+                      STEPS, UP, UP_OF_X86, loop_address)
 from test_counting import perf_event
 
 # perf opens an event per CPU, each of which counts its own period.  On one
@@ -108,15 +108,18 @@ def check_samples(got, period, total, address_of, event='event', itself=None,
 # A tight loop
 #
 
+OTHERS = [SMP, SINGLE, OBSERVED, ICELAKE, GENOA, GENOA_SMP, OPTERON, POWER8,
+          POWER10, POWER11, POWERNV9, POWERNV10]
+
+
 def check_loop(output, period):
     check_samples(addresses(output), period,
                   expectations('loop')['instructions'], loop_address)
 
 
-@on(UP, POWER10, each=[4999], more=(SMP, GENOA, POWER8))
-@on(more=(UP, POWER10, SMP, GENOA, POWER8), each=[1000003, 100003])
-@on(SMP, SINGLE, OBSERVED, ICELAKE, GENOA, GENOA_SMP, OPTERON, POWER8,
-    POWER11, POWERNV9, POWERNV10, more=(UP, EPYC, POWER10), each=[10007])
+@on(UP, each=[10007], more=[EPYC, *OTHERS])
+@on(*OTHERS, each=[100003], more=[UP, EPYC])
+@on(more=(UP, POWER10, SMP, GENOA, POWER8), each=[4999, 1000003])
 def test_samples_of_loop(guest, machine, period):
     """Number and place of each sample of a loop of few instructions."""
     check_loop(guest.run(f'''
@@ -165,7 +168,7 @@ def test_samples_of_thread(guest, machine):
         {ADDRESSES}'''), period)
 
 
-@on(UP, CLOCK, more=(GENOA,))
+@on(UP, UP_OF_X86 and CLOCK, more=(CLOCK, GENOA))
 def test_samples_by_frequency(guest, machine):
     """
     Linux adapts the period itself, which is perf's default.

@@ -11,7 +11,7 @@ from machines import (ALL_COUNTERS, CLOCK, COUNTERS, CPI_2, EPYC, EVENTS,
                       FREQUENCY, GENOA, GENOA_SMP, ICELAKE, ICOUNT, IN_MODES,
                       IN_TURNS, MAX, OF_LOOP, OFF, OPTERON, PEBS_ICELAKE,
                       PEBS_SKYLAKE, POWER8, POWER10, POWERNV9, POWERNV10,
-                      QEMU64, SINGLE, SMP, UP)
+                      QEMU64, SINGLE, SMP, UP, UP_OF_X86)
 from test_counting import parse, perf_event
 
 PERF = 'COUNT='         # where a machine has another program, too
@@ -26,8 +26,8 @@ def one_each(output):
 # Modes
 #
 
-@on(SMP, SINGLE, ICOUNT, CPI_2, CLOCK, GENOA, GENOA_SMP, POWERNV9, POWERNV10,
-    each=IN_MODES, more=(UP, POWER8, POWER10))
+@on(SMP, SINGLE, ICOUNT, CLOCK, GENOA, GENOA_SMP, POWERNV10, each=IN_MODES,
+    more=(UP, CPI_2, POWER8, POWER10, POWERNV9))
 def test_modes_add_up(guest, machine, event):
     """What is counted in user mode and in the kernel is all there is.
 
@@ -53,7 +53,7 @@ def test_modes_add_up(guest, machine, event):
 # Cycles
 #
 
-@on(UP, ICOUNT, CPI_2, GENOA, more=(SMP,))
+@on(UP, ICOUNT, UP_OF_X86 and CPI_2, GENOA, more=(CPI_2, SMP))
 def test_cycles_per_instruction(guest, machine):
     """Cycles follow instructions, and neither passes in a halted CPU."""
     output = guest.run(f'''
@@ -71,7 +71,7 @@ def test_cycles_per_instruction(guest, machine):
 
 
 @pytest.mark.arch('x86_64')
-@on(UP, CPI_2, GENOA)
+@on(UP, UP_OF_X86 and CPI_2, GENOA, more=[CPI_2])
 def test_reference_cycles(guest, machine):
     """They pass at the rate of the others."""
     counts = one_each(guest.run('''

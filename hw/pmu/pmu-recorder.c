@@ -16,7 +16,8 @@
 #define LOGGED_KINDS (~PMU_BRANCHES_OF(PMU_BRANCH_FAR))
 
 QEMU_BUILD_BUG_ON(PMU_BRANCH__MAX > 1 << PMU_LOGGED_MODE);
-QEMU_BUILD_BUG_ON(NR_SORTS > 1 << PMU_LOGGED_DISTANCE);
+QEMU_BUILD_BUG_ON(NR_SORTS > 1 << PMU_LOGGED_WRONG);
+QEMU_BUILD_BUG_ON(PMU_LOGGED_WRONG >= PMU_LOGGED_DISTANCE);
 
 static void set_slot(PmuRecorder *r, unsigned slot, const PmuBranch *branch)
 {
@@ -24,6 +25,8 @@ static void set_slot(PmuRecorder *r, unsigned slot, const PmuBranch *branch)
     r->to[slot] = branch->to;
     r->kind[slot] = branch->kind;
     r->insns[slot] = branch->insns;
+    r->mispredicted &= ~(1u << slot);
+    r->mispredicted |= (uint32_t)branch->mispredicted << slot;
 }
 
 void pmu_recorder_clear(PmuRecorder *r)
@@ -110,11 +113,6 @@ void pmu_branch_log_free(PmuBranchLog *log)
 void pmu_branch_log_clear(PmuBranchLog *log)
 {
     log->room = PMU_BRANCH_LOG_SIZE * sizeof(log->branches[0]);
-}
-
-static const PmuLoggedBranch *newest_of(const PmuBranchLog *log)
-{
-    return log->branches + log->room / sizeof(log->branches[0]);
 }
 
 /* Kind and mode in one number */
@@ -207,7 +205,7 @@ static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
     const PmuLoggedBranch *oldest = end - 1;
     unsigned depth = pmu_recorder_depth(r), wanted = 0;
 
-    for (b = newest_of(log); b < end && wanted < depth; b++) {
+    for (b = pmu_branch_log_newest(log); b < end && wanted < depth; b++) {
         if (wants(r, b)) {
             wanted++;
             oldest = b;
@@ -226,7 +224,7 @@ static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
 void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log,
                       const int64_t *left)
 {
-    const PmuLoggedBranch *newest = newest_of(log);
+    const PmuLoggedBranch *newest = pmu_branch_log_newest(log);
     const PmuLoggedBranch *b = &log->branches[PMU_BRANCH_LOG_SIZE - 1];
     uint64_t since = 0;
 
@@ -242,6 +240,7 @@ void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log,
             const PmuBranch branch = {
                 .from = from_of(b), .to = b->to, .kind = kind_of(sort_of(b)),
                 .insns = until - since,
+                .mispredicted = b->what >> PMU_LOGGED_WRONG & 1,
             };
 
             remember(r, &branch);
@@ -261,5 +260,6 @@ PmuBranch pmu_recorder_get(const PmuRecorder *r, unsigned age)
     return (PmuBranch) {
         .from = r->from[slot], .to = r->to[slot], .kind = r->kind[slot],
         .insns = r->insns[slot],
+        .mispredicted = r->mispredicted >> slot & 1,
     };
 }

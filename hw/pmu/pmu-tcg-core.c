@@ -61,6 +61,7 @@ typedef struct Program {
  * @misses: the cycles that misses cost
  * @stalls: the same by their cause
  * @log: the log: accesses, and, from PMU_TCG_CORE_BRANCHES on, branches
+ * @seen: how many accesses it had when it was read last, which are still there
  * @begin_limit: the limit of @mode while there were no branches
  * @pages: the pages that were fetched from last, or NO_NUMBER; PmuTcgCells has
  *         the lines
@@ -80,6 +81,7 @@ struct PmuTcgCore {
     PmuCoreWeights misses;
     PmuCoreWeights stalls[PMU_CORE_STALLS];
     PmuCoreEntry log[ALL_OF_LOG];
+    size_t seen;
     PmuCoreEntry *begin_limit;
     uint64_t pages[PMU_TCG_CORE_RECENT];
     unsigned mode;
@@ -384,11 +386,60 @@ static void see_accesses(PmuTcgCore *c)
     uint64_t *tallies = c->tallies[c->mode];
     uint64_t insns = tallies[PMU_CORE_FETCHES];
 
-    pmu_core_see(c->core, c->log, nr_accesses(c), tallies);
+    c->seen = nr_accesses(c);
+    pmu_core_see(c->core, c->log, c->seen, tallies);
     if (c->program) {
         c->program->insns += tallies[PMU_CORE_FETCHES] - insns;
     }
     cells_of(c)->core_next = c->log;
+}
+
+/*
+ * The log of the recorders has the same branches, but for those that are not
+ * taken.  Those that are never mispredicted are only there.  Both logs end with
+ * the same branch: recorders read theirs only after a core has read this one.
+ */
+
+/* Whether the last branch before @end was mispredicted; moves @end there. */
+static bool take_last(const PmuCoreEntry *first, const PmuCoreEntry **end)
+{
+    while (*end > first) {
+        const PmuCoreEntry *entry = --*end;
+        PmuCoreKind kind = entry->what & ((1u << PMU_CORE_SIZE) - 1);
+
+        if (kind != PMU_CORE_NOT_TAKEN && kind != PMU_CORE_CALL) {
+            return entry->from & PMU_CORE_MISPREDICTED;
+        }
+    }
+    return false;
+}
+
+static bool has_target(PmuBranchKind kind)
+{
+    const PmuBranchKinds kinds = PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_JUMP)
+                                 | PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_CALL)
+                                 | PMU_BRANCHES_OF(PMU_BRANCH_RETURN);
+
+    return kinds >> kind & 1;
+}
+
+static void tell_recorders(PmuTcgCore *c, const PmuCoreEntry *first,
+                           const PmuCoreEntry *end)
+{
+    const PmuBranchLog *log = &cells_of(c)->log;
+    PmuLoggedBranch *b;
+
+    if (!log->branches) {
+        return;
+    }
+    for (b = pmu_branch_log_newest(log);
+         end > first && b < log->branches + PMU_BRANCH_LOG_SIZE; b++) {
+        PmuBranchKind kind = pmu_logged_kind(b);
+        bool wrong = has_target(kind) && take_last(first, &end);
+
+        wrong |= kind & PMU_BRANCH_CONDITIONAL && take_last(first, &end);
+        b->what |= (uint32_t)wrong << PMU_LOGGED_WRONG;
+    }
 }
 
 /* A core wants to see the first one first. */
@@ -404,11 +455,11 @@ static void see_branches(PmuTcgCore *c)
         first[count - 1 - i] = other;
     }
     pmu_core_see(c->core, first, count, c->tallies[c->mode]);
+    tell_recorders(c, first, first + count);
 }
 
 void pmu_tcg_core_see(PmuTcgCore *c)
 {
-
     if (is_empty(c)) {
         return;
     }
@@ -427,6 +478,24 @@ void pmu_tcg_core_leave(PmuTcgCore *c)
         cells_of(c)->core_limit[c->mode] = c->log;
         c->mode = MODE_OF_NEXT;
     }
+}
+
+/* The last fetch may come after the accesses, as others did before it. */
+bool pmu_tcg_core_outcome(const PmuTcgCore *c, uint64_t address,
+                          uint32_t *outcome)
+{
+    size_t least = c->seen - MIN(c->seen, PMU_TCG_CORE_BLOCK);
+
+    for (size_t i = c->seen; i > least; i--) {
+        const PmuCoreEntry *entry = &c->log[i - 1];
+
+        if (entry->address == address
+            && entry->what & ((1u << PMU_CORE_SIZE) - 1)) {
+            *outcome = entry->from;
+            return true;
+        }
+    }
+    return false;
 }
 
 bool pmu_tcg_core_make_room(PmuTcgCore *c, unsigned mode)

@@ -100,6 +100,18 @@ const PmuCoreModel *pmu_tcg_core_model(const PmuTcgCore *c);
 void pmu_tcg_core_see(PmuTcgCore *c);
 
 /**
+ * pmu_tcg_core_outcome - what became of an access to data
+ * @c: the cores
+ * @address: the lowest address that was accessed; this is about the last such
+ *           access in the log that was read last
+ * @outcome: set to a set of PmuCoreOutcome
+ *
+ * Returns: false if it is not among the last ones.
+ */
+bool pmu_tcg_core_outcome(const PmuTcgCore *c, uint64_t address,
+                          uint32_t *outcome);
+
+/**
  * pmu_tcg_core_leave - read the log, as what follows may be of another mode
  * @c: the cores
  *

@@ -268,6 +268,9 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
 }
 
 /*
+ * The log of a core comes first: what reads that of recorders when it is full
+ * reads the other one before.
+ *
  * If the branch turns out never to be taken, the code after the label of a fold
  * is not dropped, because a branch leads back to it: that code must not need
  * temporaries that were set before the label.
@@ -275,10 +278,10 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
 void pmu_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
                    TCGv_i64 to)
 {
+    pmu_core_gen_taken(db, kind, to);
     if (tb_cflags(db->tb) & CF_PMU_RECORD) {
         gen_log(db, kind, from, to, 0);
     }
-    pmu_core_gen_taken(db, kind, to);
     pmu_gen_branch(db, tally_of(kind));
 }
 
@@ -293,10 +296,10 @@ void pmu_gen_taken_by(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to,
         pmu_gen_taken(db, kind, from, to);
         return;
     }
+    pmu_core_gen_taken(db, kind, to);
     if (tb_cflags(db->tb) & CF_PMU_RECORD) {
         gen_log(db, kind, NULL, to, distance);
     }
-    pmu_core_gen_taken(db, kind, to);
     pmu_gen_branch(db, tally_of(kind));
 }
 

@@ -708,6 +708,9 @@ void pmu_tcg_see_branches(CPUState *cpu)
     const int64_t *left = NULL;
 
     if (unit && unit->tcg) {
+        if (unit->tcg->core && (unit->tcg->record || unit->tcg->outside)) {
+            pmu_tcg_core_see(unit->tcg->core);
+        }
         if (unit->tcg->record == PMU_TCG_RECORD_INSNS) {
             note_insns(unit->tcg);
             left = cells->left[PMU_TALLY_INSNS - PMU_TCG_FIRST];
@@ -785,6 +788,14 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)
     *address = cpu->neg.pmu.access.address;
     return tcg_cflags_has(cpu, CF_PMU_ADDRESSES)
            && cpu->neg.pmu.access.pc == pc;
+}
+
+bool pmu_tcg_data_outcome(const CPUState *cpu, uint32_t *outcome)
+{
+    const PmuTcgCore *core = pmu_tcg_core_of(cpu);
+
+    return core && pmu_tcg_core_outcome(core, cpu->neg.pmu.access.address,
+                                        outcome);
 }
 
 /*

@@ -66,6 +66,7 @@ static void assert_same(const PmuBranch *is, const PmuBranch *want)
     g_assert_cmphex(is->to, ==, want->to);
     g_assert_cmpuint(is->kind, ==, want->kind);
     g_assert_cmpuint(is->insns, ==, want->insns);
+    g_assert_cmpint(is->mispredicted, ==, want->mispredicted);
 }
 
 /* Also check that nothing follows the oldest branch. */
@@ -86,6 +87,7 @@ static PmuBranch some_branch(GRand *rand)
         .from = g_rand_int(rand),
         .to = g_rand_int(rand),
         .kind = g_rand_int_range(rand, 1, PMU_BRANCH__MAX),
+        .mispredicted = g_rand_boolean(rand),
     };
 }
 
@@ -210,7 +212,8 @@ static void put_in_log(PmuBranchLog *log, unsigned mode, int64_t left,
     log->room -= sizeof(log->branches[0]);
     log->branches[log->room / sizeof(log->branches[0])] = (PmuLoggedBranch) {
         .from = known ? 0xdead : branch->from, .to = branch->to,
-        .what = pmu_logged_what(branch->kind, mode, known ? distance : 0),
+        .what = pmu_logged_what(branch->kind, mode, known ? distance : 0)
+                | (uint32_t)branch->mispredicted << PMU_LOGGED_WRONG,
         .left = left,
     };
 }

@@ -510,8 +510,8 @@ static void assert_chain(Tape *tape, const PmuStreamSample *sample,
     assert_ends(tape);
 }
 
-/* A branch that was taken, predicted, and of a type */
-static void assert_branch(Tape *tape, uint64_t from, uint64_t to,
+/* A branch that was taken, predicted or not, and of a type */
+static void assert_branch(Tape *tape, uint64_t from, uint64_t to, bool wrong,
                           unsigned type)
 {
     uint64_t flags;
@@ -519,17 +519,18 @@ static void assert_branch(Tape *tape, uint64_t from, uint64_t to,
     g_assert_cmphex(take64(tape), ==, from);
     g_assert_cmphex(take64(tape), ==, to);
     flags = take64(tape);
-    g_assert_cmphex(flags, ==, HOST_BIG_ENDIAN ? 1ull << 62
+    g_assert_cmphex(flags, ==, HOST_BIG_ENDIAN ? 1ull << (wrong ? 63 : 62)
                                                  | (uint64_t)type << 40
-                                               : 2 | type << 20);
+                                               : (wrong ? 1 : 2) | type << 20);
 }
 
 static void test_branches(Tape *tape)
 {
     static const PmuBranch branches[] = {
-        { 0x401010, 0x402000, PMU_BRANCH_CALL, 0 },
-        { 0x403000, 0x401000, PMU_BRANCH_JUMP | PMU_BRANCH_CONDITIONAL, 0 },
-        { 0xffffffff81000000, 0x403000, PMU_BRANCH_FAR, 0 },
+        { 0x401010, 0x402000, PMU_BRANCH_CALL, 0, false },
+        { 0x403000, 0x401000, PMU_BRANCH_JUMP | PMU_BRANCH_CONDITIONAL, 0,
+          true },
+        { 0xffffffff81000000, 0x403000, PMU_BRANCH_FAR, 0, false },
     };
     PmuStreamEvent event = instructions;
     struct perf_event_attr flags = {
@@ -546,9 +547,9 @@ static void test_branches(Tape *tape)
     pmu_stream_sample(&tape->stream, &sample);
     assert_sample(tape, &sample, 3);
     g_assert_cmpuint(take64(tape), ==, 3);
-    assert_branch(tape, 0x401010, 0x402000, 4);
-    assert_branch(tape, 0x403000, 0x401000, 1);
-    assert_branch(tape, 0xffffffff81000000, 0x403000, 0);
+    assert_branch(tape, 0x401010, 0x402000, false, 4);
+    assert_branch(tape, 0x403000, 0x401000, true, 1);
+    assert_branch(tape, 0xffffffff81000000, 0x403000, false, 0);
     assert_ends(tape);
 
     sample.nr_branches = 0;

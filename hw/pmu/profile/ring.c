@@ -32,6 +32,9 @@ enum {
 /* The words of a branch: from, to, and its kind */
 #define BRANCH_WORDS 3
 
+/* Above the kind of a branch */
+#define BRANCH_WRONG (1u << 8)
+
 /**
  * struct PmuRing - a ring of words
  * @size: how many there are
@@ -97,7 +100,9 @@ static void put_branches(PmuRing *r, uint32_t at, const PmuSample *s)
 {
     for (unsigned i = 0; i < s->nr_branches; i++) {
         const PmuBranch *b = &s->branches[i];
-        const uint64_t words[BRANCH_WORDS] = { b->from, b->to, b->kind };
+        const uint64_t words[BRANCH_WORDS] = {
+            b->from, b->to, b->kind | (b->mispredicted ? BRANCH_WRONG : 0),
+        };
 
         put_words(r, at + i * BRANCH_WORDS, words, BRANCH_WORDS);
     }
@@ -109,7 +114,10 @@ static void get_branches(const PmuRing *r, uint32_t at, PmuSample *s)
         uint64_t words[BRANCH_WORDS];
 
         get_words(r, at + i * BRANCH_WORDS, words, BRANCH_WORDS);
-        s->branches[i] = (PmuBranch) { words[0], words[1], words[2] };
+        s->branches[i] = (PmuBranch) {
+            .from = words[0], .to = words[1], .kind = words[2] & ~BRANCH_WRONG,
+            .mispredicted = words[2] & BRANCH_WRONG,
+        };
     }
 }
 

@@ -74,8 +74,9 @@ enum {
 #define SAMPLE_CPU_AT 32
 
 /* Flags of a branch, which are bit-fields, too */
-#define BRANCH_PREDICTED  ATTR_FIELD(1, 1, 1)
-#define BRANCH_TYPE(type) ATTR_FIELD(20, 4, type)
+#define BRANCH_MISPREDICTED ATTR_FIELD(0, 1, 1)
+#define BRANCH_PREDICTED    ATTR_FIELD(1, 1, 1)
+#define BRANCH_TYPE(type)   ATTR_FIELD(20, 4, type)
 
 /* Fields of a record of a map */
 #define MMAP2_FILE_SIZE 24
@@ -533,7 +534,8 @@ static void put_branches(PmuStream *s, const PmuStreamSample *sample)
 
         put64(s, b->from);
         put64(s, b->to);
-        put64(s, BRANCH_PREDICTED | BRANCH_TYPE(type_of_branch(b->kind)));
+        put64(s, (b->mispredicted ? BRANCH_MISPREDICTED : BRANCH_PREDICTED)
+                 | BRANCH_TYPE(type_of_branch(b->kind)));
     }
 }
 

@@ -78,12 +78,14 @@ typedef uint32_t PmuBranchKinds;
  * @to: where it went
  * @kind: its kind
  * @insns: as in PmuRecorder
+ * @mispredicted: whether a model of the core has predicted it wrong
  */
 typedef struct PmuBranch {
     uint64_t from;
     uint64_t to;
     PmuBranchKind kind;
     uint64_t insns;
+    bool mispredicted;
 } PmuBranch;
 
 /**
@@ -102,6 +104,7 @@ typedef struct PmuBranch {
  *          while the recording is frozen
  * @call_stack: a return that is wanted is not recorded, but removes the newest
  *              branch, its call
+ * @mispredicted: bit n is PmuBranch.mispredicted of slot n
  *
  * Before pmu_recorder_init() there is no ring, and nothing is recorded.
  */
@@ -115,6 +118,7 @@ typedef struct PmuRecorder {
     uint32_t last;
     PmuBranchKinds wanted[PMU_MAX_MODES];
     uint32_t call_stack;
+    uint32_t mispredicted;
 } PmuRecorder;
 
 /**
@@ -125,10 +129,12 @@ typedef struct PmuRecorder {
 #define PMU_BRANCH_LOG_SIZE 512
 
 /**
- * PMU_LOGGED_MODE, PMU_LOGGED_DISTANCE - the first bits of the mode and of the
- * distance in PmuLoggedBranch.what; the distance has all higher bits
+ * PMU_LOGGED_MODE, PMU_LOGGED_WRONG, PMU_LOGGED_DISTANCE - the first bits of
+ * the mode, of PmuBranch.mispredicted and of the distance in
+ * PmuLoggedBranch.what; the distance has all higher bits
  */
 #define PMU_LOGGED_MODE     4
+#define PMU_LOGGED_WRONG    7
 #define PMU_LOGGED_DISTANCE 8
 
 /**
@@ -136,10 +142,10 @@ typedef struct PmuRecorder {
  * @to: where it went
  * @from: its address, if @what has no distance; otherwise not written
  * @what: its PmuBranchKind, the mode it ended in, and @to less its address, if
- *        that is known at translation, and fits
+ *        that is known at translation, and fits.  A model of the core adds
+ *        later whether the prediction was wrong.
  * @left: the budget left of the instructions of that mode (PmuTcgRow), after
  *        the branch, if they are counted.  The lower half suffices for a full
- *        log of branches that are 2^23 instructions apart.
  *        log of branches that are 2^23 instructions apart.
  */
 typedef struct PmuLoggedBranch {
@@ -173,6 +179,15 @@ static inline uint32_t pmu_logged_what(PmuBranchKind kind, unsigned mode,
 }
 
 /**
+ * pmu_logged_kind - the kind of a branch in a log
+ * @branch: the branch
+ */
+static inline PmuBranchKind pmu_logged_kind(const PmuLoggedBranch *branch)
+{
+    return branch->what & (PMU_BRANCH__MAX - 1);
+}
+
+/**
  * struct PmuBranchLog - branches that recorders have not read yet
  * @branches: PMU_BRANCH_LOG_SIZE of them, the newest first, as the log is
  *            filled from its end; NULL if it has not been made
@@ -200,6 +215,17 @@ void pmu_branch_log_init(PmuBranchLog *log);
  * @log: the log, which has been made
  */
 void pmu_branch_log_free(PmuBranchLog *log);
+
+/**
+ * pmu_branch_log_newest - the newest branch of a log
+ * @log: the log; if it is empty, this is the end of @branches
+ *
+ * Older ones follow, up to the end.
+ */
+static inline PmuLoggedBranch *pmu_branch_log_newest(const PmuBranchLog *log)
+{
+    return log->branches + log->room / sizeof(log->branches[0]);
+}
 
 /**
  * pmu_branch_log_clear - forget the branches of a log

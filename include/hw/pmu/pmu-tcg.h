@@ -278,6 +278,16 @@ void pmu_tcg_far_branch_outside(CPUState *cpu, uint64_t from);
 bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
 
 /**
+ * pmu_tcg_data_outcome - what became of the access that pmu_tcg_data_address()
+ *                        has found
+ * @cpu: the vCPU, while counters are being folded
+ * @outcome: set to a set of PmuCoreOutcome
+ *
+ * Returns: false without a model of the core, or if it is not known.
+ */
+bool pmu_tcg_data_outcome(const CPUState *cpu, uint32_t *outcome);
+
+/**
  * pmu_tcg_count - count an event that QEMU handles outside translated code
  * @cpu: the vCPU
  * @tally: the kind of event; it counts in the mode the vCPU is in now

@@ -16,6 +16,7 @@
 #include "system/tcg.h"
 #include "hw/pmu/pmu-monitor.h"
 #include "guest.h"
+#include "core-events.h"
 #include "debugctl.h"
 #include "internal.h"
 #include "lbr.h"
@@ -60,6 +61,12 @@ QEMU_BUILD_BUG_ON(PMU_RECORDER_MAX != 32);
 #define FORMAT_TIME         6
 #define FORMAT_INFO_NO_TSX  7
 #define FORMAT_ARCH         0x3f
+
+/*
+ * With a model of the core: where FROM has flags, or else in MSR_LBR_INFO_x and
+ * IA32_LBR_x_INFO
+ */
+#define MISPREDICTED        (1ull << 63)
 
 /* FORMAT_TIME has cycles above the address of the target. */
 #define TIME_SHIFT          48
@@ -177,7 +184,8 @@ static bool has_info(const X86VPmuLbr *lbr)
 bool lbr_is_timed(const X86VPmu *v)
 {
     return (has_info(v->lbr) || v->lbr->format == FORMAT_TIME)
-           && !pmu_cycles_model(&v->cpu->vpmu_props.cycles).from_clock;
+           && !pmu_cycles_model(&v->cpu->vpmu_props.cycles).from_clock
+           && !x86_vpmu_has_core(v);
 }
 
 static PmuTcgRecord what_to_record(const X86VPmu *v, bool record)
@@ -390,16 +398,23 @@ static unsigned flags_in_from(const X86VPmuLbr *lbr)
     }
 }
 
+static uint64_t misprediction(const PmuRecorder *r, unsigned slot)
+{
+    return r->mispredicted >> slot & 1 ? MISPREDICTED : 0;
+}
+
 /*
- * There are no mispredictions, no transactions and no speculation: such flags
- * of recorded branches are 0.
+ * There are no transactions and no speculation: such flags of recorded branches
+ * are 0.
  */
 static uint64_t shown_from(const X86VPmu *v, unsigned slot)
 {
     const PmuRecorder *r = recorder(v);
+    const unsigned flags = flags_in_from(v->lbr);
 
     return is_recorded(r, slot)
-           ? extract64(r->from[slot], 0, 64 - flags_in_from(v->lbr))
+           ? extract64(r->from[slot], 0, 64 - flags)
+             | (flags ? misprediction(r, slot) : 0)
            : r->from[slot];
 }
 
@@ -450,7 +465,7 @@ static uint64_t type_of(PmuBranchKind kind)
 
 static uint64_t recorded_info(const X86VPmu *v, unsigned slot)
 {
-    uint64_t info = recorded_cycles(v, slot);
+    uint64_t info = recorded_cycles(v, slot) | misprediction(recorder(v), slot);
 
     if (v->lbr->architectural) {
         info |= type_of(recorder(v)->kind[slot]) << INFO_TYPE_SHIFT;

@@ -13,6 +13,8 @@
 #include "freeze.h"
 #include "internal.h"
 
+/* This entry is of a branch that was predicted wrong. */
+#define MISPREDICTED 1
 /* This entry is the target of the branch in the next one. */
 #define TARGET 2
 
@@ -144,10 +146,11 @@ uint64_t ppc_vpmu_bhrb_entry(CPUPPCState *env, unsigned n)
         const PmuBranch branch = pmu_recorder_get(recorder(env), age);
 
         if (is_indirect(branch.kind) && n-- == 0) {
-            return branch.to | TARGET;
+            return branch.to | TARGET
+                   | (branch.mispredicted ? MISPREDICTED : 0);
         }
         if (n-- == 0) {
-            return branch.from;
+            return branch.from | (branch.mispredicted ? MISPREDICTED : 0);
         }
     }
 }
@@ -192,10 +195,14 @@ void ppc_vpmu_bhrb_store(CPUPPCState *env)
  */
 static PmuBranch loaded_branch(CPUPPCState *env, unsigned n, bool indirect)
 {
+    uint64_t from = n < BHRB_MAX_NUM_ENTRIES ? *streamed(env, n) : 0;
+    uint64_t to = indirect ? *streamed(env, n - 1) : 0;
+
     return (PmuBranch) {
-        .from = n < BHRB_MAX_NUM_ENTRIES ? *streamed(env, n) : 0,
-        .to = indirect ? *streamed(env, n - 1) & ~3 : 0,
+        .from = from & ~MISPREDICTED,
+        .to = to & ~(MISPREDICTED | TARGET),
         .kind = indirect ? PMU_BRANCH_INDIRECT_JUMP : PMU_BRANCH_JUMP,
+        .mispredicted = (from | to) & MISPREDICTED,
     };
 }
 

@@ -60,9 +60,21 @@
 /* A record's size, in the first word of its basic group */
 #define BASIC_SIZE             48
 
-/* Reported for any access: it hits the first level, and takes this long. */
-#define SOURCE_L1              1
+/*
+ * Where data come from: the first level, the last one, or memory, as all models
+ * have it; in addition, whether the TLB was missed.  The lowest bit alone says
+ * of a store that it hits the first level.
+ */
+#define SOURCE_L1              0x1
+#define SOURCE_LAST            0x4
+#define SOURCE_MEMORY          0xa
+#define SOURCE_TLB_MISSED      0x10
+
+/* How long any load takes without a model of the core */
 #define LATENCY                32
+
+/* The most that a record says */
+#define MAX_LATENCY            0xffff
 
 /* In the memory group: the latency of the access, above the instruction's */
 #define ACCESS_LATENCY         32
@@ -165,17 +177,41 @@ static uint64_t pebs_counters(const X86VPmu *v)
  * Events
  */
 
+/* @outcome: a set of PmuCoreOutcome */
+static uint64_t latency_of(const X86VPmu *v, uint32_t outcome)
+{
+    const PmuCoreModel *core = v->cpu->vpmu_props.core_model;
+    uint64_t cycles = core ? pmu_core_latency(&core->penalties, outcome)
+                           : LATENCY;
+
+    return MIN(cycles, MAX_LATENCY);
+}
+
 /*
- * All loads take the same time, so MSR_PEBS_LD_LAT selects either all of them
- * or none.  An instruction is one micro-operation.
+ * The loads that take longer than MSR_PEBS_LD_LAT says.  Without a model of the
+ * core, these are either all of them or none.
  */
+static PmuEvent long_loads(const X86VPmu *v)
+{
+    const uint64_t least = v->pebs_ld_lat;
+
+    if (least < latency_of(v, 0)) {
+        return PMU_EVENT_LOADS;
+    }
+    if (least < latency_of(v, PMU_CORE_L1_MISSED)) {
+        return PMU_EVENT_L1D_LOAD_MISSES;
+    }
+    return least < latency_of(v, PMU_CORE_L1_MISSED | PMU_CORE_LAST_MISSED)
+           ? PMU_EVENT_LLC_LOAD_MISSES : PMU_EVENT_NONE;
+}
+
+/* An instruction is one micro-operation. */
 static PmuEvent pebs_event(const X86VPmu *v, uint32_t code)
 {
     if (!v->pebs || !code) {
         return PMU_EVENT_NONE;
     }
-    return code == v->pebs->load_latency
-           ? (v->pebs_ld_lat < LATENCY ? PMU_EVENT_LOADS : PMU_EVENT_NONE)
+    return code == v->pebs->load_latency ? long_loads(v)
            : code == v->pebs->store_sample ? PMU_EVENT_STORES
            : code == v->pebs->uops ? PMU_EVENT_INSNS : PMU_EVENT_NONE;
 }
@@ -186,6 +222,11 @@ static bool is_of_memory(const X86VPmu *v, unsigned counter)
     case PMU_EVENT_LOADS:
     case PMU_EVENT_STORES:
     case PMU_EVENT_ACCESSES:
+    case PMU_EVENT_L1D_MISSES:
+    case PMU_EVENT_L1D_LOAD_MISSES:
+    case PMU_EVENT_L1D_LOAD_HITS:
+    case PMU_EVENT_LLC_LOAD_HITS:
+    case PMU_EVENT_LLC_LOAD_MISSES:
         return true;
     default:
         return false;
@@ -374,12 +415,23 @@ static unsigned size_of(const Record *r)
     return r->nr_words * sizeof(uint64_t);
 }
 
+static uint64_t source_of(uint32_t outcome)
+{
+    return (outcome & PMU_CORE_LAST_MISSED ? SOURCE_MEMORY
+            : outcome & PMU_CORE_L1_MISSED ? SOURCE_LAST : SOURCE_L1)
+           | (outcome & PMU_CORE_TLB_MISSED ? SOURCE_TLB_MISSED : 0);
+}
+
 static void find_access(const X86VPmu *v, Sample *s)
 {
+    uint32_t outcome = 0;
+
     if (tcg_enabled() && any_of_memory(v, s->counters)
         && pmu_tcg_data_address(CPU(v->cpu), s->at, &s->address)) {
-        s->source = SOURCE_L1;
-        s->latency = any_load_latency(v, s->counters) ? LATENCY : 0;
+        pmu_tcg_data_outcome(CPU(v->cpu), &outcome);
+        s->source = source_of(outcome);
+        s->latency = any_load_latency(v, s->counters) ? latency_of(v, outcome)
+                                                      : 0;
     } else {
         s->address = 0;
     }

@@ -111,6 +111,52 @@ static uint64_t take_data_address(PpcVPmu *v, uint64_t pc)
     return known ? v->model->sample->sdar_valid : 0;
 }
 
+/* Where a model of the core had the data of a load or store, which is @type */
+static uint64_t source_of(const PpcVPmuSampleFields *fields, uint64_t type,
+                          uint32_t outcome)
+{
+    if (fields->reg != SPR_POWER_SIER || !type) {
+        return 0;
+    }
+    if (!(outcome & PMU_CORE_L1_MISSED)) {
+        return SIER_LDST_L1;
+    }
+    return type == fields->store ? SIER_LDST_STORE
+           : outcome & PMU_CORE_LAST_MISSED ? SIER_LDST_MEMORY : SIER_LDST_L3;
+}
+
+/* A threshold that is set up is taken for that of the latency. */
+static void take_latency(PpcVPmu *v, uint32_t outcome)
+{
+    const PmuCoreModel *core = v->cpu->pmu_core_model;
+    uint64_t mantissa = pmu_core_latency(&core->penalties, outcome);
+    uint64_t exponent = 0;
+
+    for (; mantissa >= 1 << 7 && exponent < 7; exponent++) {
+        mantissa >>= 2;
+    }
+    *spr(v, SPR_POWER_MMCRA) &= ~MMCRA_THR_CTR;
+    *spr(v, SPR_POWER_MMCRA) |= MIN(mantissa, 0x7f) << MMCRA_THR_MANTISSA
+                                | exponent << MMCRA_THR_EXPONENT;
+}
+
+/* Returns: the sample's bits that describe the access, if it is known */
+static uint64_t take_access(PpcVPmu *v, uint64_t pc)
+{
+    const PpcVPmuSampleFields *fields = v->model->sample;
+    uint64_t valid = take_data_address(v, pc), type = type_of_sample(v);
+    uint32_t outcome;
+
+    if (!valid || !pmu_tcg_data_outcome(CPU(v->cpu), &outcome)) {
+        return valid | type;
+    }
+    if (fields->reg == SPR_POWER_SIER
+        && *spr(v, SPR_POWER_MMCRA) & MMCRA_THR_CTL) {
+        take_latency(v, outcome);
+    }
+    return valid | type | source_of(fields, type, outcome);
+}
+
 /* An event of the time base does not belong to any counter: PMC0. */
 static void trace_alert(PpcVPmu *v, unsigned mode)
 {
@@ -137,7 +183,7 @@ static unsigned take_sample(PpcVPmu *v)
         mode = ppc_vpmu_mode(env->hflags);
     }
     *spr(v, SPR_POWER_SIAR) = pc;
-    told = fields->siar_valid | take_data_address(v, pc) | type_of_sample(v)
+    told = fields->siar_valid | take_access(v, pc)
            | (mode & PPC_VPMU_MODE_PRIVILEGED ? 0 : fields->problem)
            | (mode & PPC_VPMU_MODE_HV ? fields->hypervisor : 0);
     *spr(v, fields->reg) = (*spr(v, fields->reg) & ~fields->all) | told;

@@ -76,6 +76,9 @@ enum {
     (MMCR2_FCP0(1) | MMCR2_FCP0(2) | MMCR2_FCP0(3)            \
      | MMCR2_FCP0(4) | MMCR2_FCP0(5) | MMCR2_FCP0(6))
 
+/* Monitor Mode Control Register 3: a field of 15 bits for each counter */
+#define MMCR3_SOURCE(val, pmc) extract64(val, 49 - 15 * ((pmc) - 1), 15)
+
 /* Monitor Mode Control Register A */
 /* SDAR follows misses of the TLB or the cache, which do not occur here. */
 #define MMCRA_SDAR_MODE     PPC_BITMASK(20, 21)
@@ -83,6 +86,12 @@ enum {
 #define MMCRA_SAMPLE_ENABLE PPC_BIT(63) /* random sampling */
 #define MMCRA_SAMP_MODE(val) extract64(val, 1, 2) /* bits 61, 62 */
 #define MMCRA_SAMP_ELIG(val) extract64(val, 4, 3) /* bits 57 to 59 */
+#define MMCRA_THR_CTL       PPC_BITMASK(48, 55) /* what a threshold counts */
+/* A threshold's counter: a number, times 4 to the power of another one */
+#define MMCRA_THR_MANTISSA  19
+#define MMCRA_THR_EXPONENT  27
+#define MMCRA_THR_CTR       (0x7full << MMCRA_THR_MANTISSA \
+                             | 7ull << MMCRA_THR_EXPONENT)
 #define MMCRA_BHRBRD        PPC_BIT(26) /* do not record; since 3.1 */
 #define MMCRA_IFM           PPC_BITMASK(32, 33) /* which branches to record */
 #define MMCRA_IFM_SHIFT     30
@@ -127,6 +136,11 @@ enum {
 #define SIER_SDAR_VALID PPC_BIT(42)
 #define SIER_TYPE_LOAD  PPC_BIT(48) /* TYPE, bits 46 to 48: 1 is a load */
 #define SIER_TYPE_STORE PPC_BIT(47) /* and 2 a store */
+/* LDST, bits 60 to 62: hits; or memory; or a store that missed level 1 */
+#define SIER_LDST_L1     (1ull << 1)
+#define SIER_LDST_L3     (3ull << 1)
+#define SIER_LDST_MEMORY (4ull << 1)
+#define SIER_LDST_STORE  (7ull << 1)
 #define SIER_PROBLEM    0x7fffffull /* the bits readable in problem state */
 
 /* Hypervisor Facility Status and Control Register */

@@ -496,6 +496,30 @@ static void test_states(void)
     stop(&m);
 }
 
+/* POWER10's PM_DATA_FROM_*: a counter has a field of MMCR3 for the source. */
+#define FROM_L3 0x9a0ull
+#define SOURCE_OF(pmc, source) ((source) << (49 - 15 * ((pmc) - 1)))
+
+static void test_source(void)
+{
+    Machine m = ppc_start("POWER10" WITH_CORE);
+
+    for (unsigned pmc = 1; pmc <= 4; pmc++) {
+        freeze_and_clear(&m);
+        select_event(&m, pmc, pmc << 16 | 0xc040);
+        mtspr(&m, SPR_MMCR0, 0);
+        count(&m, PMU_TALLY_LLC_LOAD_HITS, MODE_PROBLEM, 1);
+        mtspr(&m, SPR_MMCR3, SOURCE_OF(pmc, FROM_L3));
+        count(&m, PMU_TALLY_LLC_LOAD_HITS, MODE_PROBLEM, 10);
+        mtspr(&m, SPR_MMCR3, SOURCE_OF(pmc, FROM_L3 + 1));
+        count(&m, PMU_TALLY_LLC_LOAD_HITS, MODE_PROBLEM, 100);
+        mtspr(&m, SPR_MMCR3, SOURCE_OF(pmc % 4 + 1, FROM_L3));
+        count(&m, PMU_TALLY_LLC_LOAD_HITS, MODE_PROBLEM, 1000);
+        assert_spr(&m, spr_of(pmc), 10);
+    }
+    stop(&m);
+}
+
 /* 100 with the run latch, 10 without. */
 static const struct RunLatch {
     unsigned pmc;
@@ -1820,6 +1844,7 @@ static void add_registers(void)
     }
     add("count/marked", test_marked);
     add("count/states", test_states);
+    add("count/source", test_source);
     for (i = 0; i < G_N_ELEMENTS(cpus); i++) {
         add_data("count/executed", cpus[i], cpus[i], test_executed);
     }

@@ -76,7 +76,8 @@ static uint64_t type_of_sample(PpcVPmu *v)
         return 0;
     }
     switch (ppc_vpmu_event(v->model, pmc, *spr(v, SPR_POWER_MMCR1),
-                           *spr(v, SPR_POWER_MMCRA)).event) {
+                           *spr(v, SPR_POWER_MMCRA),
+                           *spr(v, SPR_POWER_MMCR3)).event) {
     case PMU_EVENT_LOADS:
         return v->model->sample->load;
     case PMU_EVENT_STORES:

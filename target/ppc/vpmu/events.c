@@ -91,6 +91,8 @@ static const PpcVPmuEvent power9_core[] = {
 static const PpcVPmuEvent power10_core[] = {
     EVENT(PMC(3), 0xe, 0x98, BRANCH_MISSES),
     EVENT(PMC(3), 0x0, 0x08, BACKEND_CYCLES),
+    /* PM_DATA_FROM_*: PM_DATA_FROM_L3 */
+    { ANY, 0xc, 0x40, PMU_EVENT_LLC_LOAD_HITS, .source = 0x9a0 },
 };
 
 /* PMC5 and PMC6, whatever MMCR1 says; the run latch is with the freeze bits. */
@@ -287,7 +289,8 @@ static PmuEvent marked_instructions(uint64_t mmcra)
 }
 
 PpcVPmuEvent ppc_vpmu_event(const PpcVPmuModel *model, unsigned pmc,
-                            uint64_t mmcr1, uint64_t mmcra)
+                            uint64_t mmcr1, uint64_t mmcra,
+                            uint64_t mmcr3)
 {
     PpcVPmuEvent event = { .event = PMU_EVENT_NONE };
     const PpcVPmuEvent *found;
@@ -302,6 +305,9 @@ PpcVPmuEvent ppc_vpmu_event(const PpcVPmuModel *model, unsigned pmc,
     }
     if (event.marked) {
         event.event = marked_instructions(mmcra);
+    }
+    if (event.source && event.source != MMCR3_SOURCE(mmcr3, pmc)) {
+        event.event = PMU_EVENT_NONE;
     }
     return event;
 }
@@ -336,7 +342,7 @@ PmuEvent ppc_vpmu_code_event(const PpcVPmuModel *model, uint32_t code)
         const PpcVPmuEvent *e = !wanted || wanted == pmc
                                 ? find_code(model, pmc, code) : NULL;
 
-        if (e && !e->marked && !e->states
+        if (e && !e->marked && !e->states && !e->source
             && e->latch == PPC_VPMU_LATCH_NONE) {
             return e->event;
         }

@@ -35,6 +35,7 @@ typedef enum PpcVPmuLatch {
  * @event: the event of the model
  * @latch: only while this is set
  * @states: only in these privilege states; 0 for all
+ * @source: only if this is the counter's field of MMCR3; 0 for any
  * @runs_always: MMCR0[FC1-4WAIT] does not freeze it
  * @marked: only instructions that are marked; @event follows from MMCRA
  */
@@ -45,6 +46,7 @@ typedef struct PpcVPmuEvent {
     PmuEvent event;
     PpcVPmuLatch latch;
     PmuModes states;
+    uint16_t source;
     bool runs_always;
     bool marked;
 } PpcVPmuEvent;
@@ -120,12 +122,14 @@ extern const PpcVPmuModel ppc_vpmu_power10;
  * @pmc: 1 to PPC_VPMU_NR_PMCS
  * @mmcr1: MMCR1
  * @mmcra: MMCRA, which selects the instructions that are marked
+ * @mmcr3: MMCR3, which selects a source of data
  *
  * Returns: the event; its event is PMU_EVENT_NONE if nothing is selected or
  * if the selected event is not counted.
  */
 PpcVPmuEvent ppc_vpmu_event(const PpcVPmuModel *model, unsigned pmc,
-                            uint64_t mmcr1, uint64_t mmcra);
+                            uint64_t mmcr1, uint64_t mmcra,
+                            uint64_t mmcr3);
 
 /**
  * ppc_vpmu_event_code - the code of the selected event

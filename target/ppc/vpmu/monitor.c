@@ -160,7 +160,8 @@ static void describe_stops(const PpcVPmu *v, unsigned pmc,
 static PpcVPmuEvent event_of(const PpcVPmu *v, unsigned pmc)
 {
     return ppc_vpmu_event(v->model, pmc, v->cpu->env.spr[SPR_POWER_MMCR1],
-                          v->cpu->env.spr[SPR_POWER_MMCRA]);
+                          v->cpu->env.spr[SPR_POWER_MMCRA],
+                          v->cpu->env.spr[SPR_POWER_MMCR3]);
 }
 
 static PmuCounterInfo *describe_counter(const PpcVPmu *v, unsigned pmc)
@@ -258,7 +259,8 @@ static void copy_counter(PpcVPmu *v, unsigned pmc)
     const CPUPPCState *env = &v->cpu->env;
     const unsigned counter = ppc_vpmu_counter(pmc);
     const PpcVPmuEvent event = ppc_vpmu_event(
-        v->model, pmc, env->spr[SPR_POWER_MMCR1], env->spr[SPR_POWER_MMCRA]);
+        v->model, pmc, env->spr[SPR_POWER_MMCR1], env->spr[SPR_POWER_MMCRA],
+        env->spr[SPR_POWER_MMCR3]);
     const PmuSelect select = {
         .event = event.event,
         .modes = ppc_vpmu_count_modes(v, pmc, &event),

@@ -63,7 +63,8 @@ static void update_counter(PpcVPmu *v, unsigned pmc)
 {
     const PpcVPmuEvent event =
         ppc_vpmu_event(v->model, pmc, v->cpu->env.spr[SPR_POWER_MMCR1],
-                       v->cpu->env.spr[SPR_POWER_MMCRA]);
+                       v->cpu->env.spr[SPR_POWER_MMCRA],
+                       v->cpu->env.spr[SPR_POWER_MMCR3]);
     const PmuSelect select = select_for(v, pmc, &event);
     unsigned counter = ppc_vpmu_counter(pmc);
 
@@ -283,7 +284,7 @@ static void write_mmcr0(PpcVPmu *v, uint64_t val)
 static void report_ignored(const PpcVPmu *v, unsigned reg, uint64_t val)
 {
     bool ignored = reg == SPR_POWER_MMCRA ? val & ~v->model->mmcra
-                   : reg == SPR_POWER_MMCR3 && val;
+                   : reg == SPR_POWER_MMCR3 && val && !v->cpu->pmu_core_model;
 
     if (!ignored || !pmu_log_once(REPORTED_REGISTER(reg))) {
         return;

@@ -36,12 +36,17 @@ OBSERVED = observed('observed', SMP)
 # With a modelled core; and what of `misses` they count by which code.
 CORE_UP = CORE_ICELAKE = CORE_SAPPHIRE = None
 CORE_GENOA = CORE_EPYC = CORE_OPTERON = None
+CORE_PEBS_HASWELL = CORE_PEBS_SKYLAKE = CORE_PEBS_ICELAKE = None
+CORE_PEBS_SAPPHIRE = CORE_LBR_HASWELL = CORE_LBR_SKYLAKE = None
+CORE_LBR_GENOA = None
 CORE_POWER8 = with_core(POWER8, 'power9')
 CORE_POWER9 = with_core(UP, 'power9')
 CORE_POWER10 = with_core(POWER10, 'power9')
 OF_POWER = {'r400f0:u': 'first_misses', 'r300fe:u': 'last_misses',
             'r4c042:u': 'last_hits'}
-CORE_EVENTS = dict.fromkeys([CORE_POWER8, CORE_POWER9, CORE_POWER10], OF_POWER)
+CORE_EVENTS = {CORE_POWER8: OF_POWER, CORE_POWER9: OF_POWER,
+               # Linux says in MMCR3 where the data come from.
+               CORE_POWER10: {**OF_POWER, 'LLC-loads:u': 'last_hits'}}
 # What perf stat -ddd asks for, and what the page about cores says of it: the
 # kernel has no code for it, or the core has nothing of the kind.
 NO_CODE, NOTHING = '<not supported>', '0'
@@ -51,8 +56,7 @@ OF_POWER9 = {'dTLB-loads': NO_CODE, 'iTLB-loads': NO_CODE,
 UNUSUAL = {
     CORE_POWER8: OF_POWER9,
     CORE_POWER9: OF_POWER9,
-    # Linux says in MMCR3 where POWER10's LLC-loads come from.
-    CORE_POWER10: {**OF_POWER9, 'LLC-loads': NOTHING,
+    CORE_POWER10: {**OF_POWER9,
                    'stalled-cycles-frontend': NO_CODE,
                    'stalled-cycles-backend': NO_CODE},
 }

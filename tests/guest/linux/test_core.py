@@ -7,8 +7,11 @@ import pytest
 
 from harness import expectations, on, require, require_equal, symbols
 from machines import (CORE_EPYC, CORE_EVENTS, CORE_GENOA, CORE_ICELAKE,
-                      CORE_OPTERON, CORE_POWER8, CORE_POWER9, CORE_POWER10,
-                      CORE_SAPPHIRE, CORE_UP, UNUSUAL)
+                      CORE_LBR_GENOA, CORE_LBR_HASWELL, CORE_LBR_SKYLAKE,
+                      CORE_OPTERON, CORE_PEBS_HASWELL, CORE_PEBS_ICELAKE,
+                      CORE_PEBS_SAPPHIRE, CORE_PEBS_SKYLAKE, CORE_POWER8,
+                      CORE_POWER9, CORE_POWER10, CORE_SAPPHIRE, CORE_UP,
+                      UNUSUAL)
 from test_counting import parse
 from test_profile import profiled
 
@@ -178,6 +181,89 @@ def test_caches_on_power(guest, machine):
     """So it does in the device tree."""
     require_equal(guest.run(SHOW_ON_POWER).split(),
                   2 * ['32768', '128', '32'], f'caches of {machine}')
+
+
+#
+# Samples
+#
+
+# What perf calls the level that had the data, and how long that took
+LEVELS = {'L3 hit': 44, 'RAM hit': 244, 'Local RAM hit': 244}
+LEADER = {CORE_PEBS_SAPPHIRE: '{{cpu/mem-loads-aux/u,{}}}:S'}
+
+
+def levels(guest, machine, event):
+    """The levels that had the data of samples, and their latencies."""
+    output = guest.run(f"""
+        perf record -q -o /tmp/data -d -W -c 31 \
+            -e '{LEADER.get(machine, '{}').format(event)}' misses
+        perf script -i /tmp/data -F ip,weight,data_src""")
+    found = re.findall(r'LVL ([^|]+?) *\|.*?(\d+) +([0-9a-f]+) *$', output,
+                       re.M)
+    line = symbols('misses')['line']
+    return [(level, int(latency)) for level, latency, ip in found
+            if int(ip, 16) == line]
+
+
+def check_levels(found, want):
+    """Which levels had the data, as often as they should."""
+    require_equal([latency for _, latency in found],
+                  [LEVELS[level] for level, _ in found], 'latencies')
+    counts = [sum('RAM' in level for level, _ in found),
+              sum('RAM' not in level for level, _ in found)]
+    # Linux may lengthen a period when it switches tasks.
+    require(all(abs(count - number // 31) <= 2
+                for count, number in zip(counts, want)),
+            f'{counts}, not {want} / 31')
+
+
+@pytest.mark.arch('x86_64')
+@on(CORE_PEBS_SKYLAKE, more=[CORE_PEBS_HASWELL, CORE_PEBS_ICELAKE,
+                             CORE_PEBS_SAPPHIRE])
+def test_latencies(guest, machine):
+    """Loads by the level that had their data, and those above a latency."""
+    want = expectations('misses')
+    check_levels(levels(guest, machine, 'cpu/mem-loads,ldlat=30/uP'),
+                 [want['last_misses'], want['last_hits']])
+    check_levels(levels(guest, machine, 'cpu/mem-loads,ldlat=44/uP'),
+                 [want['last_misses'], 0])
+    require_equal(levels(guest, machine, 'cpu/mem-loads,ldlat=244/uP'), [],
+                  'loads that take longer than memory')
+
+
+@pytest.mark.arch('ppc64')
+@on(CORE_POWER9, more=[CORE_POWER10])
+def test_latencies_on_power(guest, machine):
+    """Loads by the level that had their data."""
+    want = expectations('misses')
+    check_levels(levels(guest, machine, 'cpu/mem-loads/u'),
+                 [want['last_misses'], want['last_hits']])
+
+
+@on(CORE_PEBS_SKYLAKE, CORE_POWER9, more=[CORE_POWER10])
+def test_memory_by_level(guest, machine):
+    """perf mem does it all by itself."""
+    output = guest.run("""
+        cd /tmp
+        perf mem record -t load misses > /dev/null 2>&1
+        perf mem report --stdio --sort mem,symbol 2>&1""")
+    require(re.search(r'L3 hit .*line', output)
+            and re.search(r'RAM hit .*line', output), f'{machine}: {output}')
+
+
+@on(CORE_LBR_SKYLAKE, CORE_POWER9,
+    more=[CORE_LBR_HASWELL, CORE_SAPPHIRE, CORE_LBR_GENOA])
+def test_mispredictions(guest, machine):
+    """At each wrong prediction, the newest record says so, if it was taken."""
+    # With a period of 1, Linux records no branches.
+    output = guest.run("""
+        perf record -q -o /tmp/data -b -e branch-misses:u -c 2 misses
+        perf script -i /tmp/data -F ip,brstack""")
+    newest = re.findall(r'^ *[0-9a-f]+ +0x[0-9a-f]+/0x[0-9a-f]+/([MP-])/',
+                        output, re.M)
+    wrong = newest.count('M')
+    # The others are the ends of loops.
+    require(wrong and 0 < len(newest) - wrong <= 8, f'{machine}: {output}')
 
 
 @on(CORE_UP, CORE_POWER9)

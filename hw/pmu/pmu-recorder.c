@@ -24,7 +24,7 @@ static void set_slot(PmuRecorder *r, unsigned slot, const PmuBranch *branch)
     r->from[slot] = branch->from;
     r->to[slot] = branch->to;
     r->kind[slot] = branch->kind;
-    r->insns[slot] = branch->insns;
+    r->time[slot] = branch->time;
     r->mispredicted &= ~(1u << slot);
     r->mispredicted |= (uint32_t)branch->mispredicted << slot;
 }
@@ -89,7 +89,7 @@ void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch)
     PmuBranch record = *branch;
 
     if (r->wanted[mode] >> branch->kind & 1) {
-        record.insns = r->since;
+        record.time = r->since;
         r->since = 0;
         remember(r, &record);
     }
@@ -193,7 +193,7 @@ static unsigned count_wanted(const PmuRecorder *r, const PmuLoggedBranch *b,
 
 /*
  * The oldest branch of a log that will still be remembered at its end, if
- * nothing removes branches, and how many instructions there were before it.
+ * nothing removes branches, and how much time there was before it.
  * Older branches only move the ring.
  */
 static const PmuLoggedBranch *skip_forgotten(PmuRecorder *r,
@@ -239,7 +239,7 @@ void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log,
             uint64_t until = left ? since_of(r, b, left) : 0;
             const PmuBranch branch = {
                 .from = from_of(b), .to = b->to, .kind = kind_of(sort_of(b)),
-                .insns = until - since,
+                .time = until - since,
                 .mispredicted = b->what >> PMU_LOGGED_WRONG & 1,
             };
 
@@ -259,7 +259,7 @@ PmuBranch pmu_recorder_get(const PmuRecorder *r, unsigned age)
     }
     return (PmuBranch) {
         .from = r->from[slot], .to = r->to[slot], .kind = r->kind[slot],
-        .insns = r->insns[slot],
+        .time = r->time[slot],
         .mispredicted = r->mispredicted >> slot & 1,
     };
 }

@@ -222,6 +222,26 @@ void pmu_core_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to)
     }
 }
 
+static void gen_copy_lower_half(tcg_target_long from, TCGv_ptr end,
+                                tcg_target_long to)
+{
+    const unsigned upper = HOST_BIG_ENDIAN ? sizeof(void *) - 4 : 0;
+    TCGv_i32 half = tcg_temp_ebb_new_i32();
+
+    tcg_gen_ld_i32(half, tcg_env, from + upper);
+    tcg_gen_st_i32(half, end, to);
+    tcg_temp_free_i32(half);
+}
+
+void pmu_core_gen_place(DisasContextBase *db, TCGv_ptr end)
+{
+    if (pmu_shows_core()) {
+        gen_copy_lower_half(PMU_ENV_OFFSET(pmu.core_next), end,
+                            PMU_LOGGED(accesses));
+        gen_copy_lower_half(limit_offset(db), end, PMU_LOGGED(branches));
+    }
+}
+
 /* The front end may have taken the instruction back: it did not fit. */
 void pmu_core_translate_insn_end(DisasContextBase *db)
 {

@@ -395,55 +395,92 @@ static void see_accesses(PmuTcgCore *c)
 }
 
 /*
- * The log of the recorders has the same branches, but for those that are not
- * taken.  Those that are never mispredicted are only there.  Both logs end with
- * the same branch: recorders read theirs only after a core has read this one.
+ * Records of branches
+ *
+ * Each has its place in the log, with what came before it.
  */
 
-/* Whether the last branch before @end was mispredicted; moves @end there. */
-static bool take_last(const PmuCoreEntry *first, const PmuCoreEntry **end)
-{
-    while (*end > first) {
-        const PmuCoreEntry *entry = --*end;
-        PmuCoreKind kind = entry->what & ((1u << PMU_CORE_SIZE) - 1);
-
-        if (kind != PMU_CORE_NOT_TAKEN && kind != PMU_CORE_CALL) {
-            return entry->from & PMU_CORE_MISPREDICTED;
-        }
-    }
-    return false;
-}
-
-static bool has_target(PmuBranchKind kind)
-{
-    const PmuBranchKinds kinds = PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_JUMP)
-                                 | PMU_BRANCHES_OF(PMU_BRANCH_INDIRECT_CALL)
-                                 | PMU_BRANCHES_OF(PMU_BRANCH_RETURN);
-
-    return kinds >> kind & 1;
-}
-
-static void tell_recorders(PmuTcgCore *c, const PmuCoreEntry *first,
-                           const PmuCoreEntry *end)
+/* As many of the newest as the core has not read; @end is behind the last. */
+static PmuLoggedBranch *new_records(const PmuTcgCore *c, PmuLoggedBranch **end)
 {
     const PmuBranchLog *log = &cells_of(c)->log;
-    PmuLoggedBranch *b;
+    PmuLoggedBranch *newest = pmu_branch_log_newest(log);
 
-    if (!log->branches) {
-        return;
+    for (*end = newest; *end < log->branches + PMU_BRANCH_LOG_SIZE
+                        && (*end)->branches != PMU_LOGGED_PRICED; ++*end) {
+        continue;
     }
-    for (b = pmu_branch_log_newest(log);
-         end > first && b < log->branches + PMU_BRANCH_LOG_SIZE; b++) {
-        PmuBranchKind kind = pmu_logged_kind(b);
-        bool wrong = has_target(kind) && take_last(first, &end);
+    return newest;
+}
 
-        wrong |= kind & PMU_BRANCH_CONDITIONAL && take_last(first, &end);
-        b->what |= (uint32_t)wrong << PMU_LOGGED_WRONG;
+/* How many entries of the log are between two ends, of one the lower half */
+static size_t distance(uint32_t low, uint32_t high)
+{
+    return (high - low) / sizeof(PmuCoreEntry);
+}
+
+static uint32_t lower_half(const PmuCoreEntry *end)
+{
+    return (uintptr_t)end;
+}
+
+/* Set whether a taken branch in some entries was predicted wrong. */
+static void tell_outcome(PmuLoggedBranch *b, const PmuCoreEntry *entry,
+                         const PmuCoreEntry *end)
+{
+    for (; entry < end; entry++) {
+        PmuCoreKind kind = pmu_core_kind_of(entry);
+
+        if (kind != PMU_CORE_NOT_TAKEN && kind != PMU_CORE_CALL
+            && entry->from & PMU_CORE_MISPREDICTED) {
+            b->what |= 1u << PMU_LOGGED_WRONG;
+        }
     }
 }
 
-/* A core wants to see the first one first. */
-static void see_branches(PmuTcgCore *c)
+static uint64_t cost(const PmuTcgCore *c, const PmuCoreEntry *entry,
+                     const PmuCoreEntry *end)
+{
+    uint64_t sum = 0;
+
+    for (; entry < end; entry++) {
+        sum += pmu_core_cost(&c->model.penalties, entry);
+    }
+    return sum;
+}
+
+/*
+ * From the oldest record to the newest.  @cycles: of all misses before the log;
+ * @branch: the first one there
+ */
+static void price_records(PmuTcgCore *c, PmuLoggedBranch *newest,
+                          PmuLoggedBranch *end, uint64_t cycles,
+                          const PmuCoreEntry *branch)
+{
+    const PmuCoreEntry *const first = branch, *access = c->log;
+
+    for (PmuLoggedBranch *b = end - 1; b >= newest; b--) {
+        const PmuCoreEntry *accesses_end =
+            c->log + distance(lower_half(c->log), b->accesses);
+        const PmuCoreEntry *branches_end =
+            first + distance(b->branches, lower_half(c->begin_limit));
+
+        cycles += cost(c, access, accesses_end)
+                  + cost(c, branch, branches_end);
+        tell_outcome(b, branch, branches_end);
+        b->accesses = cycles;
+        b->branches = PMU_LOGGED_PRICED;
+        access = accesses_end;
+        branch = branches_end;
+    }
+}
+
+/*
+ * A core wants to see the first one first.
+ *
+ * Returns: the first one.
+ */
+static const PmuCoreEntry *see_branches(PmuTcgCore *c)
 {
     size_t count = nr_branches(c);
     PmuCoreEntry *first = c->begin_limit - count + PMU_TCG_CORE_BRANCHES;
@@ -455,19 +492,25 @@ static void see_branches(PmuTcgCore *c)
         first[count - 1 - i] = other;
     }
     pmu_core_see(c->core, first, count, c->tallies[c->mode]);
-    tell_recorders(c, first, first + count);
+    return first;
 }
 
 void pmu_tcg_core_see(PmuTcgCore *c)
 {
-    if (is_empty(c)) {
+    PmuLoggedBranch *end, *records = new_records(c, &end);
+    const PmuCoreEntry *branches;
+    uint64_t cycles;
+
+    if (is_empty(c) && records == end) {
         return;
     }
     if (c->mode == MODE_OF_NEXT) {
         enter(c, pmu_tcg_mode(c->cpu));
     }
+    cycles = counted(c, PMU_TALLY_CYCLES, c->mode);
     see_accesses(c);
-    see_branches(c);
+    branches = see_branches(c);
+    price_records(c, records, end, cycles, branches);
     set_limit(c);
 }
 
@@ -490,7 +533,7 @@ bool pmu_tcg_core_outcome(const PmuTcgCore *c, uint64_t address,
         const PmuCoreEntry *entry = &c->log[i - 1];
 
         if (entry->address == address
-            && entry->what & ((1u << PMU_CORE_SIZE) - 1)) {
+            && pmu_core_kind_of(entry) != PMU_CORE_FETCH) {
             *outcome = entry->from;
             return true;
         }

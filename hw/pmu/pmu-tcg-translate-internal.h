@@ -17,6 +17,14 @@
     (offsetof(ArchCPU, parent_obj.neg.field) - offsetof(ArchCPU, env))
 
 /**
+ * PMU_LOGGED - the offset of a field of the next branch in the recorders' log,
+ *              from the end of the part that is not in use
+ */
+#define PMU_LOGGED(field)                              \
+    ((tcg_target_long)offsetof(PmuLoggedBranch, field) \
+     - (tcg_target_long)sizeof(PmuLoggedBranch))
+
+/**
  * struct PmuFold - rarely executed code, which is placed after the block
  * @begin: where that code begins
  * @end: where it goes back to
@@ -67,6 +75,13 @@ void pmu_core_translate_insn_end(DisasContextBase *db);
  */
 void pmu_core_gen_not_taken(DisasContextBase *db);
 void pmu_core_gen_taken(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 to);
+
+/**
+ * pmu_core_gen_place - note the place of a recorded branch in a core's log
+ * @db: the block, after pmu_core_gen_taken()
+ * @end: what PMU_LOGGED() is relative to
+ */
+void pmu_core_gen_place(DisasContextBase *db, TCGv_ptr end);
 
 /**
  * pmu_core_gen_last_fetch - show a core the last fetch of a block

@@ -231,11 +231,6 @@ static PmuTally tally_of(PmuBranchKind kind)
     return kind & PMU_BRANCH_CONDITIONAL ? PMU_TALLY_COND_TAKEN : tallies[kind];
 }
 
-/* The slot of the next branch, relative to the end of the log's unused part */
-#define LOGGED(field)                            \
-    ((tcg_target_long)offsetof(PmuLoggedBranch, field) \
-     - (tcg_target_long)sizeof(PmuLoggedBranch))
-
 /*
  * Without @distance, the branch comes from @from.  A full log is read at once:
  * there is no room for another branch.
@@ -253,23 +248,24 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
     tcg_gen_ld_ptr(branches, tcg_env, PMU_ENV_OFFSET(pmu.log.branches));
     tcg_gen_add_ptr(end, end, branches);
     if (!distance) {
-        tcg_gen_st_i64(from, end, LOGGED(from));
+        tcg_gen_st_i64(from, end, PMU_LOGGED(from));
     }
-    tcg_gen_st_i64(to, end, LOGGED(to));
-    tcg_gen_st_i32(tcg_constant_i32(what), end, LOGGED(what));
+    tcg_gen_st_i64(to, end, PMU_LOGGED(to));
+    tcg_gen_st_i32(tcg_constant_i32(what), end, PMU_LOGGED(what));
     if (tb_cflags(db->tb) & CF_PMU_INSNS) {
         TCGv_i64 left = tcg_temp_ebb_new_i64();
 
         tcg_gen_ld_i64(left, tcg_env, cell_offset(db, PMU_TALLY_INSNS));
-        tcg_gen_st32_i64(left, end, LOGGED(left));
+        tcg_gen_st32_i64(left, end, PMU_LOGGED(left));
+        pmu_core_gen_place(db, end);
     }
     gen_countdown(db, PMU_ENV_OFFSET(pmu.log.room), sizeof(PmuLoggedBranch),
                   gen_see_branches);
 }
 
 /*
- * The log of a core comes first: what reads that of recorders when it is full
- * reads the other one before.
+ * The log of a core comes first, and has the branch that the other one gives a
+ * place there.
  *
  * If the branch turns out never to be taken, the code after the label of a fold
  * is not dropped, because a branch leads back to it: that code must not need

@@ -77,8 +77,8 @@
  * @stopped: it did not execute anything since the machine stopped
  * @note_addresses: note the addresses of data that instructions access
  * @record: to which extent the guest's PMU records taken branches
- * @insns_seen: all instructions up to when the log of branches was read, if
- *              @record includes these
+ * @time_seen: the time of recorders when the log of branches was read, if
+ *             @record includes that
  * @outside: an observer asks for branches
  * @time_is_up: the budget of cycles has ended, and there was no fold yet
  * @due: the observer whose period ends at PmuTcgCells.late_pc
@@ -101,7 +101,7 @@ struct PmuTcg {
     bool stopped;
     bool note_addresses;
     PmuTcgRecord record;
-    uint64_t insns_seen;
+    uint64_t time_seen;
     bool outside;
     bool time_is_up;
     const PmuObserver *due;
@@ -462,7 +462,7 @@ static uint32_t needed_flags(const PmuTcg *e)
 
     return flags_for(e->wanted) | (note ? CF_PMU_ADDRESSES : 0)
            | (e->record || e->outside ? CF_PMU_RECORD : 0)
-           | (e->core || e->record == PMU_TCG_RECORD_INSNS ? CF_PMU_INSNS : 0);
+           | (e->core || e->record == PMU_TCG_RECORD_TIME ? CF_PMU_INSNS : 0);
 }
 
 static void set_flags(PmuTcg *e, uint32_t flags)
@@ -693,27 +693,70 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
     engine->note_addresses = note;
 }
 
-static void note_insns(PmuTcg *e)
+/* What recorders measure time by: the instructions or cycles in all modes */
+static uint64_t all_time(const PmuTcg *e)
 {
-    uint64_t insns = all_insns(e);
+    uint64_t cycles = 0;
 
-    e->cpu->pmu->recorder.since += insns - e->insns_seen;
-    e->insns_seen = insns;
+    if (!e->core) {
+        return all_insns(e);
+    }
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        cycles += cycles_of_core(e, m);
+    }
+    return cycles;
+}
+
+static void note_time(PmuTcg *e)
+{
+    uint64_t time = all_time(e);
+
+    e->cpu->pmu->recorder.since += time - e->time_seen;
+    e->time_seen = time;
+}
+
+/* With a model of the core, PmuLoggedBranch.left falls with each cycle. */
+static void replace_left(const PmuTcg *e, int64_t *left)
+{
+    const PmuBranchLog *log = &e->cpu->neg.pmu.log;
+    const unsigned t = PMU_TALLY_INSNS;
+
+    for (PmuLoggedBranch *b = pmu_branch_log_newest(log);
+         b < log->branches + PMU_BRANCH_LOG_SIZE; b++) {
+        unsigned m = pmu_logged_mode(b);
+        uint32_t insns = e->total[t][m] + e->loaded[t][m] - b->left;
+
+        b->left = -(insns * insn_cycles_of_core(e) + b->accesses);
+    }
+    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
+        left[m] = -cycles_of_core(e, m);
+    }
+}
+
+/* How much is left of a number that falls with time, in each mode */
+static const int64_t *time_left(const PmuTcg *e, int64_t *of_core)
+{
+    if (!e->core) {
+        return e->cpu->neg.pmu.left[PMU_TALLY_INSNS - PMU_TCG_FIRST];
+    }
+    replace_left(e, of_core);
+    return of_core;
 }
 
 void pmu_tcg_see_branches(CPUState *cpu)
 {
     PmuTcgCells *cells = &cpu->neg.pmu;
+    int64_t of_core[PMU_MAX_MODES];
     PmuCpu *unit = cpu->pmu;
     const int64_t *left = NULL;
 
     if (unit && unit->tcg) {
-        if (unit->tcg->core && (unit->tcg->record || unit->tcg->outside)) {
+        if (unit->tcg->core) {
             pmu_tcg_core_see(unit->tcg->core);
         }
-        if (unit->tcg->record == PMU_TCG_RECORD_INSNS) {
-            note_insns(unit->tcg);
-            left = cells->left[PMU_TALLY_INSNS - PMU_TCG_FIRST];
+        if (unit->tcg->record == PMU_TCG_RECORD_TIME) {
+            note_time(unit->tcg);
+            left = time_left(unit->tcg, of_core);
         }
         pmu_recorder_see(&unit->recorder, &cells->log, left);
         pmu_recorder_see(&unit->outside, &cells->log, NULL);
@@ -726,7 +769,7 @@ void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record)
     pmu_tcg_see_branches(engine->cpu);
     if (record != engine->record) {
         engine->cpu->pmu->recorder.since = 0;
-        engine->insns_seen = all_insns(engine);
+        engine->time_seen = all_time(engine);
     }
     engine->record = record;
     adapt_flags(engine);
@@ -747,11 +790,11 @@ void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes)
     adapt_flags(engine);
 }
 
-bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t insns, uint64_t *cycles)
+bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t time, uint64_t *cycles)
 {
-    bool known = !engine->model.from_clock && !engine->core;
+    bool known = !engine->model.from_clock;
 
-    *cycles = known ? cycles_of_insns(engine, insns) : 0;
+    *cycles = !known ? 0 : engine->core ? time : cycles_of_insns(engine, time);
     return known;
 }
 
@@ -1315,7 +1358,7 @@ static int pmu_tcg_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     begin_cells(e);
-    e->insns_seen = all_insns(e);
+    e->time_seen = all_time(e);
     start_clock(e);
     pmu_cpu_tallies_loaded(e->cpu->pmu);
     return 0;

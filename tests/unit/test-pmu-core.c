@@ -567,6 +567,29 @@ static void test_no_deadline(void)
     g_assert_cmpuint(pmu_core_safe_entries(&insns, 600, 601), ==, 1);
 }
 
+/* What the entries of a log have cost is the cycles of all misses. */
+static void test_sum(void)
+{
+    const PmuCorePenalties penalties = { 0, 3, 50, 700, 11000 };
+    const PmuCoreWeights cycles = pmu_core_cycles(&penalties);
+    g_autoptr(GRand) rand = g_rand_new_with_seed(44);
+    PmuCoreEntry log[MOST_LOG];
+
+    for (unsigned i = 0; i < GEOMETRIES; i++) {
+        const PmuCoreGeometry g = some_geometry(rand);
+        uint64_t tallies[PMU_CORE_TALLIES] = {}, sum = 0;
+        PmuCore *core = pmu_core_new(&g);
+        unsigned count = write_log(log, rand);
+
+        pmu_core_see(core, log, count, tallies);
+        for (unsigned j = 0; j < count; j++) {
+            sum += pmu_core_cost(&penalties, &log[j]);
+        }
+        g_assert_cmpuint(sum, ==, pmu_core_weigh(&cycles, tallies));
+        pmu_core_free(core);
+    }
+}
+
 /* A hit takes a few cycles; walks of page tables are not part of a latency. */
 static void test_latency(void)
 {
@@ -589,6 +612,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pmu/core/cost/safe", test_safe);
     g_test_add_func("/pmu/core/cost/worst", test_worst);
     g_test_add_func("/pmu/core/cost/no-deadline", test_no_deadline);
+    g_test_add_func("/pmu/core/cost/sum", test_sum);
     g_test_add_func("/pmu/core/cost/latency", test_latency);
     return g_test_run();
 }

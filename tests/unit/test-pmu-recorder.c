@@ -16,14 +16,14 @@
  * @depth: the number of branches to keep
  * @wanted: by mode and kind, whether to record a branch
  * @call_stack: returns remove calls
- * @insns: instructions since the list was last changed
+ * @time: instructions since the list was last changed
  */
 typedef struct Reference {
     PmuBranch list[PMU_RECORDER_MAX];
     unsigned depth;
     bool wanted[PMU_MAX_MODES][PMU_BRANCH__MAX];
     bool call_stack;
-    uint64_t insns;
+    uint64_t time;
 } Reference;
 
 static const PmuBranch none;
@@ -55,9 +55,9 @@ static void step(Reference *ref, unsigned mode, const PmuBranch *branch)
         take_first(ref);
     } else {
         put_first(ref, branch);
-        ref->list[0].insns = ref->insns;
+        ref->list[0].time = ref->time;
     }
-    ref->insns = 0;
+    ref->time = 0;
 }
 
 static void assert_same(const PmuBranch *is, const PmuBranch *want)
@@ -65,7 +65,7 @@ static void assert_same(const PmuBranch *is, const PmuBranch *want)
     g_assert_cmphex(is->from, ==, want->from);
     g_assert_cmphex(is->to, ==, want->to);
     g_assert_cmpuint(is->kind, ==, want->kind);
-    g_assert_cmpuint(is->insns, ==, want->insns);
+    g_assert_cmpuint(is->time, ==, want->time);
     g_assert_cmpint(is->mispredicted, ==, want->mispredicted);
 }
 
@@ -121,7 +121,7 @@ static void run_program(PmuRecorder *r, Reference *ref, GRand *rand)
         const PmuBranch branch = some_branch(rand);
         unsigned insns = g_rand_int_range(rand, 1, 100);
 
-        ref->insns += insns;
+        ref->time += insns;
         r->since += insns;
         step(ref, mode, &branch);
         pmu_recorder_note(r, mode, &branch);
@@ -144,7 +144,7 @@ static void test_random(gconstpointer data)
         if (g_rand_int_range(rand, 0, 4) == 0) {
             pmu_recorder_clear(&r);
             memset(ref.list, 0, sizeof(ref.list));
-            ref.insns = 0;
+            ref.time = 0;
             assert_remembers(&r, &ref);
         }
     }
@@ -225,7 +225,7 @@ static void assert_equal(const PmuRecorder *is, const PmuRecorder *want,
         const PmuBranch branch = pmu_recorder_get(is, age);
         PmuBranch told = pmu_recorder_get(want, age);
 
-        told.insns = timed ? told.insns : 0;
+        told.time = timed ? told.time : 0;
         assert_same(&branch, &told);
     }
     g_assert_cmpuint(is->next, ==, want->next);
@@ -323,7 +323,7 @@ static void test_log(gconstpointer data)
 static void test_push(void)
 {
     const PmuBranch branch = {
-        .from = 1, .to = 2, .kind = PMU_BRANCH_FAR, .insns = 3,
+        .from = 1, .to = 2, .kind = PMU_BRANCH_FAR, .time = 3,
     };
     Reference ref = { .depth = 4 };
     PmuRecorder r;

@@ -62,6 +62,19 @@ uint64_t pmu_core_latency(const PmuCorePenalties *penalties, uint32_t outcome)
            + (outcome & PMU_CORE_LAST_MISSED ? (uint64_t)penalties->last : 0);
 }
 
+/* A call is never predicted wrong, and is left as it was. */
+uint64_t pmu_core_cost(const PmuCorePenalties *penalties,
+                       const PmuCoreEntry *entry)
+{
+    bool is_call = pmu_core_kind_of(entry) == PMU_CORE_CALL;
+    uint32_t outcome = is_call ? 0 : entry->from;
+
+    return (outcome & PMU_CORE_L1_MISSED ? (uint64_t)penalties->l1 : 0)
+           + (outcome & PMU_CORE_LAST_MISSED ? penalties->last : 0)
+           + (outcome & PMU_CORE_TLB_MISSED ? penalties->tlb : 0)
+           + (outcome & PMU_CORE_MISPREDICTED ? penalties->branch : 0);
+}
+
 uint64_t pmu_core_weigh(const PmuCoreWeights *weights, const uint64_t *tallies)
 {
     uint64_t sum = 0;

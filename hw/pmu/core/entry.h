@@ -10,15 +10,6 @@
 #include "hw/pmu/pmu-core.h"
 
 /**
- * pmu_core_kind_of - the kind of an entry
- * @entry: the entry
- */
-static inline PmuCoreKind pmu_core_kind_of(const PmuCoreEntry *entry)
-{
-    return entry->what & ((1u << PMU_CORE_SIZE) - 1);
-}
-
-/**
  * pmu_core_is_branch - whether an entry is a branch; others are accesses
  * @entry: the entry
  */

@@ -239,6 +239,15 @@ static inline uint32_t pmu_core_what(PmuCoreKind kind, unsigned bytes,
 }
 
 /**
+ * pmu_core_kind_of - the kind of an entry
+ * @entry: the entry
+ */
+static inline PmuCoreKind pmu_core_kind_of(const PmuCoreEntry *entry)
+{
+    return entry->what & ((1u << PMU_CORE_SIZE) - 1);
+}
+
+/**
  * pmu_core_facts - make PmuCoreEntry.what and PmuCoreEntry.from, as one number
  * @what: the one
  * @from: the other
@@ -364,6 +373,16 @@ PmuCoreWeights pmu_core_cycles(const PmuCorePenalties *penalties);
  * a latency above a threshold is a miss of one level or of another.
  */
 uint64_t pmu_core_latency(const PmuCorePenalties *penalties, uint32_t outcome);
+
+/**
+ * pmu_core_cost - the cycles of what an entry has missed
+ * @penalties: the cost of each event
+ * @entry: an entry that a core has seen
+ *
+ * The sum of these, and of the instructions' own, is pmu_core_cycles().
+ */
+uint64_t pmu_core_cost(const PmuCorePenalties *penalties,
+                       const PmuCoreEntry *entry);
 
 /**
  * enum PmuCoreStall - what keeps a core from retiring instructions

@@ -77,14 +77,14 @@ typedef uint32_t PmuBranchKinds;
  * @from: its address
  * @to: where it went
  * @kind: its kind
- * @insns: as in PmuRecorder
+ * @time: as in PmuRecorder
  * @mispredicted: whether a model of the core has predicted it wrong
  */
 typedef struct PmuBranch {
     uint64_t from;
     uint64_t to;
     PmuBranchKind kind;
-    uint64_t insns;
+    uint64_t time;
     bool mispredicted;
 } PmuBranch;
 
@@ -93,11 +93,12 @@ typedef struct PmuBranch {
  * @from: of each slot of the ring, PmuBranch.from
  * @to: PmuBranch.to
  * @kind: PmuBranch.kind; a PmuBranchKind, as translated code stores it
- * @insns: how many instructions there were from the record before to this one,
- *         which is the last of them; even if that record is gone
- * @since: how many there have been since the last record, if they are counted
- *         (pmu_tcg_record()); 0 otherwise.  Instructions before a branch in a
- *         log are added when the log is read.
+ * @time: how long it took from the record before to this one, which ends that
+ *        time; even if that record is gone.  In instructions, or, with a model
+ *        of the core, in cycles.
+ * @since: how long ago the last record was, if that is measured
+ *         (pmu_tcg_record()); 0 otherwise.  The time before a branch in a log
+ *         is added when the log is read.
  * @next: the slot that the next branch goes to, in bytes from the first
  * @last: the last slot, likewise; also the mask of an index
  * @wanted: which kinds are recorded, for each mode that a branch ends in; empty
@@ -112,7 +113,7 @@ typedef struct PmuRecorder {
     uint64_t from[PMU_RECORDER_MAX];
     uint64_t to[PMU_RECORDER_MAX];
     uint64_t kind[PMU_RECORDER_MAX];
-    uint64_t insns[PMU_RECORDER_MAX];
+    uint64_t time[PMU_RECORDER_MAX];
     uint64_t since;
     uint32_t next;
     uint32_t last;
@@ -138,6 +139,11 @@ typedef struct PmuRecorder {
 #define PMU_LOGGED_DISTANCE 8
 
 /**
+ * PMU_LOGGED_PRICED - no place in a log: a core has seen the branch already
+ */
+#define PMU_LOGGED_PRICED 1
+
+/**
  * struct PmuLoggedBranch - a branch that has been taken, wanted or not
  * @to: where it went
  * @from: its address, if @what has no distance; otherwise not written
@@ -145,14 +151,24 @@ typedef struct PmuRecorder {
  *        that is known at translation, and fits.  A model of the core adds
  *        later whether the prediction was wrong.
  * @left: the budget left of the instructions of that mode (PmuTcgRow), after
- *        the branch, if they are counted.  The lower half suffices for a full
- *        log of branches that are 2^23 instructions apart.
+ *        the branch, if time is measured.  The lower half suffices for a full
+ *        log of branches that are 2^23 instructions apart.  A model of the core
+ *        replaces it by a number that falls with each cycle, before recorders
+ *        read it.
+ * @accesses: with a model of the core, where accesses went on in its log after
+ *            the branch, the lower half of PmuTcgCells.core_next; when the
+ *            model has read that log, the lower half of the cycles of all
+ *            misses up to there
+ * @branches: the same for branches, of PmuTcgCells.core_limit; then
+ *            PMU_LOGGED_PRICED
  */
 typedef struct PmuLoggedBranch {
     uint64_t to;
     uint64_t from;
     uint32_t what;
     uint32_t left;
+    uint32_t accesses;
+    uint32_t branches;
 } PmuLoggedBranch;
 
 /**
@@ -188,13 +204,23 @@ static inline PmuBranchKind pmu_logged_kind(const PmuLoggedBranch *branch)
 }
 
 /**
+ * pmu_logged_mode - the mode in which a branch in a log has ended
+ * @branch: the branch
+ */
+static inline unsigned pmu_logged_mode(const PmuLoggedBranch *branch)
+{
+    return extract32(branch->what, PMU_LOGGED_MODE,
+                     PMU_LOGGED_WRONG - PMU_LOGGED_MODE);
+}
+
+/**
  * struct PmuBranchLog - branches that recorders have not read yet
  * @branches: PMU_BRANCH_LOG_SIZE of them, the newest first, as the log is
  *            filled from its end; NULL if it has not been made
  * @room: how many bytes of @branches are not in use; of 64 bits, as translated
  *        code counts down
  *
- * If a user reads the number of instructions between branches, or the position
+ * If a user reads the time between branches, or the position
  * of a ring, the recorders read the log before each change of the mode.  Then
  * its branches are all of one mode, and no other mode has executed anything
  * meanwhile.
@@ -255,7 +281,7 @@ void pmu_recorder_clear(PmuRecorder *r);
 /**
  * pmu_recorder_push - remember a branch, wanted or not
  * @r: the recorder
- * @branch: the newest from now on, with its @insns; the oldest is forgotten
+ * @branch: the newest from now on, with its @time; the oldest is forgotten
  */
 void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch);
 
@@ -263,17 +289,17 @@ void pmu_recorder_push(PmuRecorder *r, const PmuBranch *branch);
  * pmu_recorder_note - process a branch that has been taken
  * @r: the recorder
  * @mode: in which it has ended
- * @branch: the branch, which may not be wanted; its @insns are counted here
+ * @branch: the branch, which may not be wanted; its @time is measured here
  */
 void pmu_recorder_note(PmuRecorder *r, unsigned mode, const PmuBranch *branch);
 
 /**
  * pmu_recorder_see - read a log
- * @r: the recorder, whose @since includes all instructions up to now; changes
- *     as if pmu_recorder_note() had been called for each branch
+ * @r: the recorder, whose @since includes all time up to now; changes as if
+ *     pmu_recorder_note() had been called for each branch
  * @log: branches that it is still to read
- * @left: for each mode, the budget left of its instructions now, as in
- *        PmuLoggedBranch.left; NULL if no @insns are counted
+ * @left: for each mode, what PmuLoggedBranch.left would be of a branch now;
+ *        NULL if no time is measured
  */
 void pmu_recorder_see(PmuRecorder *r, const PmuBranchLog *log,
                       const int64_t *left);

@@ -186,13 +186,13 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
  * enum PmuTcgRecord - the extent to which branches are recorded
  * @PMU_TCG_RECORD_NONE: not at all
  * @PMU_TCG_RECORD_BRANCHES: the branches
- * @PMU_TCG_RECORD_INSNS: and how many instructions there were between them,
- *                        which are counted for that
+ * @PMU_TCG_RECORD_TIME: and the time between them, for which instructions are
+ *                       counted
  */
 typedef enum PmuTcgRecord {
     PMU_TCG_RECORD_NONE,
     PMU_TCG_RECORD_BRANCHES,
-    PMU_TCG_RECORD_INSNS,
+    PMU_TCG_RECORD_TIME,
 } PmuTcgRecord;
 
 /**
@@ -229,14 +229,14 @@ void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
 void pmu_tcg_see_branches(CPUState *cpu);
 
 /**
- * pmu_tcg_cycles - the cycles that instructions take
+ * pmu_tcg_cycles - the cycles of the time between branches
  * @engine: the engine of a vCPU
- * @insns: how many there are
+ * @time: the time (PmuRecorder)
  * @cycles: set to how many cycles that is, rounded down
  *
- * Returns: false if cycles do not follow instructions.
+ * Returns: false if cycles follow the clock, and are not known.
  */
-bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t insns, uint64_t *cycles);
+bool pmu_tcg_cycles(const PmuTcg *engine, uint64_t time, uint64_t *cycles);
 
 /**
  * pmu_tcg_address - where a vCPU goes on, as an address in branch records

@@ -16,7 +16,6 @@
 #include "system/tcg.h"
 #include "hw/pmu/pmu-monitor.h"
 #include "guest.h"
-#include "core-events.h"
 #include "debugctl.h"
 #include "internal.h"
 #include "lbr.h"
@@ -184,14 +183,13 @@ static bool has_info(const X86VPmuLbr *lbr)
 bool lbr_is_timed(const X86VPmu *v)
 {
     return (has_info(v->lbr) || v->lbr->format == FORMAT_TIME)
-           && !pmu_cycles_model(&v->cpu->vpmu_props.cycles).from_clock
-           && !x86_vpmu_has_core(v);
+           && !pmu_cycles_model(&v->cpu->vpmu_props.cycles).from_clock;
 }
 
 static PmuTcgRecord what_to_record(const X86VPmu *v, bool record)
 {
     return !record ? PMU_TCG_RECORD_NONE
-           : lbr_is_timed(v) ? PMU_TCG_RECORD_INSNS : PMU_TCG_RECORD_BRANCHES;
+           : lbr_is_timed(v) ? PMU_TCG_RECORD_TIME : PMU_TCG_RECORD_BRANCHES;
 }
 
 /* If all kinds of x86 are wanted, also set the others: that is faster. */
@@ -424,7 +422,7 @@ static uint64_t recorded_cycles(const X86VPmu *v, unsigned slot)
     uint64_t cycles = 0;
 
     if (lbr_is_timed(v) && tcg_enabled()) {
-        pmu_tcg_cycles(v->unit->tcg, recorder(v)->insns[slot], &cycles);
+        pmu_tcg_cycles(v->unit->tcg, recorder(v)->time[slot], &cycles);
     }
     return MIN(cycles, MAX_CYCLES);
 }

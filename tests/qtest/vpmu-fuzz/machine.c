@@ -153,8 +153,7 @@ static void enter_mode(unsigned mode)
     unsigned newest = log->room / sizeof(log->branches[0]);
 
     if (fuzz_cpu->pmu && newest < PMU_BRANCH_LOG_SIZE
-        && extract32(log->branches[newest].what, PMU_LOGGED_MODE,
-                     PMU_LOGGED_DISTANCE - PMU_LOGGED_MODE) != mode) {
+        && pmu_logged_mode(&log->branches[newest]) != mode) {
         pmu_tcg_see_branches(fuzz_cpu);
     }
 }

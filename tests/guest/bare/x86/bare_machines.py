@@ -105,13 +105,16 @@ ON_AMD = ['branch', 'btf', 'count', 'cycles', 'fault', 'interrupt', 'memory',
           'mode', 'oracle', 'overflow', 'random', 'rep', 'smc', 'smm', 'smp',
           'space', 'state', 'step', 'svm']
 
-# A modelled core, of which the preset and no size is given.
+# A modelled core, of which the preset and no size is given, and its CPU
+CORE_CPU = DEFAULT_CPU + ',lbr=on,pmu-core=core0'
 CORE = ['-object', 'pmu-core,id=core0,preset=skylake']
 
 # Suites that need another machine than the default one, or several.
 MACHINES = {
     'clock': [clock(1000), clock(1100), clock(3000)],
-    'core': [Pc('', DEFAULT_CPU + ',pmu-core=core0', devices=CORE)],
+    'core': [Pc('', CORE_CPU, devices=CORE),
+             Pc('SapphireRapids', 'SapphireRapids,pmu=on,lbr=on,pmu-core=core0',
+                devices=CORE)],
     'count': [Pc('', DEFAULT_CPU + ',+monitor')],
     'cycles': [DEFAULT, cpi(2000), cpi(1337)],
     'lbr': [lbr('Skylake-Client-v1', 4),
@@ -184,8 +187,7 @@ LONG = ['count', 'oracle', 'overflow', 'rep']
 UNOBSERVED = [mode for mode in USUAL_MODES if mode != 'observed']
 RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
 RECORDED_MACHINES = {
-    'core': Pc('', DEFAULT_CPU + ',pmu-core=core0', {'recorded': 1}, cpus=1,
-               ended=[0], devices=CORE),
+    'core': Pc('', CORE_CPU, {'recorded': 1}, cpus=1, ended=[0], devices=CORE),
 }
 
 # Suites that a debugger interferes with: it stops where everything that is
@@ -197,7 +199,7 @@ INTERRUPTED = ['branch', 'core', 'count', 'fault', 'interrupt', 'memory',
 DEBUGGED = [debugged(Pc('', DEFAULT_CPU + ',+svm,+monitor'))]
 # Suites that need another machine for that, too, or several.
 DEBUGGED_MACHINES = {
-    'core': [debugged(machine) for machine in MACHINES['core']],
+    'core': [debugged(MACHINES['core'][0])],
     'lbr': [debugged(machine) for machine in MACHINES['lbr']
             if machine.name in ['Skylake-Client-v1 v4', 'SapphireRapids v5',
                                 'AMD']],

@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "pmu.h"
+#include "lbr.h"
 
 #define EV_L1D_MISSES      0x0151
 #define EV_L1D_LOAD_MISSES 0x08d1
@@ -399,6 +399,106 @@ TEST(core, masked_interrupt)
     expect(apic_requested(VEC_IPI), true, "still pending");
     asm volatile("sti\nnop\ncli" : : : "memory");
     expect(apic_requested(VEC_IPI), false, "pending");
+}
+
+/*
+ * Branches that are recorded, and what is missed between them.  The argument
+ * decides about the only conditional one.
+ */
+CODE("core_records:\n"
+     "    mov $" AREA ", %eax\n"
+     "    jmp 1f\n"
+     "    nop\n"
+     "1:  mov (%rax), %rsi\n"
+     "    jmp 2f\n"
+     "    nop\n"
+     "2:  mov (%rax), %rsi\n"
+     "    jmp 3f\n"
+     "    nop\n"
+     "3:  mov 124(%rax), %rsi\n"
+     "    mov 128(%rax), %rsi\n"
+     "    jmp 4f\n"
+     "    nop\n"
+     "4:  test %edi, %edi\n"
+     "    jnz 5f\n"
+     "    nop\n"
+     "5:  jmp 6f\n"
+     "    nop\n"
+     "6:  ret\n");
+code_fn core_records;
+
+/* The lines of the area are not in the first level when @fn begins. */
+static void record(code_fn *fn, uint64_t before, uint64_t now)
+{
+    for (unsigned i = 0; i < WARMING; i++) {
+        run_user(0, core_walk, LINES);
+        run_user(0, fn, before);
+    }
+    run_user(0, core_walk, LINES);
+    lbr_choose(NO_RING_0 | NO_FAR);
+    wrmsr(lbr_switch, lbr_on);
+    run_user(0, fn, now);
+    wrmsr(lbr_switch, 0);
+}
+
+static void expect_record(unsigned age, uint64_t type, unsigned insns,
+                          unsigned misses, bool wrong)
+{
+    expect(lbr_cycles(age), insns + misses * L1_CYCLES + wrong * BRANCH_CYCLES,
+           "record %u: cycles", age);
+    expect(lbr_info(age), lbr_info_of(type) | (wrong ? BIT(63) : 0),
+           "record %u: INFO", age);
+}
+
+/* The first four, without the first one, before which there is the kernel */
+static void expect_jumps(unsigned age)
+{
+    expect_record(age, TYPE_JUMP, 3, 1, false);
+    expect_record(age + 1, TYPE_JUMP, 2, 0, false);
+    expect_record(age + 2, TYPE_JUMP, 2, 1, false);
+}
+
+/* RET is wrong, as always here. */
+TEST(core, records)
+{
+    record(core_records, 1, 1);
+    expect_record(0, TYPE_RETURN, 1, 0, true);
+    expect_record(1, TYPE_JUMP, 1, 0, false);
+    expect_record(2, TYPE_COND, 2, 0, false);
+    expect_jumps(3);
+    record(core_records, 0, 1);
+    expect_record(1, TYPE_JUMP, 1, 0, false);
+    expect_record(2, TYPE_COND, 2, 0, true);
+    expect_jumps(3);
+}
+
+/* A branch that is not taken has no record: the next one has its cycles. */
+TEST(core, records_of_not_taken)
+{
+    record(core_records, 0, 0);
+    expect(lbr_cycles(1), 4, "predicted: cycles");
+    expect_jumps(2);
+    record(core_records, 1, 0);
+    expect(lbr_cycles(1), 4 + BRANCH_CYCLES, "not predicted: cycles");
+    expect(lbr_info(1), lbr_info_of(TYPE_JUMP), "not predicted: INFO");
+    expect_jumps(2);
+}
+
+/* More accesses than a log has room for, and 256 misses, before a branch */
+CODE("core_long:\n"
+     "    jmp 1f\n"
+     "    nop\n"
+     "1:  mov $" AREA ", %esi\n"
+     "    mov $" AREA " + 65536, %edi\n"
+     "    mov $1024, %ecx\n"
+     "    rep movsq\n"
+     "    ret\n");
+code_fn core_long;
+
+TEST(core, records_of_long)
+{
+    record(core_long, 0, 0);
+    expect_record(0, TYPE_RETURN, 5, 256, true);
 }
 
 /* The architectural events are announced. */

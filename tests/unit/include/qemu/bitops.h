@@ -14,6 +14,11 @@ static inline uint64_t extract64(uint64_t value, int start, int length)
     return value << (64 - start - length) >> (64 - length);
 }
 
+static inline uint32_t extract32(uint32_t value, int start, int length)
+{
+    return value << (32 - start - length) >> (32 - length);
+}
+
 static inline int64_t sextract64(uint64_t value, int start, int length)
 {
     return (int64_t)(value << (64 - length - start)) >> (64 - length);

@@ -35,6 +35,11 @@ void HELPER(pmu_core_enter)(CPUArchState *env, uint32_t mode)
     pmu_tcg_core_enter(env_cpu(env), mode);
 }
 
+void HELPER(pmu_core_flush)(CPUArchState *env)
+{
+    pmu_tcg_core_flush(pmu_tcg_core_of(env_cpu(env)));
+}
+
 void HELPER(pmu_core_repeat)(CPUArchState *env, uint64_t pc, uint32_t mode)
 {
     pmu_tcg_core_repeat(env_cpu(env), pc, mode);
@@ -148,6 +153,17 @@ void pmu_gen_stored(TCGv_i64 address, unsigned bytes)
 {
     tcg_gen_log(address,
                 pmu_core_facts(pmu_core_what(PMU_CORE_STORE, bytes, 1), 0));
+}
+
+/* Instructions in the same line fetch it anew: they are of another block. */
+void pmu_gen_flush(DisasContextBase *db)
+{
+    if (pmu_shows_core()) {
+        gen_helper_pmu_core_flush(tcg_env);
+        if (db->is_jmp == DISAS_NEXT) {
+            db->is_jmp = DISAS_TOO_MANY;
+        }
+    }
 }
 
 /*

@@ -514,6 +514,18 @@ void pmu_tcg_core_see(PmuTcgCore *c)
     set_limit(c);
 }
 
+void pmu_tcg_core_flush(PmuTcgCore *c)
+{
+    pmu_tcg_core_see(c);
+    pmu_core_flush(c->system);
+    for (unsigned i = 0; i < MAX_PROGRAMS; i++) {
+        if (c->programs[i].core) {
+            pmu_core_flush(c->programs[i].core);
+        }
+    }
+    forget_recent(c);
+}
+
 void pmu_tcg_core_leave(PmuTcgCore *c)
 {
     pmu_tcg_core_see(c);

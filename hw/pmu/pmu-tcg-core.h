@@ -112,6 +112,12 @@ bool pmu_tcg_core_outcome(const PmuTcgCore *c, uint64_t address,
                           uint32_t *outcome);
 
 /**
+ * pmu_tcg_core_flush - empty the caches of all cores
+ * @c: the cores, after the last access before that
+ */
+void pmu_tcg_core_flush(PmuTcgCore *c);
+
+/**
  * pmu_tcg_core_leave - read the log, as what follows may be of another mode
  * @c: the cores
  *

@@ -222,11 +222,16 @@ static void free_all(GSList **list)
     *list = NULL;
 }
 
-static void forget(Reference *ref)
+static void forget_caches(Reference *ref)
 {
     free_all(&ref->l1i);
     free_all(&ref->l1d);
     free_all(&ref->last);
+}
+
+static void forget(Reference *ref)
+{
+    forget_caches(ref);
     free_all(&ref->itlb);
     free_all(&ref->dtlb);
     free_all(&ref->returns);
@@ -389,6 +394,10 @@ static void run_program(const PmuCoreGeometry *g, GRand *rand)
         assert_tallies(tallies, ref.tallies);
         if (i % 3 == 1) {
             core = move(core, g);
+        }
+        if (i == LOGS / 4) {
+            pmu_core_flush(core);
+            forget_caches(&ref);
         }
         if (i == LOGS / 2) {
             pmu_core_reset(core);

@@ -179,6 +179,23 @@ void pmu_core_reset(PmuCore *core)
     begin_recent(core);
 }
 
+static void empty(const PmuCoreSets *sets)
+{
+    size_t words = sets->mask + 1;
+
+    memset(sets->first, 0, words * sizeof(*sets->first));
+    memset(sets->others, 0, words * (sets->ways - 1) * sizeof(*sets->others));
+}
+
+void pmu_core_flush(PmuCore *core)
+{
+    for (unsigned i = 0; i < SIDES; i++) {
+        empty(&core->sides[i].l1);
+    }
+    empty(&core->last);
+    begin_recent(core);
+}
+
 /*
  * The log
  */

@@ -293,6 +293,12 @@ void pmu_core_free(PmuCore *core);
 void pmu_core_reset(PmuCore *core);
 
 /**
+ * pmu_core_flush - empty the caches; TLBs and predictors stay as they are
+ * @core: the core
+ */
+void pmu_core_flush(PmuCore *core);
+
+/**
  * pmu_core_see - show a log to a core
  * @core: the core
  * @entries: the log, in program order; this notes in each what became of it

@@ -61,6 +61,10 @@ static inline void pmu_gen_stored(TCGv_i64 address, unsigned bytes)
 {
 }
 
+static inline void pmu_gen_flush(DisasContextBase *db)
+{
+}
+
 static inline void pmu_gen_accesses(DisasContextBase *db)
 {
 }
@@ -191,6 +195,12 @@ void pmu_gen_iteration(DisasContextBase *db);
  * instruction has stored.
  */
 void pmu_gen_stored(TCGv_i64 address, unsigned bytes);
+
+/**
+ * pmu_gen_flush - show a core an instruction that empties all caches
+ * @db: the block, which ends with this instruction
+ */
+void pmu_gen_flush(DisasContextBase *db);
 
 /**
  * pmu_gen_repeat - take back an instruction that starts over

@@ -15,6 +15,7 @@
 #define EV_L1D_LOAD_HITS   0x01d1
 #define EV_LLC_REFS        0x4f2e
 #define EV_LLC_MISSES      0x412e
+#define EV_L1I_MISSES      0x0283
 #define EV_BRANCH_MISSES   0x00c5
 
 #define L1_CYCLES     40
@@ -155,6 +156,75 @@ code_fn core_string;
 TEST(core, string)
 {
     expect_misses("string", core_string, LINES + 1, 1);
+}
+
+/* Programs find caches empty, and the code after the instruction, too. */
+CODE("core_wbinvd:\n"
+     "    wbinvd\n"
+     "    ret\n"
+     "core_invd:\n"
+     "    invd\n"
+     "    ret\n"
+     "core_wbnoinvd:\n"
+     "    .byte 0xf3, 0x0f, 0x09\n"
+     "    ret\n"
+     "core_nop:\n"
+     "    nop\n"
+     "    nop\n"
+     "    ret\n");
+code_fn core_wbinvd, core_invd, core_wbnoinvd, core_nop;
+
+static uint64_t count_fetches(code_fn *fn)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        pmu_gp(0, EV_L1I_MISSES | SEL_OS, 0);
+        run_kernel(GP(0), fn, 0);
+    }
+    return rdmsr(MSR_PMC(0));
+}
+
+static void expect_flush(code_fn *fn)
+{
+    uint64_t wrong;
+
+    count_two(EV_BRANCH_MISSES, EV_L1D_MISSES, core_walk, 256);
+    wrong = rdmsr(MSR_PMC(0));
+    expect(rdmsr(MSR_PMC(1)), 0, "misses before");
+    run_kernel(0, fn, 0);
+    pmu_gp(0, EV_BRANCH_MISSES | SEL_USR, 0);
+    pmu_gp(1, EV_L1D_MISSES | SEL_USR, 0);
+    run_user(GP(0) | GP(1), core_walk, 256);
+    expect(rdmsr(MSR_PMC(0)), wrong, "wrong predictions");
+    /* And the return address */
+    expect(rdmsr(MSR_PMC(1)), 256 + 1, "misses after");
+    expect(count_fetches(fn) > 0, true, "fetches after it that miss");
+}
+
+TEST(core, flush)
+{
+    expect_flush(core_wbinvd);
+    expect_flush(core_invd);
+    expect(count_fetches(core_nop), 0, "fetches that miss");
+    expect(count_fetches(core_wbnoinvd), 0, "fetches after WBNOINVD that miss");
+}
+
+/* Lines that are flushed one by one stay, and that is no access either. */
+CODE("core_clflush:\n"
+     "    mov $" AREA ", %eax\n"
+     "    mov $64, %edx\n"
+     "1:  mov (%rax), %rsi\n"
+     "    clflush (%rax)\n"
+     "    add $64, %rax\n"
+     "    dec %edx\n"
+     "    jnz 1b\n"
+     "    ret\n");
+code_fn core_clflush;
+
+TEST(core, flush_of_line)
+{
+    count_two(EV_L1D_MISSES, EV_L1D_LOAD_HITS, core_clflush, 0);
+    expect(rdmsr(MSR_PMC(0)), 0, "misses");
+    expect(rdmsr(MSR_PMC(1)), 64 + 1, "hits");
 }
 
 /* The last branch of a loop is wrong, and so is RET, which nothing called. */

@@ -43,6 +43,13 @@ GENOA = Machine('genoa', cpu=(
 GENOA_SMP = GENOA.variant('genoa-smp', smp=2, usual=False)
 EPYC = Machine('epyc', setup=OURS, cpu=(
     'EPYC-v1,pmu=on,-fxsr-opt,-misalignsse,-osvw,-topoext,-nrip-save,-xsavec'))
+# Zen 2 and Zen 3, whose events Linux knows by another list than Zen's
+LATER_ZEN = '-clzero,-ibpb,-amd-stibp,-fxsr-opt,-misalignsse,-osvw,-topoext,' \
+    '-nrip-save,-xsavec,-xsaves'
+ROME = Machine('rome', setup=OURS, usual=False,
+               cpu=f'EPYC-Rome-v1,pmu=on,{LATER_ZEN}')
+MILAN = Machine('milan', setup=OURS, usual=False, cpu=(
+    f'EPYC-Milan-v1,pmu=on,{LATER_ZEN},-pcid,-invpcid,-ibrs,-amd-ssbd'))
 OPTERON = Machine('opteron', setup=OURS, usual=False,
                   cpu='Opteron_G3-v1,pmu=on,-misalignsse')
 
@@ -118,6 +125,8 @@ CORE_LBR_SKYLAKE = with_core(LBR_SKYLAKE, 'skylake')
 CORE_LBR_GENOA = with_core(LBR_GENOA, 'zen4')
 CORE_GENOA = with_core(GENOA, 'zen4')
 CORE_EPYC = with_core(EPYC, 'zen4')
+CORE_ROME = with_core(ROME, 'zen4')
+CORE_MILAN = with_core(MILAN, 'zen4')
 CORE_OPTERON = with_core(OPTERON, 'zen4')
 CORE_POWER8 = CORE_POWER9 = CORE_POWER10 = None
 OF_INTEL = {'L1-dcache-load-misses:u': 'first_misses',
@@ -133,6 +142,8 @@ CORE_EVENTS = {
     CORE_SAPPHIRE: OF_INTEL,
     CORE_GENOA: OF_ZEN,
     CORE_EPYC: OF_ZEN,
+    CORE_ROME: OF_ZEN,
+    CORE_MILAN: OF_ZEN,
     CORE_OPTERON: {'r0141:u': 'first_misses', 'dTLB-load-misses:u': 'pages'},
 }
 # What perf stat -ddd asks for, and what the page about cores says of it: the
@@ -147,12 +158,15 @@ SINCE_ICELAKE = {**OF_SKYLAKE, 'iTLB-loads': NO_CODE}
 SINCE_ZEN = {'LLC-loads': NO_CODE, 'LLC-load-misses': NO_CODE,
              'L1-dcache-prefetches': NOTHING,
              'L1-dcache-prefetch-misses': NO_CODE, 'iTLB-loads': NOTHING}
+SINCE_ZEN2 = {**SINCE_ZEN, 'stalled-cycles-backend': NO_CODE}
 UNUSUAL = {
     CORE_UP: OF_SKYLAKE,
     CORE_ICELAKE: SINCE_ICELAKE,
     CORE_SAPPHIRE: SINCE_ICELAKE,
-    CORE_GENOA: {**SINCE_ZEN, 'stalled-cycles-backend': NO_CODE},
+    CORE_GENOA: SINCE_ZEN2,
     CORE_EPYC: SINCE_ZEN,
+    CORE_ROME: SINCE_ZEN2,
+    CORE_MILAN: SINCE_ZEN2,
     CORE_OPTERON: {'L1-dcache-prefetches': NOTHING,
                    'L1-dcache-prefetch-misses': NOTHING},
 }

@@ -8,16 +8,16 @@ import pytest
 from harness import expectations, on, require, require_equal, symbols
 from machines import (CORE_EPYC, CORE_EVENTS, CORE_GENOA, CORE_ICELAKE,
                       CORE_LBR_GENOA, CORE_LBR_HASWELL, CORE_LBR_SKYLAKE,
-                      CORE_OPTERON, CORE_PEBS_HASWELL, CORE_PEBS_ICELAKE,
-                      CORE_PEBS_SAPPHIRE, CORE_PEBS_SKYLAKE, CORE_POWER8,
-                      CORE_POWER9, CORE_POWER10, CORE_SAPPHIRE, CORE_UP,
-                      UNUSUAL)
+                      CORE_MILAN, CORE_OPTERON, CORE_PEBS_HASWELL,
+                      CORE_PEBS_ICELAKE, CORE_PEBS_SAPPHIRE, CORE_PEBS_SKYLAKE,
+                      CORE_POWER8, CORE_POWER9, CORE_POWER10, CORE_ROME,
+                      CORE_SAPPHIRE, CORE_UP, UNUSUAL)
 from test_counting import parse
 from test_profile import profiled
 
 USUAL = [CORE_UP, CORE_GENOA, CORE_POWER9]
-OTHERS = [CORE_ICELAKE, CORE_SAPPHIRE, CORE_EPYC, CORE_OPTERON, CORE_POWER8,
-          CORE_POWER10]
+OTHERS = [CORE_ICELAKE, CORE_SAPPHIRE, CORE_EPYC, CORE_ROME, CORE_MILAN,
+          CORE_OPTERON, CORE_POWER8, CORE_POWER10]
 
 
 @on(*USUAL, more=OTHERS)

@@ -552,6 +552,191 @@ static void test_kvm_debugctl(void)
 }
 
 /*
+ * Streams of QEMU 11.0, whose AMD registers under KVM are in the subsection of
+ * Intel's: see target/i386/vpmu/amd-stock.h
+ */
+
+#define SELECTED(i) (EVENT_INSNS | SEL_USR | SEL_CMASK((i) + 1))
+#define COUNTED(i)  (0x123456789aull + (i))
+#define LEFT        0xabcdull
+
+/* Selector and counter of a number, straight and shifted */
+#define STRAIGHT_SEL(i) { STOCK_EVTSEL + (i), SELECTED(i) }
+#define STRAIGHT_CTR(i) { STOCK_COUNTER + (i), COUNTED(i) }
+#define SHIFTED_SEL(i)  { STOCK_EVTSEL + 2 * (i), SELECTED(i) }
+#define SHIFTED_CTR(i)  { STOCK_COUNTER + 2 * (i) + 1, COUNTED(i) }
+
+/* What this PMU sends, and what is left of it after QEMU 11.0 */
+#define MARK_OF_ALL      { STOCK_MARKED, STOCK_MARK }
+#define MARK_OF_STRAIGHT { STOCK_COUNTER + 2 * NR_CORE - 1, STOCK_MARK }
+
+/**
+ * struct FromStock - a stream
+ * @cpu: the CPU that gets it, with as many counters as the source
+ * @values: all that are not 0
+ * @selectors, @counters: sets of registers that hold their values; the others
+ *                        hold 0
+ */
+static const struct FromStock {
+    const char *name, *cpu;
+    StockValue values[20];
+    unsigned selectors, counters;
+} from_stock[] = {
+    { "all", AMD,
+      { SHIFTED_SEL(0), SHIFTED_SEL(1), SHIFTED_SEL(2), SHIFTED_SEL(3),
+        SHIFTED_SEL(4), SHIFTED_SEL(5), SHIFTED_CTR(0), SHIFTED_CTR(1),
+        SHIFTED_CTR(2), SHIFTED_CTR(3), SHIFTED_CTR(4), SHIFTED_CTR(5) },
+      0x3f, 0x3f },
+    { "first", AMD, { SHIFTED_SEL(0), SHIFTED_CTR(0) }, 1, 1 },
+    { "second", AMD, { SHIFTED_SEL(1), SHIFTED_CTR(1) }, 2, 2 },
+    { "last-selector", AMD, { SHIFTED_SEL(5) }, 0x20, 0 },
+    { "event-alone", AMD, { SHIFTED_SEL(0) }, 1, 0 },
+    { "left", AMD, { SHIFTED_CTR(0), SHIFTED_CTR(2) }, 0, 5 },
+    { "without-global", AMD ",perfmon-v2=off",
+      { SHIFTED_SEL(0), SHIFTED_SEL(1), SHIFTED_CTR(1) }, 3, 2 },
+    { "straight", AMD,
+      { STRAIGHT_SEL(0), STRAIGHT_SEL(1), STRAIGHT_CTR(0), STRAIGHT_CTR(1) },
+      3, 3 },
+    { "four", AMD ",perfctr-core=off",
+      { STRAIGHT_SEL(0), STRAIGHT_SEL(2), STRAIGHT_CTR(3) }, 5, 8 },
+    { "ours", AMD,
+      { STRAIGHT_SEL(0), STRAIGHT_SEL(2), STRAIGHT_CTR(1), MARK_OF_ALL,
+        MARK_OF_STRAIGHT }, 5, 2 },
+    /* Elements that QEMU 11.0 does not save are as they were loaded. */
+    { "returned", AMD,
+      { { STOCK_COUNTER, LEFT }, { STOCK_COUNTER + 2, LEFT },
+        { STOCK_EVTSEL + 1, SELECTED(1) }, SHIFTED_SEL(0), SHIFTED_SEL(1),
+        SHIFTED_CTR(0), SHIFTED_CTR(5), MARK_OF_ALL }, 3, 0x21 },
+    { "older-mark", AMD, { STRAIGHT_CTR(1), { STOCK_OVF_CTRL, 1 } }, 0, 2 },
+};
+
+/* Some value is left, so that the subsection is sent, which is replaced. */
+static Machine start_as_stock(const StockValue *values)
+{
+    Machine m = x86_start(AMD);
+
+    wrmsr(&m, MSR_CTR0, LEFT);
+    m.edit = edit_stock;
+    m.with = values;
+    return m;
+}
+
+static void assert_register(Machine *m, unsigned set, unsigned i, uint32_t msr,
+                            uint64_t val)
+{
+    assert_msr(m, msr, set >> i & 1 ? val : 0);
+}
+
+static void test_from_stock(const void *data)
+{
+    const struct FromStock *from = data;
+    g_autofree char *args = x86_args(from->cpu);
+    Machine m = start_as_stock(from->values);
+    bool core = !strstr(from->cpu, "perfctr-core=off");
+
+    migrate_prepared(&m, args, as_kvm);
+    for (unsigned i = 0; i < (core ? NR_CORE : NR_LEGACY); i++) {
+        assert_register(&m, from->selectors, i,
+                        core ? evtsel_msr(i) : MSR_LEGACY_EVTSEL0 + i,
+                        SELECTED(i));
+        assert_register(&m, from->counters, i,
+                        core ? counter_msr(i) : MSR_LEGACY_CTR0 + i,
+                        COUNTED(i));
+    }
+    stop(&m);
+}
+
+/* The global registers are where Intel's are. */
+static void test_global_from_stock(void)
+{
+    static const StockValue values[] = {
+        SHIFTED_SEL(4), SHIFTED_CTR(4), { STOCK_GLOBAL_CTRL, 0x15 },
+        { STOCK_GLOBAL_STATUS, 0x10 }, { }
+    };
+    g_autofree char *args = x86_args(AMD);
+    Machine m = start_as_stock(values);
+
+    migrate_prepared(&m, args, as_kvm);
+    assert_msr(&m, MSR_AMD_CTL, 0x15);
+    assert_msr(&m, MSR_AMD_STATUS, 0x10);
+    assert_msr(&m, evtsel_msr(4), SELECTED(4));
+    stop(&m);
+}
+
+/* Streams that are refused, and why */
+static const struct {
+    const char *name, *cpu;
+    void (*prepare)(Machine *m);
+    StockValue values[6];
+    const char *message;
+} stock_refusals[] = {
+    { "uncertain", AMD, as_kvm, { SHIFTED_SEL(0), SHIFTED_CTR(1) },
+      "it is not certain in which" },
+    { "uncertain-selectors", AMD, as_kvm, { SHIFTED_SEL(0), SHIFTED_SEL(2) },
+      "it is not certain in which" },
+    { "neither", AMD, as_kvm, { STRAIGHT_SEL(1), SHIFTED_CTR(3) },
+      "it is not certain in which" },
+    { "more-counters", AMD, as_kvm, { SHIFTED_SEL(6), SHIFTED_CTR(6) },
+      "same pmu-gp-counters" },
+    { "intel", AMD, as_kvm, { { STOCK_FIXED_CTRL, 0x3 } },
+      "uses an Intel PMU of KVM" },
+    { "accelerator", AMD, NULL, { SHIFTED_SEL(0), SHIFTED_CTR(0) },
+      "uses a PMU of KVM, which this CPU does not have" },
+    { "no-pmu", MODEL ",pmu=off", NULL, { SHIFTED_SEL(0), SHIFTED_CTR(0) },
+      "uses a PMU of KVM, which this CPU does not have" },
+};
+
+static void test_stock_refused(const void *data)
+{
+    const typeof(*stock_refusals) *refusal = data;
+    g_autofree char *args = x86_args(refusal->cpu);
+    g_autofree char *message = NULL;
+    Machine m = start_as_stock(refusal->values);
+
+    message = refuse_prepared(&m, args, refusal->prepare);
+    g_assert_nonnull(strstr(message, refusal->message));
+}
+
+static void assert_straight(const char *path, const void *unused)
+{
+    g_assert_cmphex(stock_value(path, STOCK_COUNTER + 1), ==, LEFT);
+    g_assert_cmphex(stock_value(path, STOCK_COUNTER + 3), ==, 0);
+    g_assert_cmphex(stock_value(path, STOCK_COUNTER + 2 * NR_CORE - 1), ==,
+                    STOCK_MARK);
+    g_assert_cmphex(stock_value(path, STOCK_MARKED), ==, STOCK_MARK);
+    g_assert_cmphex(stock_value(path, STOCK_OVF_CTRL), ==, 0);
+}
+
+/* QEMU 11.0 loads counter n from element n, and clears status by OVF_CTRL. */
+static void test_to_stock(void)
+{
+    g_autofree char *args = x86_args(AMD);
+    Machine m = x86_start(AMD);
+
+    as_kvm(&m);
+    wrmsr(&m, counter_msr(1), LEFT);
+    m.edit = assert_straight;
+    migrate_prepared(&m, args, as_kvm);
+    assert_msr(&m, counter_msr(0), 0);
+    assert_msr(&m, counter_msr(1), LEFT);
+    stop(&m);
+}
+
+static void add_stock_cases(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(from_stock); i++) {
+        add_data("kvm/stock", from_stock[i].name, &from_stock[i],
+                 test_from_stock);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(stock_refusals); i++) {
+        add_data("kvm/stock-refused", stock_refusals[i].name,
+                 &stock_refusals[i], test_stock_refused);
+    }
+    add("kvm/stock-global", test_global_from_stock);
+    add("kvm/to-stock", test_to_stock);
+}
+
+/*
  * Implementation of struct Face
  */
 
@@ -743,6 +928,7 @@ static void add_cases(void)
     add("status/overflow", test_status);
     add("status/set", test_status_set);
     add("kvm/debugctl", test_kvm_debugctl);
+    add_stock_cases();
     add_lbr();
 }
 

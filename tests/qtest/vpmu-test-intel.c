@@ -1904,9 +1904,9 @@ static const struct KvmMismatch {
     { "version", INTEL, INTEL ",pmu-version=1", as_kvm,
       MSR_GLOBAL_CTRL, GLOBAL_GP(0), "same pmu-version (AMD: perfmon-v2)." },
     { "no-pmu", INTEL, MODEL ",pmu=off", NULL,
-      MSR_EVTSEL0, EVENT_INSNS, "uses an Intel PMU of KVM" },
+      MSR_EVTSEL0, EVENT_INSNS, "uses a PMU of KVM" },
     { "accelerator", INTEL, INTEL, NULL,
-      MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS), "uses an Intel PMU of KVM" },
+      MSR_FIXED_CTR_CTRL, FIXED(0, FIXED_OS), "uses a PMU of KVM" },
 };
 
 static void test_kvm_mismatch(const void *data)

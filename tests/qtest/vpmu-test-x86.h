@@ -72,6 +72,47 @@ Machine x86_start(const char *cpu);
  */
 void as_kvm(Machine *m);
 
+/*
+ * The places of values in cpu/msr_architectural_pmu, a subsection of QEMU
+ * without this PMU: its arrays have 3, 18 and 18 elements.
+ */
+enum {
+    STOCK_FIXED_CTRL,
+    STOCK_GLOBAL_CTRL,
+    STOCK_GLOBAL_STATUS,
+    STOCK_OVF_CTRL,
+    STOCK_FIXED,
+    STOCK_COUNTER = STOCK_FIXED + 3,
+    STOCK_EVTSEL = STOCK_COUNTER + 18,
+    STOCK__MAX = STOCK_EVTSEL + 18,
+};
+
+/* Where this PMU marks that the subsection is its own, and by what */
+#define STOCK_MARKED (STOCK_COUNTER + 12)
+#define STOCK_MARK   0x76504d5576504d55ull
+
+/* A value of that subsection */
+typedef struct StockValue {
+    unsigned at;
+    uint64_t val;
+} StockValue;
+
+/**
+ * stock_value - a value of that subsection in a stream
+ */
+uint64_t stock_value(const char *path, unsigned at);
+
+/**
+ * edit_stock - replace that subsection in a stream; for Machine.edit
+ * @with: the values that are not 0, ended by one that is
+ */
+void edit_stock(const char *path, const void *with);
+
+/**
+ * edit_mark - likewise, replace the mark by the older one
+ */
+void edit_mark(const char *path, const void *unused);
+
 /**
  * try_rdmsr, try_wrmsr, try_rdpmc - execute such an instruction
  * @cpl: the privilege at which it is executed

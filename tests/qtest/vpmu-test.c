@@ -108,6 +108,10 @@ static void move(Machine *m, Machine to, const char *status)
     g_autofree char *uri = g_strdup_printf("file:%s", path);
 
     save(m, path);
+    if (m->edit) {
+        m->edit(path, m->with);
+        m->edit = NULL;
+    }
     qtest_qmp_assert_success(to.qts, "{'execute': 'migrate-incoming',"
                              " 'arguments': {'uri': %s,"
                              " 'exit-on-error': false}}", uri);

@@ -30,10 +30,14 @@
 
 /**
  * struct Machine - a QEMU and the CPU that the functions below access
+ * @edit: changes the file with the machine's state when it migrates; or NULL
+ * @with: its argument
  */
 typedef struct Machine {
     QTestState *qts;
     unsigned cpu;
+    void (*edit)(const char *path, const void *with);
+    const void *with;
 } Machine;
 
 /**

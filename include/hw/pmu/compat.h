@@ -13,6 +13,12 @@
     (QEMU_VERSION_MAJOR > 10 \
      || (QEMU_VERSION_MINOR == 2 && QEMU_VERSION_MICRO >= 50))
 
+/*
+ * QEMU 11.0 itself migrates AMD's PMU under KVM, which only CPUs with pmu=on
+ * have.
+ */
+#define STOCK_HAS_AMD_PMU IS_AFTER_10_2
+
 /* Machine types that did not raise CPUID's level by themselves are gone. */
 #if IS_AFTER_10_2
 #define full_cpuid_auto_level(cpu) true

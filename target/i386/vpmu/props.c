@@ -481,7 +481,7 @@ static bool go_without(const X86CPU *cpu, Error **errp)
 static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
 {
     const char *cycles = pmu_cycles_given(&cpu->vpmu_props.cycles);
-    const bool off = x86_vpmu_asked_off(cpu);
+    bool off;
 
     if (cycles) {
         return refuse(errp, "Use -accel tcg, or leave the property out: the "
@@ -496,6 +496,7 @@ static bool configure_kvm(X86CPU *cpu, const PmuFilter *filter, Error **errp)
         }
         cpu->enable_pmu = false;
     }
+    off = x86_vpmu_asked_off(cpu) || (STOCK_HAS_AMD_PMU && !cpu->enable_pmu);
     if (!x86_vpmu_kvm_settle(cpu, off, filter, errp)) {
         return false;
     }

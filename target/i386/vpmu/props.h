@@ -20,6 +20,8 @@ typedef struct X86VPmu X86VPmu;
  * struct X86VPmuProps - the properties of a CPU that shape its PMU
  * @machine: the machine type has virtual PMUs; with types of QEMU 9.2 and
  *           older, guests are as in stock QEMU
+ * @stock_amd: QEMU without this PMU that has the machine type also migrates
+ *             AMD's PMU under KVM, so that guests can go there
  * @version: of Intel's architectural performance monitoring, for Intel only
  * @gp_counters: general-purpose counters
  * @fixed_counters: fixed-function counters
@@ -38,6 +40,7 @@ typedef struct X86VPmu X86VPmu;
  */
 typedef struct X86VPmuProps {
     bool machine;
+    bool stock_amd;
     uint32_t version;
     uint32_t gp_counters;
     uint32_t fixed_counters;
@@ -56,6 +59,7 @@ typedef struct X86VPmuProps {
  */
 #define DEFINE_X86_VPMU_PROPERTIES(_state, _field)                         \
     DEFINE_PROP_BOOL("x-vpmu", _state, _field.machine, true),              \
+    DEFINE_PROP_BOOL("x-vpmu-stock-amd", _state, _field.stock_amd, true),  \
     DEFINE_PROP_UINT32("pmu-version", _state, _field.version, 0),          \
     DEFINE_PROP_UINT32("pmu-gp-counters", _state, _field.gp_counters, 0),  \
     DEFINE_PROP_UINT32("pmu-fixed-counters", _state, _field.fixed_counters, \

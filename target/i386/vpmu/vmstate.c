@@ -11,9 +11,11 @@
 #include "system/kvm.h"
 #include "system/replay.h"
 #include "hw/pmu/pmu-vmstate.h"
+#include "amd-stock.h"
 #include "debugctl.h"
 #include "internal.h"
 #include "kvm.h"
+#include "hw/pmu/compat.h"
 
 #define SAME(property) \
     "Source and destination must have the same " property "."
@@ -81,9 +83,25 @@ static const VMStateDescription vmstate_registers = {
     }
 };
 
+static bool is_amd(const X86VPmu *v)
+{
+    return v->ops->by == PMU_VENDOR_AMD;
+}
+
+/*
+ * QEMU 11.0 and later.  A guest of a machine type that earlier QEMU has, too,
+ * could also go to that, which would lose these registers: it has to refuse
+ * them.
+ */
+static bool is_amd_in_stock_stream(const X86VPmu *v)
+{
+    return STOCK_HAS_AMD_PMU && is_amd(v) && v->cpu->vpmu_props.stock_amd;
+}
+
 static bool uses_stock_state(const X86VPmu *v)
 {
-    return v && v->engine == X86_VPMU_KVM && v->ops->in_stock_stream;
+    return v && v->engine == X86_VPMU_KVM
+           && (v->ops->in_stock_stream || is_amd_in_stock_stream(v));
 }
 
 /*
@@ -151,18 +169,18 @@ const VMStateDescription vmstate_x86_vpmu = {
 
 /*
  * cpu/msr_architectural_pmu, a subsection that QEMU without this PMU has, too.
- * It is for Intel's registers under KVM, and has all of their state.
+ * It is for the registers under KVM: Intel's, of which it has all state, and
+ * since QEMU 11.0 also AMD's (amd-stock.h).
  *
  * Other PMUs store in it the values that an unused PMU holds.  QEMU without
- * this PMU loads and ignores them, unless it has Intel's registers under KVM
+ * this PMU loads and ignores them, unless it has such registers under KVM
  * itself; so the guest can go to it.  With this PMU, nothing is lost.
+ *
+ * A mark in it makes sure that it is sent, even if all else is 0.  It is among
+ * the counters, as a subsection without counters would be of no use to QEMU.
+ * Once it was in IA32_PERF_GLOBAL_OVF_CTRL, which has no state.
  */
-
-/*
- * In IA32_PERF_GLOBAL_OVF_CTRL, which has no state: makes sure that the
- * subsection is sent, even if all else is 0.
- */
-#define LEFTOVERS 1
+#define OLDER_MARK 1
 
 static void clear_stock_state(CPUX86State *env)
 {
@@ -214,19 +232,26 @@ static void give_stock_state(const X86VPmu *v)
     }
 }
 
+/* Intel's state under KVM is as it has always been. */
+static void mark_stock_state(const X86VPmu *v)
+{
+    CPUX86State *env = &v->cpu->env;
+
+    if (is_amd(v)) {
+        amd_stock_mark(env, v->nr_gp);
+    } else if (!uses_stock_state(v)) {
+        env->msr_gp_counters[X86_VPMU_MARKED] = X86_VPMU_MARK;
+    }
+}
+
 void x86_vpmu_pre_save(X86CPU *cpu)
 {
     X86VPmu *v = cpu->vpmu;
 
     clear_stock_state(&cpu->env);
-    if (!v) {
-        return;
-    }
-    if (uses_stock_state(v)) {
+    if (v && (uses_stock_state(v) || (!is_used(v) && has_leftovers(v)))) {
         give_stock_state(v);
-    } else if (!is_used(v) && has_leftovers(v)) {
-        give_stock_state(v);
-        cpu->env.msr_global_ovf_ctrl = LEFTOVERS;
+        mark_stock_state(v);
     }
 }
 
@@ -344,24 +369,83 @@ static bool load_stock_state(X86VPmu *v, Error **errp)
     return true;
 }
 
-bool x86_vpmu_post_load(X86CPU *cpu, Error **errp)
+/* From versions of this PMU with the older mark, it is straight. */
+static bool straighten(X86VPmu *v, Error **errp)
 {
     ERRP_GUARD();
-    const CPUX86State *env = &cpu->env;
-    X86VPmu *v = cpu->vpmu;
+    CPUX86State *env = &v->cpu->env;
+    bool core = amd_has_core_counters(v->cpu)
+                && (stock_state_is_used(env)
+                    || env->msr_global_ovf_ctrl != OLDER_MARK);
 
-    if (!uses_stock_state(v) && stock_state_is_used(env)) {
-        error_setg(errp, "The source's guest uses an Intel PMU of KVM, which "
-                   "this CPU does not have");
-        error_append_hint(errp, "Use -accel kvm, the source's CPU model, and "
-                          "pmu=on if the source has it.\n");
+    if (!amd_stock_straighten(env, v->nr_gp, core)) {
+        error_setg(errp, "The source is a QEMU that stores AMD's counters in "
+                   "one of two ways, and it is not certain in which");
+        error_append_hint(errp, "Let the guest end its use of the PMU, and "
+                          "migrate it then.\n");
+        return false;
+    }
+    return true;
+}
+
+/* Remove the mark of all vendors, and AMD's, which belong together. */
+static bool prepare_stock_state(X86VPmu *v, Error **errp)
+{
+    CPUX86State *env = &v->cpu->env;
+
+    if (is_amd(v)) {
+        return straighten(v, errp);
+    }
+    if (env->msr_gp_counters[X86_VPMU_MARKED] == X86_VPMU_MARK) {
+        env->msr_gp_counters[X86_VPMU_MARKED] = 0;
+    }
+    return true;
+}
+
+static bool has_intel_state(const CPUX86State *env)
+{
+    uint64_t found = env->msr_fixed_ctr_ctrl;
+
+    for (unsigned i = 0; i < MAX_FIXED_COUNTERS; i++) {
+        found |= env->msr_fixed_counters[i];
+    }
+    return found;
+}
+
+/* Whether the registers that KVM had are of a kind that this CPU can have */
+static bool can_take_stock_state(const X86CPU *cpu, Error **errp)
+{
+    ERRP_GUARD();
+    const X86VPmu *v = cpu->vpmu;
+    const CPUX86State *env = &cpu->env;
+    bool intel = v && is_amd(v) && has_intel_state(env);
+
+    if (!stock_state_is_used(env)
+        || (v && v->engine == X86_VPMU_KVM && !intel)) {
+        return true;
+    }
+    error_setg(errp, "The source's guest uses %s PMU of KVM, which this CPU "
+               "does not have", intel ? "an Intel" : "a");
+    error_append_hint(errp, "Use -accel kvm, the source's CPU model, and "
+                      "pmu=on if the source has it.\n");
+    return false;
+}
+
+bool x86_vpmu_post_load(X86CPU *cpu, Error **errp)
+{
+    X86VPmu *v = cpu->vpmu;
+    bool left;
+
+    if (!can_take_stock_state(cpu, errp)) {
         return false;
     }
     if (!v) {
         return true;
     }
-    if ((uses_stock_state(v) || stock_state_has_leftovers(env))
-        && !load_stock_state(v, errp)) {
+    left = stock_state_has_leftovers(&cpu->env)
+           || stock_state_is_used(&cpu->env);
+    if (!prepare_stock_state(v, errp)
+        || ((uses_stock_state(v) || left) && !load_stock_state(v, errp))) {
         return false;
     }
     return !kvm_enabled() || x86_vpmu_kvm_refuse_hidden(v, errp);

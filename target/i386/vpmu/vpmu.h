@@ -17,6 +17,7 @@
  * a model of the core; features.c lists them and finds registers.
  * vpmu.c creates and resets PMUs, and executes instructions that access them;
  * kvm.c and kvm-vmstate.c are for the kernel's PMU, vmstate.c for migration,
+ * with amd-stock.c for that of AMD's registers from and to other QEMUs,
  * monitor.c, guest.c and qtest.c for the monitor, profiles and tests.
  * events.c, intel-events.c, amd-events.c and filter.c have codes of events.
  *
@@ -247,7 +248,7 @@ void x86_vpmu_pre_load(X86CPU *cpu);
  * @errp: why this CPU cannot go on with it
  *
  * A stream of QEMU without this PMU is accepted as well: under TCG its guests
- * had no PMU, and under KVM it has Intel's registers.
+ * had no PMU, and under KVM it has Intel's registers, or, from QEMU 11.0, AMD's.
  *
  * Returns: false with @errp set if the guest would lose counts.
  */

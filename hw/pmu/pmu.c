@@ -24,13 +24,18 @@
 /* So that a 256th of it can be taken without an overflow. */
 #define MAX_RECENT (1ull << 40)
 
+/* All but the misses of TLBs, which also occur without a model of the core */
+#define CORE_TALLIES \
+    ((1ull << PMU_TALLY__MAX) - (1ull << PMU_TALLY_CORE_FIRST))
+
 /*
  * Tallies of instructions that retire, and thus take a cycle of their own: if
  * they are subtracted from cycles, both are known at the same time.
  */
 #define RETIRED_TALLIES                                              \
     (TALLY(INSNS) | TALLY(COND_NOT_TAKEN) | TAKEN_TALLIES            \
-     | TALLY(LOADS) | TALLY(STORES) | TALLY(FAILED_STORES))
+     | TALLY(LOADS) | TALLY(STORES) | TALLY(FAILED_STORES)           \
+     | CORE_TALLIES)
 
 static const PmuTallies event_tallies[PMU_EVENT__MAX] = {
     [PMU_EVENT_CYCLES]            = TALLY(CYCLES),

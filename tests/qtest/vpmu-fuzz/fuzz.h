@@ -8,6 +8,8 @@
  *   x86-reference.c, ppc-reference.c
  *                   references of the registers of a face, event by event
  *   x86-memory.c    reference of the guest's memory, where PEBS writes to it
+ *   core-reference.c
+ *                   reference of a modelled core, access by access
  *
  * The fuzzer is QEMU with another main program: it calls the
  * functions that instructions and migration would call, in one thread, with
@@ -21,6 +23,7 @@
 
 #include "hw/core/cpu.h"
 #include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-core.h"
 
 /*
  * Numbers that a seed decides
@@ -149,6 +152,29 @@ extern bool fuzz_expecting;
  */
 
 /**
+ * FUZZ_INSN_BYTES, FUZZ_DATA_BYTES - the bytes of an instruction and of an
+ *                                    access to data
+ */
+#define FUZZ_INSN_BYTES 4
+#define FUZZ_DATA_BYTES 8
+
+/**
+ * struct FuzzInsn - an instruction, as a modelled core sees it
+ * @pc: its address
+ * @access: how it accesses memory; PMU_CORE_FETCH if it does not
+ * @data: the lowest address that it accesses
+ * @branch: the kind of its branch; PMU_CORE_FETCH without a branch
+ * @to: where that goes, or where a call returns to
+ */
+typedef struct FuzzInsn {
+    uint64_t pc;
+    PmuCoreKind access;
+    uint64_t data;
+    PmuCoreKind branch;
+    uint64_t to;
+} FuzzInsn;
+
+/**
  * struct FuzzFace - a PMU
  * @name: its name
  * @args: QEMU's arguments
@@ -176,6 +202,8 @@ typedef struct FuzzFace {
  * @other: events that no instruction causes, and
  * @nr_other: how many
  * @happen: let events happen in the reference, one of each, at the same time
+ * @step: let an instruction be executed in the reference's core in a mode, and
+ *        let its events happen; NULL if no face has a core
  * @note_insn: an instruction that causes these events is executed in a mode;
  *             store its address as translated code does; or NULL
  * @begin_cycle: begin a whole cycle in the reference
@@ -203,6 +231,7 @@ typedef struct FuzzTarget {
     unsigned nr_retired, nr_other;
     void (*start)(const FuzzFace *face);
     void (*happen)(PmuTallies events, unsigned mode);
+    void (*step)(const FuzzInsn *insn, PmuTallies events, unsigned mode);
     void (*note_insn)(PmuTallies events, unsigned mode);
     void (*begin_cycle)(void);
     void (*check_interrupts)(void);
@@ -256,6 +285,13 @@ void fuzz_make_retire(FuzzRandom *r, uint64_t *arg);
 void fuzz_run_retire(const uint64_t *arg);
 void fuzz_make_other(FuzzRandom *r, uint64_t *arg);
 void fuzz_run_other(const uint64_t *arg);
+
+/**
+ * fuzz_make_step, fuzz_run_step - an instruction that a modelled core sees,
+ *     with its access and its branch; nothing without a core
+ */
+void fuzz_make_step(FuzzRandom *r, uint64_t *arg);
+void fuzz_run_step(const uint64_t *arg);
 
 /**
  * fuzz_take_branch - take a branch, as translated code or a helper reports it

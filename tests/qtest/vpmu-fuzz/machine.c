@@ -6,6 +6,8 @@
 
 #include "qemu/osdep.h"
 #include "hw/pmu/pmu-cpu.h"
+#include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-tcg-core.h"
 #include "io/channel-buffer.h"
 #include "migration/qemu-file.h"
 #include "migration/vmstate.h"
@@ -83,6 +85,9 @@ static void forget_blocks(void)
 {
     for (int i = 0; i < ARRAY_SIZE(cpus); i++) {
         cpus[i]->tcg_cflags &= ~CF_PMU;
+        if (pmu_tcg_core_of(cpus[i])) {
+            cpus[i]->tcg_cflags |= CF_PMU_INSNS;
+        }
     }
 }
 
@@ -216,12 +221,19 @@ static void note_place(PmuTallies events, unsigned mode)
     }
 }
 
+/* With a core, misses of TLBs are its own. */
+static PmuTallies without_core(PmuTallies events)
+{
+    return pmu_tcg_core_of(fuzz_cpu) ? events & ~PMU_TCG_TLB_TALLIES : events;
+}
+
 /* Instructions that are not counted do not begin a cycle either. */
 static void let_happen(PmuTallies events, const uint64_t *arg)
 {
     const PmuTallies insns = BIT(PMU_TALLY_INSNS);
     unsigned mode = arg[0] % fuzz_target.nr_modes;
 
+    events = without_core(events);
     for (uint64_t n = arg[1] & MAX_EVENTS; n > 0; n--) {
         PmuTallies counted = counted_of(events);
 
@@ -267,6 +279,120 @@ void fuzz_make_other(FuzzRandom *r, uint64_t *arg)
 void fuzz_run_other(const uint64_t *arg)
 {
     let_happen(BIT(fuzz_target.other[arg[2] % fuzz_target.nr_other]), arg);
+}
+
+/*
+ * A modelled core
+ */
+
+/* The kinds of branches, and what an instruction of each kind counts */
+static const PmuTally tally_of_branch[] = {
+    [PMU_CORE_NOT_TAKEN] = PMU_TALLY_COND_NOT_TAKEN,
+    [PMU_CORE_TAKEN] = PMU_TALLY_COND_TAKEN,
+    [PMU_CORE_INDIRECT] = PMU_TALLY_INDIRECT_JUMPS,
+    [PMU_CORE_RETURN] = PMU_TALLY_RETURNS,
+    [PMU_CORE_CALL] = PMU_TALLY_CALLS,
+};
+
+/* An instruction's entries: a fetch, an access, and a branch */
+#define MOST_ENTRIES 3
+
+/*
+ * Enter a block of one instruction as the execution loop does.
+ *
+ * Returns: whether it may reach a deadline, so that a fold has to follow.
+ */
+static bool enter_block(PmuTcgCore *core, unsigned mode)
+{
+    const PmuTcgCells *cells = &fuzz_cpu->neg.pmu;
+
+    if (cells->core_next + MOST_ENTRIES <= cells->core_limit[mode]) {
+        return false;
+    }
+    pmu_tcg_core_make_room(core, mode);
+    return pmu_tcg_core_room(core) < MOST_ENTRIES;
+}
+
+/* Write to the log what translated code writes. */
+static void log_insn(const FuzzInsn *insn, unsigned mode)
+{
+    PmuTcgCells *cells = &fuzz_cpu->neg.pmu;
+
+    *cells->core_next++ = (PmuCoreEntry) {
+        .address = insn->pc,
+        .what = pmu_core_what(PMU_CORE_FETCH, FUZZ_INSN_BYTES, 1),
+    };
+    if (insn->access) {
+        *cells->core_next++ = (PmuCoreEntry) {
+            .address = insn->data,
+            .what = pmu_core_what(insn->access, FUZZ_DATA_BYTES, 1),
+        };
+    }
+    if (insn->branch) {
+        PmuCoreEntry *limit = --cells->core_limit[mode];
+
+        limit[PMU_TCG_CORE_BRANCHES] = (PmuCoreEntry) {
+            .address = insn->to,
+            .what = pmu_core_what(insn->branch, 0, 0),
+            .from = insn->pc,
+        };
+    }
+}
+
+static PmuTallies events_of(const FuzzInsn *insn)
+{
+    bool loads = insn->access == PMU_CORE_LOAD
+                 || insn->access == PMU_CORE_MODIFY;
+    bool stores = insn->access && insn->access != PMU_CORE_LOAD;
+
+    return BIT(PMU_TALLY_INSNS) | (loads ? BIT(PMU_TALLY_LOADS) : 0)
+           | (stores ? BIT(PMU_TALLY_STORES) : 0)
+           | (insn->branch ? BIT(tally_of_branch[insn->branch]) : 0);
+}
+
+static void step(PmuTcgCore *core, const FuzzInsn *insn, unsigned mode)
+{
+    PmuTallies events = events_of(insn);
+    bool alone;
+
+    enter_mode(mode);
+    alone = enter_block(core, mode);
+    fuzz_target.step(insn, events, mode);
+    log_insn(insn, mode);
+    happen(counted_of(events), mode);
+    if (alone) {
+        pmu_fold(fuzz_cpu->pmu->pmu);
+    }
+    note_place(0, mode);
+    fuzz_target.check_interrupts();
+}
+
+/* Few modes, as a core with private state has a part for each kind. */
+void fuzz_make_step(FuzzRandom *r, uint64_t *arg)
+{
+    arg[0] = fuzz_chance(r, 4) ? fuzz_below(r, fuzz_target.nr_modes)
+                               : fuzz_below(r, 2);
+    arg[0] |= fuzz_below(r, 4) << 8 | fuzz_below(r, 6) << 16;
+    arg[1] = fuzz_random(r);
+    arg[2] = fuzz_random(r);
+}
+
+/* Some lines in some pages; an access may reach into the next of either. */
+void fuzz_run_step(const uint64_t *arg)
+{
+    PmuTcgCore *core = pmu_tcg_core_of(fuzz_cpu);
+    unsigned branch = (arg[0] >> 16 & 0xff) % 6;
+    const FuzzInsn insn = {
+        .pc = 0x400000 + arg[1] % 3 * 4096 + (arg[1] >> 8) % 512,
+        .access = (arg[0] >> 8 & 0xff) % 4,
+        .data = 0x7f0000 + arg[2] % 5 * 4096 + (arg[2] >> 8) % 1024,
+        .branch = branch ? PMU_CORE_NOT_TAKEN + branch - 1 : PMU_CORE_FETCH,
+        .to = 0x400000 + (arg[1] >> 32) % 3 * 64,
+    };
+
+    if (core) {
+        step(core, &insn, (arg[0] & 0xff) % fuzz_target.nr_modes);
+    }
 }
 
 void fuzz_align_cycles(void)

@@ -8,10 +8,11 @@
 #include "qemu/bitops.h"
 #include "qemu/host-utils.h"
 #include "tests/qtest/vpmu-bits.h"
+#include "core-reference.h"
 #include "x86-memory.h"
 #include "x86-reference.h"
 
-#define MAX_COUNTERS 12
+#define MAX_COUNTERS 16
 #define MAX_LBRS 32
 #define WIDTH 48
 
@@ -34,6 +35,8 @@ static struct Registers {
     uint64_t lbr_ctl, lbr_depth;
     Record ler;
     uint64_t ds_area, pebs_enable, ld_lat, data_cfg;
+    uint64_t offcore[2];
+    uint64_t parts[4];
     uint64_t armed;
     uint64_t saved_debugctl, saved_lbren;
     uint64_t insns[8];
@@ -66,6 +69,17 @@ static unsigned fixed_field(unsigned i)
 static uint64_t status_bit(unsigned i)
 {
     return is_gp(i) ? BIT_ULL(i) : BIT_ULL(32 + i - pmu->nr_gp);
+}
+
+/* The fourth fixed counter counts slots. */
+static unsigned slots_counter(void)
+{
+    return pmu->nr_gp + 3;
+}
+
+static bool is_slots(unsigned i)
+{
+    return pmu->slots && i == slots_counter();
 }
 
 static bool has_baseline(void)
@@ -113,10 +127,45 @@ static bool is_denied(uint16_t code)
     return false;
 }
 
+/*
+ * MSR_OFFCORE_RSP_x: requests that read, that write, and that fetch; what may
+ * answer them: any, the last level in some state, memory; and whether other
+ * cores need not be asked, or were not
+ */
+#define OFFCORE_REQUESTS 0x7
+#define OFFCORE_ANY      BIT_ULL(16)
+#define OFFCORE_LAST     MAKE_64BIT_MASK(18, 4)
+#define OFFCORE_MEMORY   BIT_ULL(26)
+#define OFFCORE_SNOOPS   MAKE_64BIT_MASK(31, 2)
+
+/* What answers, of all requests of each kind: anything, last level, memory */
+static const PmuTallies answered[8][3] = {
+    [1] = { T(L1D_LOAD_MISSES), T(LLC_LOAD_HITS), T(LLC_LOAD_MISSES) },
+    [2] = { T(L1D_STORE_MISSES), 0, T(LLC_STORE_MISSES) },
+    [4] = { T(L1I_MISSES), 0, T(LLC_FETCH_MISSES) },
+    [3] = { T(L1D_MISSES), 0, 0 },
+    [7] = { T(LLC_REFS), 0, T(LLC_MISSES) },
+};
+
+static PmuTallies tallies_of_offcore(uint64_t rsp)
+{
+    const PmuTallies *by = answered[rsp & OFFCORE_REQUESTS];
+
+    if (rsp & OFFCORE_ANY) {
+        return by[0];
+    }
+    if (!(rsp & OFFCORE_SNOOPS)) {
+        return 0;
+    }
+    return rsp & OFFCORE_LAST && rsp & OFFCORE_MEMORY ? by[0]
+           : rsp & OFFCORE_LAST ? by[1] : rsp & OFFCORE_MEMORY ? by[2] : 0;
+}
+
 static PmuTallies tallies_of(unsigned i)
 {
     static const PmuTally fixed[] = {
         PMU_TALLY_INSNS, PMU_TALLY_CYCLES, PMU_TALLY_REF_CYCLES,
+        PMU_TALLY_CYCLES,
     };
     uint64_t selector = regs.evtsel[is_gp(i) ? i : 0];
     uint64_t code = selector & (pmu->amd ? 0xf0000ffff : 0xffff);
@@ -124,6 +173,9 @@ static PmuTallies tallies_of(unsigned i)
     if (!is_gp(i)) {
         return pmu->fixed_denied >> (i - pmu->nr_gp) & 1
                ? 0 : BIT(fixed[i - pmu->nr_gp]);
+    }
+    if (pmu->offcore && (code == 0x01b7 || code == 0x01bb)) {
+        return tallies_of_offcore(regs.offcore[code == 0x01bb]);
     }
     for (const RefEvent *e = pmu->events; e->code; e++) {
         if (e->code == CODE_LOAD_LATENCY && regs.ld_lat >= LATENCY) {
@@ -597,11 +649,17 @@ static void freeze_lbrs(void)
     }
 }
 
-static void overflow(uint64_t counters, PmuTallies events, unsigned mode)
+/*
+ * @metrics: one of those that MSR_PERF_METRICS is made of has overflowed, which
+ *           interrupts as the counter of slots does
+ */
+static void overflow(uint64_t counters, bool metrics, PmuTallies events,
+                     unsigned mode)
 {
     Sample sample = { .events = events, .mode = mode };
-    bool pmi = false;
+    bool pmi = metrics && interrupts(slots_counter());
 
+    regs.status |= metrics ? GLOBAL_METRICS : 0;
     for (unsigned i = 0; i < nr_counters(); i++) {
         if (counters >> i & 1 && is_sampled(i)) {
             sample.counters |= BIT_ULL(i);
@@ -624,13 +682,41 @@ static void overflow(uint64_t counters, PmuTallies events, unsigned mode)
     }
 }
 
+/* Returns: whether it overflows */
+static bool add(uint64_t *value, uint64_t number)
+{
+    uint64_t before = *value;
+
+    *value = (before + number) & MAKE_64BIT_MASK(0, WIDTH);
+    return *value < before;
+}
+
 static bool advance(unsigned i, PmuTally tally, unsigned mode)
 {
     if (!runs(i) || !counts_in(i, mode) || !counts(i, tally)) {
         return false;
     }
-    regs.value[i] = (regs.value[i] + 1) & MAKE_64BIT_MASK(0, WIDTH);
-    return regs.value[i] == 0;
+    return add(&regs.value[i], is_slots(i) ? pmu->slots : 1);
+}
+
+/* The slots by their cause: retiring, speculation, frontend and backend */
+static bool advance_parts(const RefTimes *times, unsigned mode)
+{
+    static const PmuTally causes[] = {
+        PMU_TALLY_RETIRING_CYCLES, PMU_TALLY_SPECULATION_CYCLES,
+        PMU_TALLY_FRONTEND_CYCLES, PMU_TALLY_BACKEND_CYCLES,
+    };
+    bool over = false;
+
+    if (!pmu->slots || !(regs.global_ctrl & GLOBAL_METRICS)
+        || !runs(slots_counter()) || !counts_in(slots_counter(), mode)) {
+        return false;
+    }
+    for (unsigned n = 0; n < ARRAY_SIZE(causes); n++) {
+        over |= add(&regs.parts[n],
+                    (uint64_t)times->of[causes[n]] * pmu->slots);
+    }
+    return over;
 }
 
 static bool advance_by_all(unsigned i, PmuTallies events, unsigned mode)
@@ -643,22 +729,52 @@ static bool advance_by_all(unsigned i, PmuTallies events, unsigned mode)
     return over;
 }
 
-/* Let events and cycles happen at the same time. */
-static void happen(PmuTallies events, unsigned mode, unsigned cycles)
+static bool advance_by(unsigned i, PmuTally tally, const RefTimes *times,
+                       unsigned mode)
 {
+    bool over = false;
+
+    for (unsigned n = 0; n < times->of[tally]; n++) {
+        over |= advance(i, tally, mode);
+    }
+    return over;
+}
+
+/*
+ * Cycles come after the events that they may be without.  Misses of TLBs are
+ * subtracted from later cycles, as without a core: they come last.
+ */
+static bool advance_by_times(unsigned i, const RefTimes *times, unsigned mode)
+{
+    static const PmuTally last[] = {
+        PMU_TALLY_CYCLES, PMU_TALLY_REF_CYCLES, PMU_TALLY_DTLB_LOAD_MISSES,
+        PMU_TALLY_DTLB_STORE_MISSES, PMU_TALLY_ITLB_MISSES,
+    };
+    bool over = false;
+
+    for (unsigned t = PMU_TALLY_CORE_FIRST; t < PMU_TALLY__MAX; t++) {
+        over |= advance_by(i, t, times, mode);
+    }
+    for (unsigned n = 0; n < ARRAY_SIZE(last); n++) {
+        over |= advance_by(i, last[n], times, mode);
+    }
+    return over;
+}
+
+/* Let events and cycles happen at the same time. */
+static void happen(PmuTallies events, unsigned mode, const RefTimes *times)
+{
+    bool metrics = advance_parts(times, mode);
     uint64_t overflowed = 0;
 
     for (unsigned i = 0; i < nr_counters(); i++) {
         bool over = advance_by_all(i, events, mode);
 
-        for (unsigned n = 0; n < cycles; n++) {
-            over |= advance(i, PMU_TALLY_CYCLES, mode);
-            over |= advance(i, PMU_TALLY_REF_CYCLES, mode);
-        }
+        over |= advance_by_times(i, times, mode);
         overflowed |= (uint64_t)over << i;
     }
-    if (overflowed) {
-        overflow(overflowed, events, mode);
+    if (overflowed || metrics) {
+        overflow(overflowed, metrics, events, mode);
     }
 }
 
@@ -670,12 +786,32 @@ static unsigned cycles_of_next(unsigned mode)
     return regs.insns[mode] * pmu->cpi / 1000 - before;
 }
 
-void ref_happen(PmuTallies events, unsigned mode)
+static void happen_all(PmuTallies events, unsigned mode, RefTimes *times)
 {
     if (pmu) {
-        happen(events, mode, events & BIT(PMU_TALLY_INSNS)
-                             ? cycles_of_next(mode) : 0);
+        bool retires = events & BIT(PMU_TALLY_INSNS);
+
+        unsigned cycles = retires ? cycles_of_next(mode) : 0;
+
+        times->of[PMU_TALLY_RETIRING_CYCLES] += cycles;
+        times->of[PMU_TALLY_CYCLES] += cycles;
+        times->of[PMU_TALLY_REF_CYCLES] += cycles;
+        happen(events, mode, times);
     }
+}
+
+void ref_happen(PmuTallies events, unsigned mode)
+{
+    RefTimes times = { };
+
+    happen_all(events, mode, &times);
+}
+
+void ref_step(const FuzzInsn *insn, PmuTallies events, unsigned mode)
+{
+    RefTimes times = ref_core_step(pmu->private ? mode & 1 : 0, insn);
+
+    happen_all(events, mode, &times);
 }
 
 /*
@@ -896,8 +1032,12 @@ bool ref_is_used(void)
 {
     uint64_t used = regs.fixed_ctrl | regs.status | regs.debugctl
                     | regs.ds_area | regs.pebs_enable | regs.ld_lat
-                    | regs.data_cfg | regs.lbr_ctl;
+                    | regs.data_cfg | regs.lbr_ctl
+                    | regs.offcore[0] | regs.offcore[1];
 
+    for (unsigned n = 0; pmu && pmu->slots && n < 4; n++) {
+        used |= regs.parts[n] | regs.value[slots_counter()];
+    }
     for (unsigned i = 0; pmu && i < pmu->nr_gp; i++) {
         used |= regs.evtsel[i];
     }
@@ -919,7 +1059,7 @@ typedef enum Kind {
     LBR_SELECT, LBR_TOS, LBR_FROM, LBR_TO, LBR_INFO, LBR_CONFIG,
     CORE_LBR_FROM, CORE_LBR_TO, ARCH_LBR_CTL, ARCH_LBR_DEPTH, ARCH_LBR_FROM,
     ARCH_LBR_TO, ARCH_LBR_INFO, LER_FROM, LER_TO, LER_INFO, DS_AREA,
-    PEBS_ENABLE, DATA_CFG, LD_LAT,
+    PEBS_ENABLE, DATA_CFG, LD_LAT, OFFCORE, METRICS,
 } Kind;
 
 /* A range of numbers; @version is the first that has these registers. */
@@ -934,6 +1074,7 @@ static const Range intel_ranges[] = {
     { MSR_CORE_LBR_TO, 8, 1, 1, CORE_LBR_TO },
     { MSR_PERFCTR0, 8, 1, 1, COUNTER_LEGACY },
     { MSR_EVTSEL0, 8, 1, 1, EVTSEL },
+    { MSR_OFFCORE_RSP_0, 2, 1, 1, OFFCORE },
     { MSR_LBR_SELECT, 1, 1, 1, LBR_SELECT },
     { MSR_LBR_TOS, 1, 1, 1, LBR_TOS },
     { MSR_DEBUGCTL, 1, 1, 1, DEBUGCTL },
@@ -941,6 +1082,7 @@ static const Range intel_ranges[] = {
     { MSR_LER_TO, 1, 1, 1, LER_TO },
     { MSR_LER_INFO, 1, 1, 1, LER_INFO },
     { MSR_FIXED_CTR0, 4, 1, 2, FIXED },
+    { MSR_PERF_METRICS, 1, 1, 1, METRICS },
     { MSR_PERF_CAP, 1, 1, 1, CAPABILITIES },
     { MSR_FIXED_CTR_CTRL, 1, 1, 2, FIXED_CTRL },
     { MSR_STATUS, 1, 1, 2, STATUS },
@@ -1024,9 +1166,18 @@ static unsigned count_of(const Range *r)
     case PEBS_ENABLE:
     case LD_LAT:
         return pmu->pebs ? 1 : 0;
+    case OFFCORE:
+        return 2;
     default:
         return 1;
     }
+}
+
+/* Some registers only come with a modelled core. */
+static bool is_known(Kind kind)
+{
+    return kind == OFFCORE ? pmu->offcore
+           : kind == METRICS ? pmu->slots : true;
 }
 
 /* Returns: NONE if no PMU has this register */
@@ -1037,7 +1188,7 @@ static Kind kind_of(uint32_t msr, unsigned *i, bool *exists)
     for (; r->kind; r++) {
         *i = (msr - r->first) / r->step;
         if (msr >= r->first && (msr - r->first) % r->step == 0
-            && *i < r->numbers) {
+            && *i < r->numbers && is_known(r->kind)) {
             *exists = pmu->version >= r->version && *i < count_of(r);
             return r->kind;
         }
@@ -1083,7 +1234,7 @@ static uint64_t counter_bits(void)
     for (unsigned i = 0; i < nr_counters(); i++) {
         bits |= status_bit(i);
     }
-    return bits;
+    return bits | (pmu->slots ? GLOBAL_METRICS : 0);
 }
 
 static bool has_any_thread(void)
@@ -1191,6 +1342,10 @@ static uint64_t bits_of(Kind kind)
         return 0xff00000f;
     case LD_LAT:
         return 0xffff;
+    case OFFCORE:
+        return pmu->offcore;
+    case METRICS:
+        return MAKE_64BIT_MASK(0, 32);
     default:
         return 0;
     }
@@ -1244,6 +1399,41 @@ static uint64_t inuse(void)
     return bits;
 }
 
+/* Each part of all slots, in 255ths; the ends of the parts are rounded. */
+static uint64_t read_metrics(void)
+{
+    uint64_t all = 0, end = 0, before = 0, metrics = 0;
+
+    for (unsigned n = 0; n < 4; n++) {
+        all += regs.parts[n];
+    }
+    for (unsigned n = 0; all && n < 4; n++) {
+        uint64_t rounded;
+
+        end += regs.parts[n];
+        rounded = (end * 255 + all / 2) / all;
+        metrics |= (rounded - before) << 8 * n;
+        before = rounded;
+    }
+    return metrics;
+}
+
+/* They are parts of the slots that are counted, or of 255. */
+static void write_metrics(uint64_t val)
+{
+    uint64_t slots = MAX(regs.value[slots_counter()], 255);
+    uint64_t shares = 0, before = 0;
+
+    for (unsigned n = 0; n < 4; n++) {
+        uint64_t end;
+
+        shares += val >> 8 * n & 255;
+        end = (slots * shares + 127) / 255;
+        regs.parts[n] = (end - before) & MAKE_64BIT_MASK(0, WIDTH);
+        before = end;
+    }
+}
+
 static uint64_t read_kind(Kind kind, unsigned i)
 {
     switch (kind) {
@@ -1267,7 +1457,8 @@ static uint64_t read_kind(Kind kind, unsigned i)
                | (freezes_in_smm() ? PERF_CAP_FREEZE_IN_SMM : 0)
                | pmu->lbr_format
                | (pmu->pebs ? PERF_CAP_PEBS(pmu->pebs) : 0)
-               | (has_baseline() ? PERF_CAP_BASELINE : 0);
+               | (has_baseline() ? PERF_CAP_BASELINE : 0)
+               | (pmu->slots ? PERF_CAP_METRICS : 0);
     case DEBUGCTL:
         return regs.debugctl;
     case LBR_SELECT:
@@ -1302,6 +1493,10 @@ static uint64_t read_kind(Kind kind, unsigned i)
         return regs.data_cfg;
     case LD_LAT:
         return regs.ld_lat;
+    case OFFCORE:
+        return regs.offcore[i];
+    case METRICS:
+        return read_metrics();
     default:
         return 0;
     }
@@ -1433,6 +1628,12 @@ static void write_kind(Kind kind, unsigned i, uint64_t val)
     case LD_LAT:
         regs.ld_lat = val;
         break;
+    case OFFCORE:
+        regs.offcore[i] = val;
+        break;
+    case METRICS:
+        write_metrics(val);
+        break;
     default:
         break;
     }
@@ -1505,6 +1706,10 @@ bool ref_rdpmc(uint32_t index, uint64_t *val)
     bool fixed = pmu && !pmu->amd && index >> 30 == 1;
     uint32_t i = fixed ? index & ~BIT(30) : index;
 
+    if (pmu && pmu->slots && index == 1u << 29) {
+        *val = read_metrics();
+        return true;
+    }
     if (!pmu || i >= (fixed ? pmu->nr_fixed : pmu->nr_gp)) {
         return false;
     }
@@ -1526,6 +1731,7 @@ void ref_reset(void)
     if (pmu && has_arch_lbrs()) {
         regs.lbr_depth = pmu->lbrs;
     }
+    ref_core_reset();
 }
 
 void ref_init_signal(void)
@@ -1543,6 +1749,9 @@ void ref_init_signal(void)
 void ref_moved(void)
 {
     regs.armed = 0;
+    if (!ref_is_used()) {
+        ref_core_reset();
+    }
     if (pmu && pmu->kvm) {
         regs.ld_lat = 0;
         regs.saved_debugctl = 0;
@@ -1555,11 +1764,13 @@ static RefX86State remembered_state;
 void ref_remember(void)
 {
     remembered = regs;
+    ref_core_remember();
     remembered_state = ref_state;
 }
 
 void ref_recall(void)
 {
     regs = remembered;
+    ref_core_recall();
     ref_state = remembered_state;
 }

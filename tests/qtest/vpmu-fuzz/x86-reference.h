@@ -13,6 +13,7 @@
 
 #include "hw/pmu/pmu-engine.h"
 #include "hw/pmu/pmu-recorder.h"
+#include "fuzz.h"
 #include "tests/qtest/vpmu-codes.h"
 
 /**
@@ -46,6 +47,11 @@ typedef struct RefEvent {
  * @la57: addresses have 57 bits
  * @no_capabilities: no IA32_PERF_CAPABILITIES, nor features that it announces
  * @kvm: its state is stored as under KVM
+ * @core: it has the modelled core of core-reference.h
+ * @private: programs, that is user mode, have one of their own
+ * @offcore: the bits of MSR_OFFCORE_RSP_x; 0 without these
+ * @slots: of each cycle, which a fourth fixed counter and MSR_PERF_METRICS are
+ *         about; 0 without these
  */
 typedef struct RefX86 {
     bool amd;
@@ -63,6 +69,9 @@ typedef struct RefX86 {
     bool la57;
     bool no_capabilities;
     bool kvm;
+    bool core, private;
+    uint64_t offcore;
+    unsigned slots;
 } RefX86;
 
 /*
@@ -146,6 +155,12 @@ bool ref_rdpmc(uint32_t index, uint64_t *val);
  * Instructions also count their cycles.
  */
 void ref_happen(PmuTallies events, unsigned mode);
+
+/**
+ * ref_step - execute an instruction that a modelled core sees
+ * @events: its own events, beside misses
+ */
+void ref_step(const FuzzInsn *insn, PmuTallies events, unsigned mode);
 
 /**
  * ref_branch - let a branch be taken that ends in a mode

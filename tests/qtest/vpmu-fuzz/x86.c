@@ -16,6 +16,7 @@
 #include "tcg/helper-tcg.h"
 #include "vpmu/internal.h"
 #include "fuzz.h"
+#include "core-reference.h"
 #include "x86-memory.h"
 #include "x86-reference.h"
 
@@ -62,6 +63,12 @@ static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
                 "-global x86_64-cpu.x2apic=on "
 #define TCG MACHINE "-accel tcg -cpu "
 #define INTEL(v) TCG "Skylake-Server,pmu=on,lbr=off,pmu-version=" #v
+
+/* Events of the core come first: other lists have them as not counted. */
+#define CORE(state) "-object pmu-core,id=core0,state=" #state "," REF_CORE " "
+#define CODES_SKYLAKE_WITH_CORE(E) CODES_SKYLAKE_CORE(E) CODES_SKYLAKE(E)
+#define CODES_ICE_LAKE_WITH_CORE(E) CODES_SKYLAKE_CORE(E) CODES_ICE_LAKE(E)
+#define CODES_ZEN4_WITH_CORE(E) CODES_ZEN_CORE(E) CODES_ZEN4(E)
 
 #define INTEL_PMU_OF(list, v, gp, ...)                                    \
     &(const RefX86) { .version = v, .nr_gp = gp, .nr_fixed = v > 1 ? 3 : 0, \
@@ -130,6 +137,16 @@ static const FuzzFace faces[] = {
     { "amd-lbr", TCG "EPYC-Genoa,pmu=on,lbr=on",
       AMD_PMU(2, 6, true, ZEN4, .lbrs = 16) },
     { "intel-off", TCG "Skylake-Server,pmu=off", NULL },
+    { "intel-core", CORE(shared) INTEL(4) ",pmu-core=core0",
+      INTEL_PMU_OF(SKYLAKE_WITH_CORE, 4, 4, .core = true,
+                   .offcore = 0x3fffff8fff) },
+    { "intel-core-metrics", CORE(private)
+      TCG "Icelake-Server-v6,pmu=on,lbr=off,pmu-version=5,pmu-gp-counters=8,"
+      "pmu-core=core0",
+      INTEL_PMU_OF(ICE_LAKE_WITH_CORE, 5, 8, .nr_fixed = 4, .core = true,
+                   .private = true, .offcore = 0x3fffffbfff, .slots = 5) },
+    { "amd-core", CORE(private) TCG "EPYC-Genoa,pmu=on,lbr=off,pmu-core=core0",
+      AMD_PMU(2, 6, true, ZEN4_WITH_CORE, .core = true, .private = true) },
 };
 
 static const RefX86 *pmu;
@@ -202,6 +219,7 @@ static const struct {
     { MSR_FIXED_CTR0, 5 }, { MSR_PERF_CAP, 1 }, { MSR_FIXED_CTR_CTRL, 6 },
     { MSR_PEBS_ENABLE, 6 }, { MSR_A_PMC0, 9 }, { MSR_DS_AREA, 1 },
     { MSR_LEGACY_EVTSEL0, 8 }, { MSR_CTL0, 12 }, { MSR_AMD_STATUS, 4 },
+    { MSR_OFFCORE_RSP_0, 2 }, { MSR_PERF_METRICS, 1 },
     { MSR_LBR_SELECT, 2 }, { MSR_CORE_LBR_FROM, 8 }, { MSR_CORE_LBR_TO, 8 },
     { MSR_LBR_FROM, 32 }, { MSR_LBR_TO, 32 }, { MSR_LBR_INFO, 32 },
     { MSR_AMD_LBR_SELECT, 2 }, { MSR_AMD_LBR_FROM, 32 }, { MSR_LER_FROM, 4 },
@@ -652,6 +670,7 @@ static const FuzzVerb verbs[] = {
     { "insns", 2, 25, fuzz_make_insns, fuzz_run_insns },
     { "retire", 3, 25, fuzz_make_retire, fuzz_run_retire },
     { "other", 3, 20, fuzz_make_other, fuzz_run_other },
+    { "step", 3, 40, fuzz_make_step, fuzz_run_step },
     { "branch", 3, 15, make_branch, run_branch },
     { "event", 3, 5, make_event, run_event },
     { "debug", 0, 1, NULL, run_debug },
@@ -875,7 +894,7 @@ const FuzzTarget fuzz_target = {
     .sections = (const char *const[]) {
         "cpu/vpmu", "cpu/vpmu/lbr", "cpu/msr_architectural_pmu",
         "cpu/vpmu/lbr/arch", "cpu/vpmu/pebs", "cpu/vpmu/smm",
-        "cpu/vpmu/lbr/since", "cpu/kvm-vpmu", NULL
+        "cpu/vpmu/lbr/since", "cpu/kvm-vpmu", "cpu/vpmu/offcore", NULL
     },
     .nr_modes = NR_MODES,
     .retired = retired,
@@ -884,6 +903,7 @@ const FuzzTarget fuzz_target = {
     .nr_other = ARRAY_SIZE(other),
     .start = start,
     .happen = ref_happen,
+    .step = ref_step,
     .note_insn = note_insn,
     .begin_cycle = ref_begin_cycle,
     .check_interrupts = check_interrupts,

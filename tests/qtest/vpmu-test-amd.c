@@ -722,6 +722,24 @@ static void test_to_stock(void)
     stop(&m);
 }
 
+static void assert_control(const char *path, const void *unused)
+{
+    g_assert_cmphex(stock_value(path, STOCK_GLOBAL_CTRL), ==, GLOBAL_ALL);
+}
+
+/* QEMU 11.0 resets it to 0. */
+static void test_control_to_stock(void)
+{
+    g_autofree char *args = x86_args(AMD);
+    Machine m = x86_start(AMD);
+
+    as_kvm(&m);
+    m.edit = assert_control;
+    migrate_prepared(&m, args, as_kvm);
+    assert_msr(&m, MSR_AMD_CTL, GLOBAL_ALL);
+    stop(&m);
+}
+
 static void add_stock_cases(void)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(from_stock); i++) {
@@ -734,6 +752,7 @@ static void add_stock_cases(void)
     }
     add("kvm/stock-global", test_global_from_stock);
     add("kvm/to-stock", test_to_stock);
+    add("kvm/control-to-stock", test_control_to_stock);
 }
 
 /*

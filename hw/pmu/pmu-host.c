@@ -300,7 +300,7 @@ static bool has_stood_still(const Reading *before, const Reading *now)
 }
 
 /* Returns: the counters that have stood still since the last look. */
-static uint64_t read_counters(PmuHost *host)
+static uint64_t read_host_counters(PmuHost *host)
 {
     uint64_t lost = 0;
 
@@ -336,7 +336,7 @@ static void judge(PmuHost *host)
 {
     const uint64_t before = host->lost;
 
-    host->lost = read_counters(host);
+    host->lost = read_host_counters(host);
     if (host->lost & ~before) {
         host->losses++;
         host->last_loss_ms = qemu_clock_get_ms(QEMU_CLOCK_HOST);
@@ -403,7 +403,7 @@ static bool has_executed(const Progress *then, const Progress *now)
 }
 
 /* In the vCPU's thread, with the big lock; the guest does not run meanwhile. */
-static void look(CPUState *cpu, run_on_cpu_data data)
+static void look_at_account(CPUState *cpu, run_on_cpu_data data)
 {
     PmuHost *host = data.host_ptr;
 
@@ -422,7 +422,7 @@ static void ask_for_look(PmuHost *host)
     if (!host->look_pending && !cpu_is_stopped(host->cpu)
         && has_executed(&host->then, &now)) {
         host->look_pending = true;
-        async_run_on_cpu(host->cpu, look, RUN_ON_CPU_HOST_PTR(host));
+        async_run_on_cpu(host->cpu, look_at_account, RUN_ON_CPU_HOST_PTR(host));
     }
 }
 

@@ -10,7 +10,7 @@
 #include "hw/pmu/pmu-monitor.h"
 #include "hw/pmu/pmu-tcg-census.h"
 
-static PmuCpuInfo *describe(CPUState *cpu, Error **errp)
+static PmuCpuInfo *describe_on_cpu(CPUState *cpu, Error **errp)
 {
     const PmuGuestOps *ops = pmu_guest_ops(cpu);
     g_autoptr(PmuCpuInfo) info = g_new0(PmuCpuInfo, 1);
@@ -35,7 +35,7 @@ static void answer(CPUState *cpu, run_on_cpu_data data)
 {
     Question *question = data.host_ptr;
 
-    question->info = describe(cpu, &question->err);
+    question->info = describe_on_cpu(cpu, &question->err);
 }
 
 PmuCpuInfo *pmu_describe_cpu(CPUState *cpu, Error **errp)

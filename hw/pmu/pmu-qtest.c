@@ -12,29 +12,29 @@
 #include "hw/pmu/pmu-monitor.h"
 #include "hw/pmu/pmu-qtest.h"
 
-static PmuManual *engine_of(CPUState *cpu)
+static PmuManual *manual_engine(CPUState *cpu)
 {
     return cpu->pmu ? cpu->pmu->manual : NULL;
 }
 
 static void cmd_count(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
 {
-    if (!engine_of(cpu) || arg[0] >= PMU_TALLY__MAX
+    if (!manual_engine(cpu) || arg[0] >= PMU_TALLY__MAX
         || arg[1] >= pmu_guest_ops(cpu)->nr_modes) {
         qtest_sendf(chr, "FAIL no such tally or mode\n");
         return;
     }
-    pmu_manual_count(engine_of(cpu), arg[0], arg[1], arg[2]);
+    pmu_manual_count(manual_engine(cpu), arg[0], arg[1], arg[2]);
     qtest_sendf(chr, "OK\n");
 }
 
 static void cmd_wanted(CharBackend *chr, CPUState *cpu, const uint64_t *arg)
 {
-    if (!engine_of(cpu)) {
+    if (!manual_engine(cpu)) {
         qtest_sendf(chr, "FAIL not driven by hand\n");
         return;
     }
-    qtest_sendf(chr, "OK 0x%" PRIx64 "\n", engine_of(cpu)->wanted);
+    qtest_sendf(chr, "OK 0x%" PRIx64 "\n", manual_engine(cpu)->wanted);
 }
 
 /* Act as if a host had taken counters away. */

@@ -181,8 +181,8 @@ bool pmu_host_event_read(const PmuHostEvent *e, PmuHostCount *count)
     return read(e->fd, count, sizeof(*count)) == sizeof(*count);
 }
 
-static bool choose_event(struct perf_event_attr *attr,
-                         const PmuProfileRequest *r, Error **errp)
+static bool choose_host_event(struct perf_event_attr *attr,
+                              const PmuProfileRequest *r, Error **errp)
 {
     ERRP_GUARD();
     uint32_t type = PMU_PERF_TYPE_RAW;
@@ -221,5 +221,5 @@ bool pmu_host_event_init(PmuHostEvent *e, const PmuProfileRequest *asked,
             .watermark = true,
         },
     };
-    return choose_event(&e->attr, asked, errp);
+    return choose_host_event(&e->attr, asked, errp);
 }

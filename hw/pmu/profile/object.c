@@ -498,7 +498,7 @@ static void go_on_from_elsewhere(PmuProfile *p)
 
 /*
  * When QEMU ends, chardevs end before objects do.  A machine that runs, or is
- * suspended, is stopped first, and machine_changed() has more to write.
+ * suspended, is stopped first, and machine_changed_state() has more to write.
  */
 static void shutting_down(Notifier *notifier, void *unused)
 {
@@ -507,7 +507,7 @@ static void shutting_down(Notifier *notifier, void *unused)
     }
 }
 
-static void machine_changed(void *opaque, bool running, RunState state)
+static void machine_changed_state(void *opaque, bool running, RunState state)
 {
     PmuProfile *p = opaque;
 
@@ -524,8 +524,8 @@ static void machine_changed(void *opaque, bool running, RunState state)
     ask_kernel(p, pmu_profile_clock_now(&p->config.clock));
 }
 
-/* Called after machine_changed() of all profiles. */
-static void machine_stopped(void *unused, bool running, RunState state)
+/* Called after machine_changed_state() of all profiles. */
+static void flush_stopped_machine(void *unused, bool running, RunState state)
 {
     if (!running && state == RUN_STATE_SHUTDOWN) {
         pmu_sink_flush_all();
@@ -637,7 +637,7 @@ static bool prepare(PmuProfile *p, Error **errp)
     return false;
 }
 
-static bool begin(PmuProfile *p, Error **errp)
+static bool begin_profile(PmuProfile *p, Error **errp)
 {
     if (!check_machine(errp) || !prepare(p, errp)) {
         return false;
@@ -648,9 +648,9 @@ static bool begin(PmuProfile *p, Error **errp)
     p->writer.asks_guest = !p->kernel_text && !p->build_id
                            && pmu_guest_kernel_can_be_told();
     pmu_profile_clock_stop(&p->config.clock);
-    p->changes = qemu_add_vm_change_state_handler(machine_changed, p);
-    p->stops = qemu_add_vm_change_state_handler_prio(machine_stopped, NULL,
-                                                     -1);
+    p->changes = qemu_add_vm_change_state_handler(machine_changed_state, p);
+    p->stops = qemu_add_vm_change_state_handler_prio(flush_stopped_machine,
+                                                     NULL, -1);
     p->shutdown.notify = shutting_down;
     qemu_register_shutdown_notifier(&p->shutdown);
     pmu_sink_start(p->sink);
@@ -660,7 +660,7 @@ static bool begin(PmuProfile *p, Error **errp)
 
 static void begin_with_machine(Notifier *notifier, void *unused)
 {
-    begin(container_of(notifier, PmuProfile, ready), &error_fatal);
+    begin_profile(container_of(notifier, PmuProfile, ready), &error_fatal);
 }
 
 static void complete(UserCreatable *uc, Error **errp)
@@ -675,7 +675,7 @@ static void complete(UserCreatable *uc, Error **errp)
     p->complete = true;
     qemu_register_resettable(OBJECT(p));
     if (phase_check(PHASE_MACHINE_READY)) {
-        begin(p, errp);
+        begin_profile(p, errp);
     } else {
         p->ready.notify = begin_with_machine;
         qemu_add_machine_init_done_notifier(&p->ready);
@@ -755,8 +755,15 @@ static void start_again(PmuProfile *p, Error **errp)
     }
 }
 
-void pmu_profile_enable(PmuProfile *p, bool enabled, Error **errp)
+static bool get_enabled(Object *obj, Error **errp)
 {
+    return PMU_PROFILE(obj)->enabled;
+}
+
+static void set_enabled(Object *obj, bool enabled, Error **errp)
+{
+    PmuProfile *p = PMU_PROFILE(obj);
+
     if (enabled && p->stopped) {
         refuse_ended(p, errp);
     } else if (!p->machine_ready) {
@@ -791,6 +798,9 @@ static void init_class(ObjectClass *oc, ClassData *data)
     USER_CREATABLE_CLASS(oc)->complete = complete;
     USER_CREATABLE_CLASS(oc)->can_be_deleted = can_be_deleted;
     pmu_profile_add_properties(oc);
+    object_class_property_add_bool(oc, "enabled", get_enabled, set_enabled);
+    object_class_property_set_description(oc, "enabled",
+        "Whether samples are taken; can be changed at any time");
 }
 
 static const TypeInfo profile_type = {

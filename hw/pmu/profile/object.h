@@ -82,14 +82,6 @@ struct PmuProfile {
 };
 
 /**
- * pmu_profile_enable - take samples, or pause
- * @profile: the profile
- * @enabled: which of the two
- * @errp: why no samples can be taken
- */
-void pmu_profile_enable(PmuProfile *profile, bool enabled, Error **errp);
-
-/**
  * pmu_profile_add_properties - give the class its properties
  * @oc: the class
  */

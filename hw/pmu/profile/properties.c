@@ -139,16 +139,6 @@ static void set_branch_stack(Object *obj, bool value, Error **errp)
     }
 }
 
-static bool get_enabled(Object *obj, Error **errp)
-{
-    return PMU_PROFILE(obj)->enabled;
-}
-
-static void set_enabled(Object *obj, bool enabled, Error **errp)
-{
-    pmu_profile_enable(PMU_PROFILE(obj), enabled, errp);
-}
-
 /* The properties that can be set only before the object is complete */
 static const struct {
     const char *name;
@@ -214,7 +204,4 @@ void pmu_profile_add_properties(ObjectClass *oc)
                                    set_branch_stack);
     object_class_property_set_description(oc, "branch-stack",
         "Whether samples have the branches that were taken last");
-    object_class_property_add_bool(oc, "enabled", get_enabled, set_enabled);
-    object_class_property_set_description(oc, "enabled",
-        "Whether samples are taken; can be changed at any time");
 }

@@ -16,7 +16,7 @@ static PmuProfileState state_of(const PmuProfile *p)
     return p->enabled ? PMU_PROFILE_STATE_SAMPLING : PMU_PROFILE_STATE_DISABLED;
 }
 
-static PmuProfileInfo *describe(const PmuProfile *p)
+static PmuProfileInfo *describe_profile(const PmuProfile *p)
 {
     PmuProfileInfo *info = g_new0(PmuProfileInfo, 1);
 
@@ -36,7 +36,7 @@ static int add_profile(Object *object, void *opaque)
     PmuProfileInfoList ***tail = opaque;
 
     if (object_dynamic_cast(object, TYPE_PMU_PROFILE)) {
-        QAPI_LIST_APPEND(*tail, describe(PMU_PROFILE(object)));
+        QAPI_LIST_APPEND(*tail, describe_profile(PMU_PROFILE(object)));
     }
     return 0;
 }

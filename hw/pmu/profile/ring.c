@@ -71,7 +71,7 @@ static void get_words(const PmuRing *r, uint32_t at, uint64_t *words,
     }
 }
 
-static uint64_t kind_of(const PmuSample *s)
+static uint64_t kind_of_entry(const PmuSample *s)
 {
     return (s->user ? KIND_USER : 0) | (s->has_task ? KIND_TASK : 0)
            | s->nr_callers << KIND_CALLERS_SHIFT
@@ -96,7 +96,7 @@ static void get_task(const PmuRing *r, uint32_t at, PmuTask *task)
     memcpy(task->comm, words + 1, sizeof(task->comm));
 }
 
-static void put_branches(PmuRing *r, uint32_t at, const PmuSample *s)
+static void put_ring_branches(PmuRing *r, uint32_t at, const PmuSample *s)
 {
     for (unsigned i = 0; i < s->nr_branches; i++) {
         const PmuBranch *b = &s->branches[i];
@@ -148,7 +148,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
         [WORD_TIME] = s->time_ns,
         [WORD_PERIOD] = s->period,
         [WORD_LOST] = r->lost,
-        [WORD_KIND] = kind_of(s),
+        [WORD_KIND] = kind_of_entry(s),
     };
     uint32_t used = r->head - qatomic_load_acquire(&r->tail);
     uint32_t fixed = NR_WORDS + (s->has_task ? TASK_WORDS : 0);
@@ -163,7 +163,7 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
         put_task(r, r->head + NR_WORDS, &s->task);
     }
     put_words(r, r->head + fixed, s->callers, s->nr_callers);
-    put_branches(r, r->head + fixed + s->nr_callers, s);
+    put_ring_branches(r, r->head + fixed + s->nr_callers, s);
     qatomic_store_release(&r->head, r->head + length);
     return used <= r->size / 2 && used + length > r->size / 2;
 }

@@ -37,7 +37,7 @@ static ClockSampler *clock_sampler(PmuSampler *s)
 }
 
 /* Time in other modes is not sampled. */
-static void take_sample(void *opaque, uint64_t ns)
+static void take_clock_sample(void *opaque, uint64_t ns)
 {
     ClockSampler *s = opaque;
     uint64_t pc;
@@ -52,7 +52,7 @@ static void take_sample(void *opaque, uint64_t ns)
     }
 }
 
-static void cpu_gone(void *opaque)
+static void clock_cpu_gone(void *opaque)
 {
     ClockSampler *s = opaque;
 
@@ -65,7 +65,7 @@ static uint64_t period_ns(const PmuProfileRequest *r)
     return r->frequency ? NANOSECONDS_PER_SECOND / r->frequency : r->period;
 }
 
-static PmuObserverInfo *describe_observer(const PmuHostObserver *observer)
+static PmuObserverInfo *describe_clock(const PmuHostObserver *observer)
 {
     const ClockSampler *s = container_of(observer, ClockSampler, observer);
     const PmuSamplerConfig *config = s->base.sampler.config;
@@ -80,13 +80,13 @@ static PmuObserverInfo *describe_observer(const PmuHostObserver *observer)
     return info;
 }
 
-static bool start(PmuSampler *sampler, Error **errp)
+static bool start_clock_sampler(PmuSampler *sampler, Error **errp)
 {
     ClockSampler *s = clock_sampler(sampler);
     const PmuClockConfig config = {
         .period_ns = period_ns(&sampler->config->asked),
-        .sample = take_sample,
-        .gone = cpu_gone,
+        .sample = take_clock_sample,
+        .gone = clock_cpu_gone,
         .opaque = s,
     };
 
@@ -101,7 +101,7 @@ static bool start(PmuSampler *sampler, Error **errp)
     return s->clock;
 }
 
-static void stop(PmuSampler *sampler)
+static void stop_clock_sampler(PmuSampler *sampler)
 {
     ClockSampler *s = clock_sampler(sampler);
 
@@ -109,7 +109,8 @@ static void stop(PmuSampler *sampler)
     g_clear_pointer(&s->clock, pmu_clock_free);
 }
 
-static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
+static void describe_clock_sampler(const PmuSampler *sampler,
+                                   PmuStreamEvent *event)
 {
     event->type = PERF_TYPE_SOFTWARE;
     event->config = PERF_COUNT_SW_CPU_CLOCK;
@@ -117,17 +118,17 @@ static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
 }
 
 static const PmuSamplerOps clock_ops = {
-    .start = start,
-    .stop = stop,
+    .start = start_clock_sampler,
+    .stop = stop_clock_sampler,
     .look = pmu_ring_sampler_look,
     .get = pmu_ring_sampler_get,
     .take_lost = pmu_ring_sampler_take_lost,
-    .describe = describe,
+    .describe = describe_clock_sampler,
     .space_name = pmu_ring_sampler_space_name,
     .free = pmu_ring_sampler_free,
 };
 
-static bool check_period(const PmuProfileRequest *r, Error **errp)
+static bool check_clock_period(const PmuProfileRequest *r, Error **errp)
 {
     ERRP_GUARD();
 
@@ -162,10 +163,10 @@ PmuSampler *pmu_sampler_new_clock(CPUState *cpu,
     g_autofree ClockSampler *s = g_new0(ClockSampler, 1);
 
     if (!check_place(pmu_guest_ops(cpu), errp)
-        || !check_period(&config->asked, errp)
+        || !check_clock_period(&config->asked, errp)
         || !pmu_ring_sampler_init(&s->base, &clock_ops, cpu, config, errp)) {
         return NULL;
     }
-    s->observer.describe = describe_observer;
+    s->observer.describe = describe_clock;
     return &g_steal_pointer(&s)->base.sampler;
 }

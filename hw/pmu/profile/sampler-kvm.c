@@ -36,7 +36,7 @@ static KvmSampler *kvm_sampler(PmuSampler *s)
     return container_of(s, KvmSampler, sampler);
 }
 
-static PmuSampleKind kind_of(const PmuHostSample *found)
+static PmuSampleKind kind_of_host_sample(const PmuHostSample *found)
 {
     switch (found->header.type) {
     case PERF_RECORD_THROTTLE:
@@ -52,7 +52,7 @@ static PmuSampleKind kind_of(const PmuHostSample *found)
 static bool next_of_guest(KvmSampler *s, PmuHostSample *found)
 {
     while (pmu_host_event_next(&s->event, found)) {
-        if (kind_of(found) != PMU_SAMPLE_TAKEN
+        if (kind_of_host_sample(found) != PMU_SAMPLE_TAKEN
             || pmu_host_sample_of_guest(found)) {
             return true;
         }
@@ -71,7 +71,7 @@ static uint64_t take_lost(PmuSampler *sampler)
     return lost;
 }
 
-static void look(PmuSampler *sampler)
+static void look_at_kvm_sampler(PmuSampler *sampler)
 {
     pmu_host_event_look(&kvm_sampler(sampler)->event);
 }
@@ -84,7 +84,7 @@ static bool get(PmuSampler *sampler, PmuSample *sample)
     if (!next_of_guest(s, &found)) {
         return false;
     }
-    sample->kind = kind_of(&found);
+    sample->kind = kind_of_host_sample(&found);
     sample->lost = take_lost(sampler);
     sample->ip = found.ip;
     sample->space = (PmuGuestSpace) { };
@@ -112,8 +112,8 @@ static void ring_is_half_full(void *opaque)
     qemu_bh_schedule(s->sampler.config->drain);
 }
 
-static void fill_in(const KvmSampler *s, const PmuHostCount *count,
-                    PmuObserverInfo *info)
+static void fill_in_kvm_sample(const KvmSampler *s, const PmuHostCount *count,
+                               PmuObserverInfo *info)
 {
     const PmuProfileRequest *asked = &s->sampler.config->asked;
 
@@ -129,7 +129,7 @@ static void fill_in(const KvmSampler *s, const PmuHostCount *count,
     info->running_ns = count->running_ns;
 }
 
-static PmuObserverInfo *describe_observer(const PmuHostObserver *observer)
+static PmuObserverInfo *describe_kvm_observer(const PmuHostObserver *observer)
 {
     const KvmSampler *s = container_of(observer, KvmSampler, observer);
     PmuObserverInfo *info;
@@ -139,7 +139,7 @@ static PmuObserverInfo *describe_observer(const PmuHostObserver *observer)
         return NULL;
     }
     info = g_new0(PmuObserverInfo, 1);
-    fill_in(s, &count, info);
+    fill_in_kvm_sample(s, &count, info);
     return info;
 }
 
@@ -155,7 +155,7 @@ static bool open_once(KvmSampler *s, Error **errp)
     return true;
 }
 
-static bool start(PmuSampler *sampler, Error **errp)
+static bool start_kvm_sampler(PmuSampler *sampler, Error **errp)
 {
     KvmSampler *s = kvm_sampler(sampler);
 
@@ -168,7 +168,7 @@ static bool start(PmuSampler *sampler, Error **errp)
     return true;
 }
 
-static void stop(PmuSampler *sampler)
+static void stop_kvm_sampler(PmuSampler *sampler)
 {
     KvmSampler *s = kvm_sampler(sampler);
 
@@ -179,7 +179,7 @@ static void stop(PmuSampler *sampler)
 }
 
 /* Only a pinned event can fail like that; others wait for their turn. */
-static bool check(const PmuSampler *sampler, Error **errp)
+static bool check_kvm_sampler(const PmuSampler *sampler, Error **errp)
 {
     const KvmSampler *s = container_of(sampler, KvmSampler, sampler);
     PmuHostCount count;
@@ -193,7 +193,8 @@ static bool check(const PmuSampler *sampler, Error **errp)
     return false;
 }
 
-static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
+static void describe_kvm_sampler(const PmuSampler *sampler,
+                                 PmuStreamEvent *event)
 {
     const KvmSampler *s = container_of(sampler, KvmSampler, sampler);
 
@@ -218,13 +219,13 @@ static void free_kvm(PmuSampler *sampler)
 }
 
 static const PmuSamplerOps kvm_ops = {
-    .start = start,
-    .stop = stop,
-    .check = check,
-    .look = look,
+    .start = start_kvm_sampler,
+    .stop = stop_kvm_sampler,
+    .check = check_kvm_sampler,
+    .look = look_at_kvm_sampler,
     .get = get,
     .take_lost = take_lost,
-    .describe = describe,
+    .describe = describe_kvm_sampler,
     .space_name = space_name,
     .free = free_kvm,
 };
@@ -262,7 +263,7 @@ PmuSampler *pmu_sampler_new_kvm(CPUState *cpu, const PmuSamplerConfig *config,
     }
     s->sampler.ops = &kvm_ops;
     s->modes = pmu_sampler_modes(cpu, r, &error_abort);
-    s->observer.describe = describe_observer;
+    s->observer.describe = describe_kvm_observer;
     s->event.attr.pinned = pmu_guest_host_first(cpu);
     s->event.attr.exclude_host = true;
     s->event.attr.exclude_user = !r->user;

@@ -68,7 +68,8 @@ static void note_owner(void *opaque)
     s->owner = pmu_ring_sampler_owner(&s->base);
 }
 
-static void take_sample(void *opaque, PmuObserver *observer, uint64_t events)
+static void take_observer_sample(void *opaque, PmuObserver *observer,
+                                 uint64_t events)
 {
     ObserverSampler *s = opaque;
     int64_t now;
@@ -86,14 +87,14 @@ static void take_sample(void *opaque, PmuObserver *observer, uint64_t events)
  * In the main loop
  */
 
-static void cpu_gone(void *opaque)
+static void observed_cpu_gone(void *opaque)
 {
     ObserverSampler *s = opaque;
 
     s->observer = NULL;
 }
 
-static bool start(PmuSampler *sampler, Error **errp)
+static bool start_observer_sampler(PmuSampler *sampler, Error **errp)
 {
     ObserverSampler *s = observer_sampler(sampler);
     const PmuProfileRequest *asked = &sampler->config->asked;
@@ -103,11 +104,11 @@ static bool start(PmuSampler *sampler, Error **errp)
         .modes = s->base.modes,
         .period = asked->frequency ? FIRST_PERIOD : asked->period,
         .branches = asked->branch_stack,
-        .overflow = take_sample,
+        .overflow = take_observer_sample,
         /* Callers are found by registers; the block's branch comes later. */
         .in_place = asked->callchain || asked->branch_stack,
         .prepare = note_owner,
-        .gone = cpu_gone,
+        .gone = observed_cpu_gone,
         .opaque = s,
     };
 
@@ -118,7 +119,7 @@ static bool start(PmuSampler *sampler, Error **errp)
     return s->observer;
 }
 
-static void stop(PmuSampler *sampler)
+static void stop_observer_sampler(PmuSampler *sampler)
 {
     ObserverSampler *s = observer_sampler(sampler);
 
@@ -126,7 +127,8 @@ static void stop(PmuSampler *sampler)
 }
 
 /* An event without a name in perf is written as a raw code. */
-static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
+static void describe_observer_sampler(const PmuSampler *sampler,
+                                      PmuStreamEvent *event)
 {
     const ObserverSampler *s = container_of(sampler, ObserverSampler,
                                             base.sampler);
@@ -139,12 +141,12 @@ static void describe(const PmuSampler *sampler, PmuStreamEvent *event)
 }
 
 static const PmuSamplerOps observer_ops = {
-    .start = start,
-    .stop = stop,
+    .start = start_observer_sampler,
+    .stop = stop_observer_sampler,
     .look = pmu_ring_sampler_look,
     .get = pmu_ring_sampler_get,
     .take_lost = pmu_ring_sampler_take_lost,
-    .describe = describe,
+    .describe = describe_observer_sampler,
     .space_name = pmu_ring_sampler_space_name,
     .free = pmu_ring_sampler_free,
 };
@@ -154,8 +156,9 @@ static const PmuSamplerOps observer_ops = {
  */
 
 /* The vCPU says what a code means. */
-static PmuEvent choose_event(const CPUState *cpu, const PmuProfileRequest *r,
-                             Error **errp)
+static PmuEvent choose_observed_event(const CPUState *cpu,
+                                      const PmuProfileRequest *r,
+                                      Error **errp)
 {
     ERRP_GUARD();
     PmuEvent event = r->named ?: pmu_guest_ops(cpu)->raw_event(cpu, r->code);
@@ -174,7 +177,7 @@ PmuSampler *pmu_sampler_new_observer(CPUState *cpu,
 {
     g_autofree ObserverSampler *s = g_new0(ObserverSampler, 1);
 
-    s->event = choose_event(cpu, &config->asked, errp);
+    s->event = choose_observed_event(cpu, &config->asked, errp);
     if (!s->event
         || !pmu_ring_sampler_init(&s->base, &observer_ops, cpu, config, errp)) {
         return NULL;

@@ -172,7 +172,7 @@ static void trace_alert(PpcVPmu *v, unsigned mode)
  *
  * Returns: the mode in which it was executed.
  */
-static unsigned take_sample(PpcVPmu *v)
+static unsigned sample_instruction(PpcVPmu *v)
 {
     const PpcVPmuSampleFields *fields = v->model->sample;
     CPUPPCState *env = &v->cpu->env;
@@ -204,7 +204,7 @@ void ppc_vpmu_update_interrupt(PpcVPmu *v)
 
 static void raise_alert(PpcVPmu *v)
 {
-    unsigned mode = take_sample(v);
+    unsigned mode = sample_instruction(v);
 
     v->alerts++;
     v->bhrb_unread = MIN(v->bhrb_unread + 1, PPC_VPMU_BHRB_UNUSED);

@@ -124,7 +124,7 @@ static void interrupt_kvm(const CPUState *cpu)
 /* As cpu_exit(), but the vCPU goes on at once. */
 static void ask_for_sample(CPUState *cpu)
 {
-    qatomic_set(&cpu->neg.pmu.clock_due, true);
+    qatomic_set(&cpu->pmu_clock_due, true);
     /* A thread that sees the request also sees the reason for it. */
     smp_wmb();
     if (kvm_enabled()) {
@@ -151,7 +151,7 @@ static void end_periods(PmuClock *c)
 }
 
 /* Returns: when to look again. */
-static int64_t look(PmuClock *c)
+static int64_t look_at_clock(PmuClock *c)
 {
     uint64_t period = c->config.period_ns;
     uint64_t now = read_host_clock(c);
@@ -170,7 +170,7 @@ static int64_t look_at_all(void)
     PmuClock *c;
 
     QLIST_FOREACH(c, &clocks, next) {
-        soonest = MIN(soonest, look(c));
+        soonest = MIN(soonest, look_at_clock(c));
     }
     return soonest;
 }
@@ -257,7 +257,7 @@ typedef struct Request {
     bool done;
 } Request;
 
-static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
+static void begin_clock_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     Request *r = data.host_ptr;
     PmuClock *c = r->clock;
@@ -281,7 +281,7 @@ static void free_clock(PmuClock *c)
     }
 }
 
-static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
+static void end_clock_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     PmuClock *c = data.host_ptr;
 
@@ -292,10 +292,10 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
 }
 
 /* Releases the big lock meanwhile. */
-static PmuClock *begin(PmuClock *c, Error **errp)
+static PmuClock *begin_clock(PmuClock *c, Error **errp)
 {
     Request r = { .clock = c };
-    bool is_there = pmu_guest_run(c->cpu, begin_on_cpu, &r, errp);
+    bool is_there = pmu_guest_run(c->cpu, begin_clock_on_cpu, &r, errp);
 
     if (!r.done) {
         free_clock(c);
@@ -319,7 +319,7 @@ PmuClock *pmu_clock_new(CPUState *cpu, const PmuClockConfig *config,
     if (users++ == 0) {
         start_looking();
     }
-    c = begin(c, errp);
+    c = begin_clock(c, errp);
     if (c) {
         c->config.gone = config->gone;
     }
@@ -329,7 +329,7 @@ PmuClock *pmu_clock_new(CPUState *cpu, const PmuClockConfig *config,
 void pmu_clock_free(PmuClock *c)
 {
     if (c) {
-        pmu_guest_run(c->cpu, end_on_cpu, c, NULL);
+        pmu_guest_run(c->cpu, end_clock_on_cpu, c, NULL);
     }
 }
 
@@ -342,7 +342,7 @@ void pmu_clocks_gone(CPUState *cpu)
             if (c->config.gone) {
                 c->config.gone(c->config.opaque);
             }
-            end_on_cpu(cpu, RUN_ON_CPU_HOST_PTR(c));
+            end_clock_on_cpu(cpu, RUN_ON_CPU_HOST_PTR(c));
         }
     }
 }

@@ -14,7 +14,7 @@
 #include "system/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-monitor.h"
-#include "pmu-tcg-core.h"
+#include "pmu-tcg-internal.h"
 
 /* The tallies of one kind stand apart by the number of kinds. */
 static PmuCoreAccesses *describe_accesses(const uint64_t *tallies,

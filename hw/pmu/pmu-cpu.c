@@ -16,7 +16,6 @@
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-clock.h"
-#include "pmu-observer-internal.h"
 #include "trace.h"
 
 bool pmu_cpu_is_emulated(void)
@@ -200,8 +199,16 @@ static void create_engine(PmuCpu *unit, const PmuCycleModel *cycles,
     unsigned nr_modes = pmu_guest_ops(unit->cpu)->nr_modes;
 
     if (tcg_enabled()) {
-        unit->tcg = pmu_tcg_new(unit->cpu, cycles, core);
+        const PmuTcgConfig config = {
+            .cycles = *cycles,
+            .core = core,
+            .recorder = &unit->recorder,
+            .outside = &unit->outside,
+        };
+
+        unit->tcg = pmu_tcg_new(unit->cpu, &config);
         unit->share = pmu_share_new(nr_modes, &pmu_tcg_ops, unit->tcg);
+        pmu_tcg_set_share(unit->tcg, unit->share);
     } else {
         unit->manual = g_new0(PmuManual, 1);
         unit->share = pmu_share_new(nr_modes, &pmu_manual_ops, unit->manual);
@@ -215,6 +222,8 @@ static PmuCpu *create_unit(CPUState *cpu, const PmuCycleModel *cycles,
     PmuCpu *unit = g_new0(PmuCpu, 1);
 
     unit->cpu = cpu;
+    notifier_list_init(&unit->loaded);
+    notifier_list_init(&unit->gone);
     create_engine(unit, cycles, core);
     begin_to_follow(unit);
     cpu->pmu = unit;
@@ -255,7 +264,7 @@ void pmu_cpu_free(CPUState *cpu)
 
     pmu_clocks_gone(cpu);
     if (unit) {
-        pmu_observers_free(unit->observers);
+        notifier_list_notify(&unit->gone, NULL);
         if (unit->pmu) {
             pmu_share_leave(unit->share, unit->pmu);
         }
@@ -271,24 +280,9 @@ static PmuCpu *create_unit_without_face(CPUState *cpu)
     return create_unit(cpu, &cycles, NULL);
 }
 
-PmuObservers *pmu_cpu_observers(CPUState *cpu)
+PmuCpu *pmu_cpu_of(CPUState *cpu)
 {
-    PmuCpu *unit = cpu->pmu ?: create_unit_without_face(cpu);
-
-    if (!unit->observers) {
-        unit->observers = pmu_observers_new(unit->share);
-    }
-    return unit->observers;
-}
-
-void pmu_cpu_end_observers(CPUState *cpu)
-{
-    g_clear_pointer(&cpu->pmu->observers, pmu_observers_free);
-}
-
-void pmu_cpu_tallies_loaded(PmuCpu *unit)
-{
-    pmu_observers_rebase(unit->observers);
+    return cpu->pmu ?: create_unit_without_face(cpu);
 }
 
 /*
@@ -302,12 +296,25 @@ static bool driven_by_tcg(void *opaque, int version_id)
 
     return unit->tcg;
 }
+
+static int tallies_loaded(void *opaque, int version_id)
+{
+    PmuCpu *unit = opaque;
+
+    if (driven_by_tcg(unit, version_id)) {
+        notifier_list_notify(&unit->loaded, NULL);
+    }
+    return 0;
+}
 #endif
 
 const VMStateDescription vmstate_pmu_engine = {
     .name = "pmu-engine",
     .version_id = 1,
     .minimum_version_id = 1,
+#ifdef CONFIG_TCG
+    .post_load = tallies_loaded,
+#endif
     .fields = (const VMStateField[]) {
 #ifdef CONFIG_TCG
         VMSTATE_STRUCT_POINTER_TEST(tcg, PmuCpu, driven_by_tcg,

@@ -13,7 +13,8 @@
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-observer.h"
-#include "pmu-observer-internal.h"
+
+typedef struct PmuObservers PmuObservers;
 
 /**
  * struct PmuObserver - a counter that the guest cannot see
@@ -33,16 +34,22 @@ struct PmuObserver {
 
 /**
  * struct PmuObservers - the observers of a vCPU
+ * @unit: what is counted of the vCPU
  * @share: the engine, which they share with the guest
  * @pmu: their counters
  * @slots: the observers by the index of the counter
  * @called: the one that is being called, or NULL
+ * @loaded: hears that the engine's tallies were loaded
+ * @gone: hears that the vCPU goes away
  */
 struct PmuObservers {
+    PmuCpu *unit;
     PmuShare *share;
     Pmu *pmu;
     PmuObserver *slots[PMU_MAX_OBSERVERS];
     const PmuObserver *called;
+    Notifier loaded;
+    Notifier gone;
 };
 
 static PmuObservers *observers_of(const PmuObserver *o)
@@ -59,7 +66,7 @@ static uint64_t since_written(const PmuObserver *o, uint64_t value)
     return value - o->from;
 }
 
-static void write_counter(PmuObserver *o, uint64_t distance)
+static void write_observer(PmuObserver *o, uint64_t distance)
 {
     Pmu *pmu = observers_of(o)->pmu;
 
@@ -77,13 +84,13 @@ static void end_period(PmuObserver *o)
     uint64_t events = (beyond / period + 1) * period;
 
     o->before += since_written(o, beyond);
-    write_counter(o, period - beyond % period);
+    write_observer(o, period - beyond % period);
     observers_of(o)->called = o;
     o->config.overflow(o->config.opaque, o, events);
     observers_of(o)->called = NULL;
 }
 
-static void handle_overflow(void *opaque, uint64_t counters)
+static void handle_observers_overflow(void *opaque, uint64_t counters)
 {
     PmuObservers *all = opaque;
 
@@ -117,7 +124,7 @@ void pmu_observer_set_period(PmuObserver *o, uint64_t period)
     gone = o->config.period - pmu_distance(pmu, o->index);
     o->before = pmu_observer_count(o);
     o->config.period = period;
-    write_counter(o, period > gone ? period - gone : 1);
+    write_observer(o, period > gone ? period - gone : 1);
     pmu_commit(pmu);
 }
 
@@ -140,7 +147,7 @@ static void update_branches(CPUState *cpu)
 }
 
 /* The recorder, which has read all branches up to now */
-static PmuRecorder *recorder(CPUState *cpu)
+static PmuRecorder *recorder_outside(CPUState *cpu)
 {
     if (tcg_enabled()) {
         pmu_tcg_see_branches(cpu);
@@ -151,7 +158,7 @@ static PmuRecorder *recorder(CPUState *cpu)
 unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
                                unsigned max)
 {
-    const PmuRecorder *r = recorder(cpu);
+    const PmuRecorder *r = recorder_outside(cpu);
     unsigned n;
 
     for (n = 0; n < max; n++) {
@@ -166,7 +173,7 @@ unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
 void pmu_observer_forget_branches(CPUState *cpu)
 {
     if (cpu->pmu) {
-        pmu_recorder_clear(recorder(cpu));
+        pmu_recorder_clear(recorder_outside(cpu));
     }
 }
 
@@ -184,7 +191,7 @@ static void run_counter(PmuObserver *o)
 
     pmu_begin(pmu);
     pmu_select(pmu, o->index, &select);
-    write_counter(o, o->config.period);
+    write_observer(o, o->config.period);
     pmu_set_alert(pmu, o->index, true);
     pmu_run(pmu, o->index, true);
     pmu_commit(pmu);
@@ -200,18 +207,6 @@ static void stop_counter(PmuObserver *o)
     pmu_commit(pmu);
 }
 
-PmuObservers *pmu_observers_new(PmuShare *share)
-{
-    PmuObservers *all = g_new0(PmuObservers, 1);
-
-    all->share = share;
-    all->pmu = pmu_share_join(share, PMU_MAX_OBSERVERS, handle_overflow, all);
-    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
-        pmu_set_shape(all->pmu, i, (PmuCounterShape) { .width = 64 });
-    }
-    return all;
-}
-
 /* @gone is not set until pmu_observer_new() has returned the observer. */
 static void release(PmuObserver *o)
 {
@@ -221,21 +216,9 @@ static void release(PmuObserver *o)
     g_free(o);
 }
 
-void pmu_observers_free(PmuObservers *all)
-{
-    if (!all) {
-        return;
-    }
-    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
-        PmuObserver *o = all->slots[i];
-
-        if (o) {
-            release(o);
-        }
-    }
-    pmu_share_leave(all->share, all->pmu);
-    g_free(all);
-}
+/*
+ * Periods that end late
+ */
 
 /* Whether the event consists of instructions, or follows from their number */
 static bool is_of_insns(PmuEvent event)
@@ -244,16 +227,22 @@ static bool is_of_insns(PmuEvent event)
            || event == PMU_EVENT_REF_CYCLES;
 }
 
+static uint64_t distance_to_end(const PmuObserver *o)
+{
+    return pmu_distance(observers_of(o)->pmu, o->index);
+}
+
 /* Whether its period ends at most once in @events events, and may end late */
-static bool can_wait(const PmuObserver *o, uint64_t events)
+static bool can_end_late(const PmuObserver *o, uint64_t events)
 {
     return !o->config.in_place && o->config.period > events;
 }
 
-bool pmu_observers_can_wait(const PmuObservers *all, unsigned mode,
-                            uint64_t events, const PmuObserver **due)
+static bool observers_can_wait(void *opaque, unsigned mode, uint64_t events,
+                               PmuLate *late)
 {
-    *due = NULL;
+    const PmuObservers *all = opaque;
+
     for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
         const PmuObserver *o = all->slots[i];
 
@@ -263,27 +252,39 @@ bool pmu_observers_can_wait(const PmuObservers *all, unsigned mode,
         if (!is_of_insns(o->config.event)) {
             return false;
         }
-        if (pmu_distance(all->pmu, i) <= events) {
-            if (*due || !can_wait(o, events)) {
+        if (distance_to_end(o) <= events) {
+            if (late->owner || !can_end_late(o, events)) {
                 return false;
             }
-            *due = o;
+            late->owner = o;
+            late->distance = distance_to_end(o);
+            late->in_cycles = o->config.event != PMU_EVENT_INSNS;
         }
     }
     return true;
 }
 
-const PmuObserver *pmu_observers_called(const PmuObservers *all)
+static void prepare_observer(const void *owner)
 {
-    return all ? all->called : NULL;
-}
+    const PmuObserver *o = owner;
 
-void pmu_observer_prepare(const PmuObserver *o)
-{
     if (o->config.prepare) {
         o->config.prepare(o->config.opaque);
     }
 }
+
+static const void *called_observer(void *opaque)
+{
+    const PmuObservers *all = opaque;
+
+    return all->called;
+}
+
+static const PmuLateOps late_ops = {
+    .can_wait = observers_can_wait,
+    .prepare = prepare_observer,
+    .called = called_observer,
+};
 
 bool pmu_observer_is_late(const PmuObserver *o)
 {
@@ -291,17 +292,56 @@ bool pmu_observer_is_late(const PmuObserver *o)
            && pmu_tcg_is_late(o->cpu);
 }
 
-uint64_t pmu_observer_distance(const PmuObserver *o)
+/*
+ * The observers of a vCPU
+ */
+
+/* The counts of observers stay. */
+static void rebase_observers(Notifier *notifier, void *unused)
 {
-    return pmu_distance(observers_of(o)->pmu, o->index);
+    Pmu *pmu = container_of(notifier, PmuObservers, loaded)->pmu;
+
+    pmu_rebase(pmu);
+    pmu_fold(pmu);
 }
 
-void pmu_observers_rebase(PmuObservers *all)
+static void free_observers(PmuObservers *all)
 {
-    if (all) {
-        pmu_rebase(all->pmu);
-        pmu_fold(all->pmu);
+    notifier_remove(&all->loaded);
+    notifier_remove(&all->gone);
+    pmu_share_leave(all->share, all->pmu);
+    all->unit->observers = NULL;
+    g_free(all);
+}
+
+static void vcpu_gone(Notifier *notifier, void *unused)
+{
+    PmuObservers *all = container_of(notifier, PmuObservers, gone);
+
+    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
+        if (all->slots[i]) {
+            release(all->slots[i]);
+        }
     }
+    free_observers(all);
+}
+
+static PmuObservers *new_observers(PmuCpu *unit)
+{
+    PmuObservers *all = g_new0(PmuObservers, 1);
+
+    all->unit = unit;
+    all->share = unit->share;
+    all->pmu = pmu_share_join_late(all->share, PMU_MAX_OBSERVERS,
+                                   handle_observers_overflow, &late_ops, all);
+    for (unsigned i = 0; i < PMU_MAX_OBSERVERS; i++) {
+        pmu_set_shape(all->pmu, i, (PmuCounterShape) { .width = 64 });
+    }
+    all->loaded.notify = rebase_observers;
+    notifier_list_add(&unit->loaded, &all->loaded);
+    all->gone.notify = vcpu_gone;
+    notifier_list_add(&unit->gone, &all->gone);
+    return all;
 }
 
 static int free_slot(const PmuObservers *all)
@@ -317,14 +357,18 @@ static int free_slot(const PmuObservers *all)
 /* Returns: false if there is no room. */
 static bool take_slot(PmuObserver *o)
 {
-    PmuObservers *all = pmu_cpu_observers(o->cpu);
-    int slot = free_slot(all);
+    PmuCpu *unit = pmu_cpu_of(o->cpu);
+    int slot;
 
+    if (!unit->observers) {
+        unit->observers = new_observers(unit);
+    }
+    slot = free_slot(unit->observers);
     if (slot < 0) {
         return false;
     }
     o->index = slot;
-    all->slots[slot] = o;
+    unit->observers->slots[slot] = o;
     return true;
 }
 
@@ -334,7 +378,7 @@ typedef struct Request {
     bool done;
 } Request;
 
-static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
+static void begin_observer_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     Request *r = data.host_ptr;
 
@@ -345,7 +389,7 @@ static void begin_on_cpu(CPUState *cpu, run_on_cpu_data data)
     }
 }
 
-static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
+static void end_observer_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     PmuObserver *o = data.host_ptr;
     PmuObservers *all = observers_of(o);
@@ -354,7 +398,7 @@ static void end_on_cpu(CPUState *cpu, run_on_cpu_data data)
     all->slots[o->index] = NULL;
     update_branches(cpu);
     if (!pmu_observer_next(cpu, NULL)) {
-        pmu_cpu_end_observers(cpu);
+        free_observers(all);
     }
     g_free(o);
 }
@@ -387,7 +431,7 @@ static PmuObserver *begin_observer(PmuObserver *o, Error **errp)
 {
     CPUState *cpu = o->cpu;
     Request r = { .observer = o };
-    bool is_there = pmu_guest_run(cpu, begin_on_cpu, &r, errp);
+    bool is_there = pmu_guest_run(cpu, begin_observer_on_cpu, &r, errp);
 
     if (is_there && !r.done) {
         error_setg(errp, "vCPU %d has %u observers already, the maximum",
@@ -418,7 +462,7 @@ PmuObserver *pmu_observer_new(CPUState *cpu, const PmuObserverConfig *config,
 void pmu_observer_free(PmuObserver *o)
 {
     if (o) {
-        pmu_guest_run(o->cpu, end_on_cpu, o, NULL);
+        pmu_guest_run(o->cpu, end_observer_on_cpu, o, NULL);
     }
 }
 

@@ -17,12 +17,17 @@
  * @pmu: the Pmu; NULL if the port is free
  * @wanted: the tallies that it reads
  * @limits: where it is to be folded, as positions; not kept while it is alone
+ * @late: what it does about late overflows; NULL if it is the guest's, which
+ *        has none
+ * @opaque: the argument of @late
  */
 typedef struct PmuPort {
     PmuShare *share;
     Pmu *pmu;
     PmuTallies wanted;
     PmuBudgets limits;
+    const PmuLateOps *late;
+    void *opaque;
 } PmuPort;
 
 /**
@@ -64,7 +69,7 @@ static void look_at_time(PmuShare *s)
     s->timed = s->ops->timed ? s->ops->timed(s->engine) : 0;
 }
 
-static void sync_engine(const PmuShare *s)
+static void sync_shared(const PmuShare *s)
 {
     if (s->ops->sync) {
         s->ops->sync(s->engine);
@@ -159,7 +164,7 @@ static void port_sync(void *engine)
 
     look_at_time(p->share);
     if (is_alone(p->share) || p->wanted & p->share->timed) {
-        sync_engine(p->share);
+        sync_shared(p->share);
     }
 }
 
@@ -187,7 +192,7 @@ static void port_plan(void *engine, PmuTallies wanted,
     look_at_time(s);
     if (wanted & ~p->wanted & s->timed) {
         /* Time that has passed until now does not count for this Pmu. */
-        sync_engine(s);
+        sync_shared(s);
     }
     p->wanted = wanted;
     if (is_alone(s)) {
@@ -248,6 +253,110 @@ void pmu_share_fold_all(PmuShare *s)
 }
 
 /*
+ * Late overflows
+ */
+
+static bool port_can_be_late(const PmuPort *p, unsigned mode, uint64_t events,
+                             PmuLate *late)
+{
+    return p->late ? p->late->can_wait(p->opaque, mode, events, late)
+           : pmu_is_quiet(p->pmu, events);
+}
+
+bool pmu_share_can_be_late(const PmuShare *s, unsigned mode, uint64_t events,
+                           PmuLate *late)
+{
+    const PmuPort *p;
+
+    *late = (PmuLate) { };
+    FOR_EACH_PORT(p, s) {
+        if (!port_can_be_late(p, mode, events, late)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void pmu_share_prepare_late(const PmuShare *s, const PmuLate *late)
+{
+    const PmuPort *p;
+
+    FOR_EACH_PORT(p, s) {
+        if (p->late) {
+            p->late->prepare(late->owner);
+        }
+    }
+}
+
+bool pmu_share_is_calling(const PmuShare *s, const PmuLate *late)
+{
+    const PmuPort *p;
+
+    FOR_EACH_PORT(p, s) {
+        if (p->late && late->owner
+            && p->late->called(p->opaque) == late->owner) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * The guest's counters
+ */
+
+bool pmu_share_in_transaction(const PmuShare *s)
+{
+    const PmuPort *p;
+
+    FOR_EACH_PORT(p, s) {
+        if (pmu_in_transaction(p->pmu)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NULL if the guest has no counters */
+static const Pmu *guest_pmu(const PmuShare *s)
+{
+    const PmuPort *p;
+
+    FOR_EACH_PORT(p, s) {
+        if (!p->late) {
+            return p->pmu;
+        }
+    }
+    return NULL;
+}
+
+PmuModes pmu_share_guest_modes(const PmuShare *s, PmuEvent event)
+{
+    const Pmu *pmu = guest_pmu(s);
+    PmuModes modes = 0;
+
+    for (unsigned i = 0; pmu && i < pmu_nr_counters(pmu); i++) {
+        const PmuSelect *select = pmu_selected(pmu, i);
+
+        if (pmu_is_running(pmu, i) && select->event == event) {
+            modes |= select->modes;
+        }
+    }
+    return modes;
+}
+
+void pmu_share_show_guest(const PmuShare *s, PmuShowFn *show, void *opaque)
+{
+    const Pmu *pmu = guest_pmu(s);
+
+    for (unsigned i = 0; pmu && i < pmu_nr_counters(pmu); i++) {
+        if (pmu_is_running(pmu, i)) {
+            show(opaque, i, pmu_peek(pmu, i));
+        }
+    }
+}
+
+/*
  * Life
  */
 
@@ -262,12 +371,15 @@ static PmuPort *free_port(PmuShare *s)
     return p;
 }
 
-Pmu *pmu_share_join(PmuShare *s, unsigned nr_counters,
-                    PmuOverflowFn *overflow, void *opaque)
+Pmu *pmu_share_join_late(PmuShare *s, unsigned nr_counters,
+                         PmuOverflowFn *overflow, const PmuLateOps *late,
+                         void *opaque)
 {
     PmuPort *p = free_port(s);
     PmuPort *other;
 
+    p->late = late;
+    p->opaque = opaque;
     p->pmu = pmu_new(nr_counters, s->nr_modes, &port_ops, p, overflow, opaque);
     FOR_EACH_PORT(other, s) {
         if (other != p) {
@@ -276,6 +388,12 @@ Pmu *pmu_share_join(PmuShare *s, unsigned nr_counters,
         }
     }
     return p->pmu;
+}
+
+Pmu *pmu_share_join(PmuShare *s, unsigned nr_counters,
+                    PmuOverflowFn *overflow, void *opaque)
+{
+    return pmu_share_join_late(s, nr_counters, overflow, NULL, opaque);
 }
 
 void pmu_share_leave(PmuShare *s, Pmu *pmu)

@@ -18,7 +18,6 @@
 #include "system/tcg.h"
 #include "tcg/tcg-op-common.h"
 #include "tcg/tcg-temp-internal.h"
-#include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-tcg-census.h"
 #include "hw/pmu/compat.h"
 #include "pmu-tcg-translate-internal.h"
@@ -127,7 +126,7 @@ static void gen_add(const DisasContextBase *db, unsigned cell, int by)
     tcg_gen_st_i64(value, cells, offset);
 }
 
-static void describe(CensusBlock *b, const DisasContextBase *db)
+static void describe_block(CensusBlock *b, const DisasContextBase *db)
 {
     size_t length = db->pc_next - db->pc_first;
     unsigned n = db->num_insns;
@@ -147,7 +146,7 @@ void pmu_census_gen(const DisasContextBase *db)
     }
     gen_add(db, BEGUN, 1);
     QEMU_LOCK_GUARD(&census.lock);
-    describe(&census.blocks[draft.number], db);
+    describe_block(&census.blocks[draft.number], db);
     g_hash_table_insert(census.by_tb, db->tb, GUINT_TO_POINTER(draft.number));
 }
 
@@ -181,24 +180,9 @@ void pmu_census_give_back(CPUState *cpu, const TranslationBlock *tb,
     }
 }
 
-/* The modes in which some counter of the guest's counts instructions */
-static PmuModes counted_modes(const Pmu *pmu)
+void pmu_census_plan(CPUState *cpu, const PmuShare *share)
 {
-    PmuModes modes = 0;
-
-    for (unsigned i = 0; pmu && i < pmu_nr_counters(pmu); i++) {
-        const PmuSelect *select = pmu_selected(pmu, i);
-
-        if (pmu_is_running(pmu, i) && select->event == PMU_EVENT_INSNS) {
-            modes |= select->modes;
-        }
-    }
-    return modes;
-}
-
-void pmu_census_plan(CPUState *cpu)
-{
-    PmuModes modes = counted_modes(cpu->pmu->pmu);
+    PmuModes modes = pmu_share_guest_modes(share, PMU_EVENT_INSNS);
     unsigned index = cpu->cpu_index;
 
     for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
@@ -211,7 +195,7 @@ void pmu_census_plan(CPUState *cpu)
  * The monitor
  */
 
-static void start(void)
+static void start_census(void)
 {
     qemu_mutex_init(&census.lock);
     census.blocks = g_new0(CensusBlock, MAX_BLOCKS);
@@ -242,7 +226,7 @@ void pmu_census_start(Error **errp)
         error_setg(errp, "A census is to be started before the machine runs");
         error_append_hint(errp, "Start QEMU with -S or -incoming.\n");
     } else {
-        start();
+        start_census();
     }
 }
 

@@ -11,8 +11,7 @@
 #include "exec/translation-block.h"
 #include "tcg/tcg-op-common.h"
 #include "tcg/tcg-temp-internal.h"
-#include "hw/pmu/pmu-tcg.h"
-#include "pmu-tcg-core.h"
+#include "pmu-tcg-internal.h"
 #include "pmu-tcg-translate-internal.h"
 
 #define HELPER_H "hw/pmu/pmu-tcg-core-helper.h"
@@ -56,7 +55,7 @@ void pmu_core_translate_insn_start(DisasContextBase *db)
         bool core = (tb_cflags(db->tb) & CF_PMU_INSNS)
                     && pmu_tcg_core_of(tcg_ctx->cpu);
 
-        tcg_ctx->log.next = core ? PMU_ENV_OFFSET(pmu.core_next) : 0;
+        tcg_ctx->log.next = core ? PMU_CELLS_OFFSET(core_next) : 0;
         tcg_ctx->log.entries = 0;
         /* The last translation may have been given up where it was muted. */
         tcg_ctx->log.muted = false;
@@ -95,7 +94,7 @@ static void gen_check_line(uint64_t line, TCGLabel *not_recent)
     unsigned place = pmu_tcg_core_place(core_of_block(), line);
     TCGv_i64 recent = tcg_temp_ebb_new_i64();
 
-    tcg_gen_ld_i64(recent, tcg_env, PMU_ENV_OFFSET(pmu.core_lines)
+    tcg_gen_ld_i64(recent, tcg_env, PMU_CELLS_OFFSET(core_lines)
                    + place * sizeof(uint64_t));
     tcg_gen_brcondi_i64(TCG_COND_NE, recent, line, not_recent);
     tcg_temp_free_i64(recent);
@@ -172,7 +171,7 @@ void pmu_gen_flush(DisasContextBase *db)
 
 static tcg_target_long limit_offset(DisasContextBase *db)
 {
-    return PMU_ENV_OFFSET(pmu.core_limit)
+    return PMU_CELLS_OFFSET(core_limit)
            + pmu_block_mode(db) * sizeof(PmuCoreEntry *);
 }
 
@@ -287,7 +286,7 @@ static void gen_check(DisasContextBase *db, unsigned entries, TCGLabel *full)
     TCGv_ptr end = tcg_temp_ebb_new_ptr();
     TCGv_ptr limit = tcg_temp_ebb_new_ptr();
 
-    tcg_gen_ld_ptr(end, tcg_env, PMU_ENV_OFFSET(pmu.core_next));
+    tcg_gen_ld_ptr(end, tcg_env, PMU_CELLS_OFFSET(core_next));
     tcg_gen_addi_ptr(end, end, entries * sizeof(PmuCoreEntry));
     tcg_gen_ld_ptr(limit, tcg_env, limit_offset(db));
     tcg_gen_brcond_ptr(TCG_COND_GTU, end, limit, full);

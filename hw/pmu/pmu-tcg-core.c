@@ -9,9 +9,8 @@
 #include "migration/qemu-file-types.h"
 #include "migration/vmstate.h"
 #include "hw/pmu/pmu-guest.h"
-#include "hw/pmu/pmu-tcg.h"
 #include "tcg/tcg.h"
-#include "pmu-tcg-core.h"
+#include "pmu-tcg-internal.h"
 
 /*
  * How many programs are remembered.  A guest may have any number of address
@@ -260,7 +259,7 @@ static void choose_core(PmuTcgCore *c)
 
 static PmuTcgCells *cells_of(const PmuTcgCore *c)
 {
-    return &c->cpu->neg.pmu;
+    return pmu_tcg_cells(c->cpu);
 }
 
 /* The most entries that cannot make a tally reach its deadline */

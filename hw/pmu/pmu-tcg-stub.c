@@ -8,18 +8,30 @@
 #include "qapi/error.h"
 #include "hw/pmu/pmu-filter.h"
 #include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-tcg-census.h"
+#include "hw/pmu/pmu-tcg-exec.h"
 #include "hw/pmu/pmu-tcg-translate.h"
 
-void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb)
+void pmu_tcg_give_insns_back(CPUState *cpu, const TranslationBlock *tb,
+                             int insns)
 {
 }
 
-bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb)
+void pmu_tcg_step_counting(CPUState *cpu, const TranslationBlock *tb)
+{
+}
+
+bool pmu_tcg_block_expired(CPUState *cpu, const TranslationBlock *tb)
 {
     return false;
 }
 
-bool pmu_tcg_service(CPUState *cpu)
+bool pmu_tcg_has_prepared(const CPUState *cpu)
+{
+    return false;
+}
+
+bool pmu_tcg_fold_or_sample(CPUState *cpu)
 {
     return false;
 }
@@ -28,15 +40,15 @@ void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc)
 {
 }
 
-void pmu_tcg_halted(CPUState *cpu)
+void pmu_tcg_note_halt(CPUState *cpu)
 {
 }
 
-void pmu_tcg_woken(CPUState *cpu)
+void pmu_tcg_note_wakeup(CPUState *cpu)
 {
 }
 
-void pmu_tcg_running(CPUState *cpu)
+void pmu_tcg_note_entry(CPUState *cpu)
 {
 }
 
@@ -72,13 +84,6 @@ void pmu_translate_insn_start(DisasContextBase *db)
 }
 
 void pmu_translate_insn_end(DisasContextBase *db)
-{
-}
-
-bool pmu_census_on;
-
-void pmu_census_give_back(CPUState *cpu, const TranslationBlock *tb,
-                          unsigned mode, int insns)
 {
 }
 

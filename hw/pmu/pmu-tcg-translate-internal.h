@@ -10,11 +10,10 @@
 #include "hw/pmu/pmu-tcg-translate.h"
 
 /**
- * PMU_ENV_OFFSET - the offset from env of a field of CPUState that lies before
- *                  it
+ * PMU_CELLS_OFFSET - the offset from env of a field of the cells
  */
-#define PMU_ENV_OFFSET(field) \
-    (offsetof(ArchCPU, parent_obj.neg.field) - offsetof(ArchCPU, env))
+#define PMU_CELLS_OFFSET(field) \
+    ((tcg_target_long)offsetof(CPUArchState, pmu_cells.field))
 
 /**
  * PMU_LOGGED - the offset of a field of the next branch in the recorders' log,

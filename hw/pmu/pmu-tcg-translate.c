@@ -9,9 +9,9 @@
 #include "exec/translation-block.h"
 #include "tcg/tcg-op-common.h"
 #include "tcg/tcg-temp-internal.h"
-#include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/pmu-tcg-census.h"
 #include "accel/tcg/cpu-ops.h"
+#include "pmu-tcg-internal.h"
 #include "pmu-tcg-translate-internal.h"
 
 #define HELPER_H "hw/pmu/pmu-tcg-helper.h"
@@ -27,7 +27,7 @@ unsigned pmu_block_mode(DisasContextBase *db)
 
 static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)
 {
-    return PMU_ENV_OFFSET(pmu.left)
+    return PMU_CELLS_OFFSET(left)
            + (tally - PMU_TCG_FIRST) * sizeof(PmuTcgRow)
            + pmu_block_mode(db) * sizeof(int64_t);
 }
@@ -51,11 +51,11 @@ static void gen_note_site(DisasContextBase *db)
     }
     tcg_gen_st_i64(
         tcg_constant_i64(tcg_get_insn_start_param(db->insn_start, 0)),
-        tcg_env, PMU_ENV_OFFSET(pmu.site_pc));
+        tcg_env, PMU_CELLS_OFFSET(site_pc));
     tcg_gen_st8_i32(tcg_constant_i32(pmu_block_mode(db)), tcg_env,
-                    PMU_ENV_OFFSET(pmu.site_mode));
+                    PMU_CELLS_OFFSET(site_mode));
     tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
-                    PMU_ENV_OFFSET(pmu.site_known));
+                    PMU_CELLS_OFFSET(site_known));
 }
 
 /* Ask for a fold before the block that follows, as an interrupt would. */
@@ -63,9 +63,10 @@ static void gen_request_fold(DisasContextBase *db, const PmuFold *fold)
 {
     gen_note_site(db);
     tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
-                    PMU_ENV_OFFSET(pmu.fold_pending));
+                    PMU_CELLS_OFFSET(fold_pending));
     tcg_gen_st16_i32(tcg_constant_i32(-1), tcg_env,
-                     PMU_ENV_OFFSET(icount_decr.u16.high));
+                     offsetof(ArchCPU, parent_obj.neg.icount_decr.u16.high)
+                     - offsetof(ArchCPU, env));
 }
 
 void HELPER(pmu_see_branches)(CPUArchState *env)
@@ -159,7 +160,7 @@ void pmu_translate_again(DisasContextBase *db)
 {
     bool note = tb_cflags(db->tb) & CF_PMU_ADDRESSES;
 
-    tcg_ctx->insn_note_offset = note ? PMU_ENV_OFFSET(pmu.access) : 0;
+    tcg_ctx->insn_note_offset = note ? PMU_CELLS_OFFSET(access) : 0;
 }
 
 void pmu_translate_insn_start(DisasContextBase *db)
@@ -243,9 +244,9 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
     TCGv_ptr end = tcg_temp_ebb_new_ptr();
     TCGv_ptr branches = tcg_temp_ebb_new_ptr();
 
-    tcg_gen_ld_i64(room, tcg_env, PMU_ENV_OFFSET(pmu.log.room));
+    tcg_gen_ld_i64(room, tcg_env, PMU_CELLS_OFFSET(log.room));
     tcg_gen_trunc_i64_ptr(end, room);
-    tcg_gen_ld_ptr(branches, tcg_env, PMU_ENV_OFFSET(pmu.log.branches));
+    tcg_gen_ld_ptr(branches, tcg_env, PMU_CELLS_OFFSET(log.branches));
     tcg_gen_add_ptr(end, end, branches);
     if (!distance) {
         tcg_gen_st_i64(from, end, PMU_LOGGED(from));
@@ -259,7 +260,7 @@ static void gen_log(DisasContextBase *db, PmuBranchKind kind, TCGv_i64 from,
         tcg_gen_st32_i64(left, end, PMU_LOGGED(left));
         pmu_core_gen_place(db, end);
     }
-    gen_countdown(db, PMU_ENV_OFFSET(pmu.log.room), sizeof(PmuLoggedBranch),
+    gen_countdown(db, PMU_CELLS_OFFSET(log.room), sizeof(PmuLoggedBranch),
                   gen_see_branches);
 }
 
@@ -303,7 +304,7 @@ void pmu_gen_failed_store(DisasContextBase *db)
 {
     if (tb_cflags(db->tb) & CF_PMU_ADDRESSES) {
         tcg_gen_st_i64(tcg_constant_i64(PMU_TCG_NO_INSN), tcg_env,
-                       PMU_ENV_OFFSET(pmu.access.pc));
+                       PMU_CELLS_OFFSET(access.pc));
     }
     if (tb_cflags(db->tb) & CF_PMU_ACCESSES) {
         gen_count_one(db, PMU_TALLY_FAILED_STORES);

@@ -320,6 +320,93 @@ static void test_folds_before(Rig *rig)
     pmu_share_leave(share, other_pmu);
 }
 
+/* A Pmu whose counters may overflow late */
+static bool can_wait;
+static const void *prepared, *called;
+
+static bool wait_for_late(void *opaque, unsigned mode, uint64_t events,
+                          PmuLate *late)
+{
+    *late = (PmuLate) { .owner = opaque, .distance = events - mode };
+    return can_wait;
+}
+
+static void prepare(const void *owner)
+{
+    prepared = owner;
+}
+
+static const void *called_now(void *opaque G_GNUC_UNUSED)
+{
+    return called;
+}
+
+static const PmuLateOps late_ops = {
+    .can_wait = wait_for_late,
+    .prepare = prepare,
+    .called = called_now,
+};
+
+static void test_late(Rig *rig)
+{
+    PmuShare *share = rig->engine.share;
+    PmuLate late;
+
+    rig_start(rig, 0, PMU_EVENT_INSNS, BIT64(USER));
+    rig_arm(rig, 0, 100);
+    g_assert_true(pmu_share_can_be_late(share, KERNEL, 99, &late));
+    g_assert_null(late.owner);
+    g_assert_false(pmu_share_is_calling(share, &late));
+    other_pmu = pmu_share_join_late(share, 1, other_overflow, &late_ops, rig);
+    can_wait = true;
+    g_assert_false(pmu_share_can_be_late(share, KERNEL, 100, &late));
+    g_assert_true(pmu_share_can_be_late(share, KERNEL, 99, &late));
+    g_assert_true(late.owner == rig);
+    g_assert_cmpuint(late.distance, ==, 99 - KERNEL);
+    pmu_share_prepare_late(share, &late);
+    g_assert_true(prepared == rig);
+    g_assert_false(pmu_share_is_calling(share, &late));
+    called = rig;
+    g_assert_true(pmu_share_is_calling(share, &late));
+    can_wait = false;
+    g_assert_false(pmu_share_can_be_late(share, KERNEL, 99, &late));
+    pmu_share_leave(share, other_pmu);
+}
+
+static void show(void *opaque, unsigned counter, uint64_t value)
+{
+    uint64_t *shown = opaque;
+
+    g_assert_cmpuint(counter, ==, 3);
+    *shown += value;
+}
+
+/* The engine hears of the guest's counters alone. */
+static void test_shows_the_guest(Rig *rig)
+{
+    const PmuSelect insns = { PMU_EVENT_INSNS, .modes = ALL_MODES };
+    PmuShare *share = rig->engine.share;
+    uint64_t shown = 0;
+
+    other_pmu = pmu_share_join_late(share, 1, other_overflow, &late_ops, rig);
+    g_assert_false(pmu_share_in_transaction(share));
+    pmu_begin(other_pmu);
+    g_assert_true(pmu_share_in_transaction(share));
+    pmu_select(other_pmu, 0, &insns);
+    pmu_run(other_pmu, 0, true);
+    pmu_commit(other_pmu);
+    rig_start(rig, 3, PMU_EVENT_INSNS, BIT64(USER));
+    rig_start(rig, 2, PMU_EVENT_INSNS, BIT64(KERNEL));
+    rig_run(rig, BIT64(2), false);
+    rig_count(rig, PMU_TALLY_INSNS, USER, 5);
+    g_assert_cmphex(pmu_share_guest_modes(share, PMU_EVENT_INSNS), ==,
+                    BIT64(USER));
+    g_assert_cmphex(pmu_share_guest_modes(share, PMU_EVENT_CYCLES), ==, 0);
+    pmu_share_show_guest(share, show, &shown);
+    g_assert_cmpuint(shown, ==, 5);
+    pmu_share_leave(share, other_pmu);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -327,5 +414,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pmu/share/random-timed", test_random_timed);
     rig_add("/pmu/share/folds-before", test_folds_before);
     rig_add("/pmu/share/leaves-the-clock-alone", test_leaves_the_clock_alone);
+    rig_add("/pmu/share/late", test_late);
+    rig_add("/pmu/share/shows-the-guest", test_shows_the_guest);
     return g_test_run();
 }

@@ -53,7 +53,8 @@ typedef struct PmuCpuConfig {
  * @cpu: the vCPU
  * @share: the engine, shared by guest and observers
  * @pmu: the guest's counters; NULL if it has no PMU
- * @observers: the observers' counters; NULL if there are no observers
+ * @observers: the observers' counters (pmu-observer.c); NULL if there are no
+ *             observers
  * @tcg: the engine, under TCG; otherwise NULL
  * @manual: the engine, under all other accelerators; otherwise NULL
  * @core: the model of the vCPU's core, or NULL
@@ -63,6 +64,8 @@ typedef struct PmuCpuConfig {
  * @opaque: its argument
  * @changes: called when the machine starts and stops
  * @suspended: called when it is suspended to RAM
+ * @loaded: called when the engine's tallies were loaded
+ * @gone: called before the counters go away
  */
 typedef struct PmuCpu {
     CPUState *cpu;
@@ -78,6 +81,8 @@ typedef struct PmuCpu {
     void *opaque;
     VMChangeStateEntry *changes;
     Notifier suspended;
+    NotifierList loaded;
+    NotifierList gone;
 } PmuCpu;
 
 /**
@@ -118,7 +123,7 @@ PmuCpu *pmu_cpu_new(CPUState *cpu, const PmuCpuConfig *config);
  * pmu_cpu_free - take all counters away
  * @cpu: the vCPU, whose thread has ended; it need not have any
  *
- * Calls PmuObserverConfig.gone of each observer.
+ * Calls @gone of the struct PmuCpu, and thus that of each observer.
  */
 void pmu_cpu_free(CPUState *cpu);
 
@@ -129,27 +134,13 @@ void pmu_cpu_free(CPUState *cpu);
 void pmu_cpu_was_reset(PmuCpu *unit);
 
 /**
- * pmu_cpu_observers - the observers of a vCPU
+ * pmu_cpu_of - the counters of a vCPU, of the guest or of others
  * @cpu: the vCPU, in its thread with the big lock held
  *
- * Returns: its observers, with room for the first one.  A vCPU without a PMU
- * that was observed once keeps its struct PmuCpu.
+ * Returns: CPUState.pmu.  A vCPU without a PMU gets one, with an engine only,
+ * and keeps it.
  */
-struct PmuObservers *pmu_cpu_observers(CPUState *cpu);
-
-/**
- * pmu_cpu_end_observers - release a vCPU's counters for observers
- * @cpu: the vCPU, as for pmu_cpu_observers()
- */
-void pmu_cpu_end_observers(CPUState *cpu);
-
-/**
- * pmu_cpu_tallies_loaded - take the tallies that the engine has loaded
- * @unit: the counters
- *
- * The counts of observers stay; the face calls pmu_rebase() itself.
- */
-void pmu_cpu_tallies_loaded(PmuCpu *unit);
+PmuCpu *pmu_cpu_of(CPUState *cpu);
 
 /**
  * pmu_cpu_where - where a vCPU is, as far as counters are concerned
@@ -182,7 +173,7 @@ bool pmu_cpu_is_exact(const CPUState *cpu, PmuEvent event);
 /**
  * vmstate_pmu_engine - the migration state of the engine of a struct PmuCpu
  *
- * To be loaded before pmu_rebase() is called.
+ * To be loaded before pmu_rebase() is called for the guest's Pmu.
  */
 extern const VMStateDescription vmstate_pmu_engine;
 

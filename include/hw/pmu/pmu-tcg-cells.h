@@ -56,11 +56,16 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
 #define PMU_TCG_CORE_RECENT 64
 
 /**
+ * typedef PmuTcg - the engine of a vCPU (hw/pmu/pmu-tcg.h)
+ */
+typedef struct PmuTcg PmuTcg;
+
+/**
  * struct PmuTcgCells - the part of a vCPU in which translated code counts
+ * @left: the cells of each tally that has some, from PMU_TCG_FIRST on
  * @log: branches that neither recorder has read; empty while nothing is
  *       recorded, except for blocks that were translated before and still
  *       write to it
- * @left: the cells of each tally that has some, from PMU_TCG_FIRST on
  * @core_next: where the next entry of the log of a core goes; NULL without one
  * @core_limit: for each mode, how far the blocks that are entered in it may
  *              write that log; NULL unless all of the log is of that mode
@@ -68,43 +73,32 @@ typedef int64_t PmuTcgRow[PMU_MAX_MODES];
  *              effect, or UINT64_MAX; the place of a line in this array is the
  *              lowest bits of its number
  * @site_pc: address of the instruction for which @fold_pending was set
- * @site_mode: and the mode it was executed in
- * @site_known: whether it was an instruction at all
- * @late: the block that was entered last may end an observer's period, which is
- *        checked after the block; set until then
- * @late_next: that block is the next to be looked up; no interrupt comes before
- * @late_mode: the mode of that block
- * @late_pc: address of its instruction that ends the period, or PMU_TCG_NO_INSN
- *           if none does
  * @access: the last access to memory, while addresses are noted
+ * @site_mode: the mode in which the instruction at @site_pc was executed
+ * @site_known: whether it was an instruction at all
  * @fold_pending: the engine has to look before the next instruction; the code
  *                that sets this also asks the vCPU to leave translated code
- * @clock_due: the same for time, in pmu-clock.h; set in any thread
+ * @clock_pc_known: whether @clock_pc is known
  * @clock_pc: address of the instruction that took the time
- * @clock_pc_known: whether that address is known
+ * @engine: the engine, which counts with these cells; NULL if there is none
  *
- * Lies in CPUNegativeOffsetState, before the TLB: fields closer to env take
- * room that hosts with short displacements need to reach the TLB.  Private to
- * the vCPU's thread, except @clock_due.
+ * Is in CPUArchState of the targets that have a PMU, where translated code
+ * reaches it from env.  Private to the vCPU's thread.
  */
 typedef struct PmuTcgCells {
-    PmuBranchLog log;
     PmuTcgRow left[PMU_TCG_ROWS];
+    PmuBranchLog log;
     PmuCoreEntry *core_next;
     PmuCoreEntry *core_limit[PMU_MAX_MODES];
     uint64_t core_lines[PMU_TCG_CORE_RECENT];
     uint64_t site_pc;
-    uint64_t late_pc;
     PmuTcgAccess access;
     uint8_t site_mode;
-    uint8_t late_mode;
-    bool late;
-    bool late_next;
     bool site_known;
     bool fold_pending;
-    bool clock_due;
     bool clock_pc_known;
     uint64_t clock_pc;
+    PmuTcg *engine;
 } PmuTcgCells;
 
 #endif /* HW_PMU_PMU_TCG_CELLS_H */

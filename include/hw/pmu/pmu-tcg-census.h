@@ -14,6 +14,7 @@
 #define HW_PMU_PMU_TCG_CENSUS_H
 
 #include "hw/core/cpu.h"
+#include "hw/pmu/pmu-share.h"
 
 struct DisasContextBase;
 struct TranslationBlock;
@@ -23,17 +24,14 @@ struct TranslationBlock;
  *
  * Set before any vCPU executes anything, and never reset.
  */
-#ifdef CONFIG_USER_ONLY
-#define pmu_census_on false
-#else
 extern bool pmu_census_on;
-#endif
 
 /**
  * pmu_census_plan - see which modes a vCPU's counters count instructions in
  * @cpu: the vCPU, in its thread between instructions, or while it is stopped
+ * @share: the counters
  */
-void pmu_census_plan(CPUState *cpu);
+void pmu_census_plan(CPUState *cpu, const PmuShare *share);
 
 /**
  * pmu_census_insn_start - begin the translation of an instruction

@@ -19,7 +19,8 @@
  * memory at the end of their instruction, which then is the last of its
  * block; both only while a counter needs them.
  *
- * For code that is compiled per target.
+ * For faces, helpers and observers, in code that is compiled per target.  The
+ * execution loop has pmu-tcg-exec.h, and front ends pmu-tcg-translate.h.
  *
  * Threads: the vCPU's own, or, with the big lock, any while the vCPU is at
  * rest; creation and release as for its CPU.  A vCPU may fold only between
@@ -32,15 +33,11 @@
 #ifndef HW_PMU_PMU_TCG_H
 #define HW_PMU_PMU_TCG_H
 
-#include "exec/translation-block.h"
 #include "hw/core/cpu.h"
-#include "accel/tcg/cpu-ops.h"
-#include "hw/pmu/pmu.h"
 #include "hw/pmu/pmu-cycles.h"
 #include "hw/pmu/pmu-core-model.h"
-#include "hw/pmu/pmu-tcg-census.h"
-
-typedef struct PmuTcg PmuTcg;
+#include "hw/pmu/pmu-share.h"
+#include "hw/pmu/pmu-tcg-cells.h"
 
 /**
  * pmu_tcg_ops - the operations, for pmu_share_new(); the state is a PmuTcg
@@ -50,7 +47,7 @@ extern const PmuEngineOps pmu_tcg_ops;
 /**
  * vmstate_pmu_tcg - the tallies, for migration
  *
- * To be loaded before pmu_rebase() is called.
+ * To be loaded before pmu_rebase() is called for each Pmu.
  */
 extern const VMStateDescription vmstate_pmu_tcg;
 
@@ -64,14 +61,33 @@ extern const VMStateDescription vmstate_pmu_tcg;
 bool pmu_tcg_has_fractions(const PmuTcg *engine);
 
 /**
- * pmu_tcg_new - create the engine of a vCPU
- * @cpu: the vCPU, whose pmu field the caller sets
- * @model: the definition of cycles; copied
+ * struct PmuTcgConfig - what an engine works with
+ * @cycles: the definition of cycles
  * @core: the model of the vCPU's core, copied; or NULL.  All vCPUs of a machine
  *        have the same, as they share translated code.
+ * @recorder: the last branches, while the guest's PMU records them
+ * @outside: all of the last branches, while an observer asks for them
  */
-PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuCycleModel *model,
-                    const PmuCoreModel *core);
+typedef struct PmuTcgConfig {
+    PmuCycleModel cycles;
+    const PmuCoreModel *core;
+    PmuRecorder *recorder;
+    PmuRecorder *outside;
+} PmuTcgConfig;
+
+/**
+ * pmu_tcg_new - create the engine of a vCPU
+ * @cpu: the vCPU
+ * @config: what it works with; copied
+ */
+PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuTcgConfig *config);
+
+/**
+ * pmu_tcg_set_share - connect an engine with those who use it
+ * @engine: the engine, before the vCPU executes anything
+ * @share: its share, with pmu_tcg_ops
+ */
+void pmu_tcg_set_share(PmuTcg *engine, PmuShare *share);
 
 /**
  * pmu_tcg_free - release an engine, after its Pmu and with the vCPU stopped
@@ -200,7 +216,7 @@ typedef enum PmuTcgRecord {
  * @engine: the engine of a vCPU
  * @record: to which extent; slows down branches
  *
- * For PmuCpu.recorder, from the next block on.  Between instructions, or
+ * For PmuTcgConfig.recorder, from the next block on.  Between instructions, or
  * in a helper of the last one of a block.
  */
 void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record);
@@ -211,7 +227,7 @@ void pmu_tcg_record(PmuTcg *engine, PmuTcgRecord record);
  * @modes: record branches that end in these modes; if empty, the records are
  *         forgotten
  *
- * For PmuCpu.outside, which does not affect the guest's own records.  As
+ * For PmuTcgConfig.outside, which does not affect the guest's own records.  As
  * pmu_tcg_record().
  */
 void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
@@ -220,11 +236,10 @@ void pmu_tcg_record_outside(PmuTcg *engine, PmuModes modes);
  * pmu_tcg_see_branches - let the recorders read the log
  * @cpu: a vCPU
  *
- * Call this before reading or changing PmuCpu.recorder or PmuCpu.outside, or
- * their filters; and before the mode changes, if the user reads one of the
- * values named at struct PmuBranchLog
- * (pmu_tcg_far_branch() does this, too).  In the vCPU's own thread, or any
- * while it is stopped.
+ * Call this before reading or changing one of the recorders of PmuTcgConfig, or
+ * its filters; and before the mode changes, if the user reads one of the values
+ * named at struct PmuBranchLog (pmu_tcg_far_branch() does this, too).  In the
+ * vCPU's own thread, or any while it is stopped.
  */
 void pmu_tcg_see_branches(CPUState *cpu);
 
@@ -340,7 +355,7 @@ void pmu_tcg_core_accessed(CPUState *cpu, uint64_t address, unsigned bytes,
 static inline void pmu_tcg_accessed(CPUState *cpu, uint64_t address,
                                     unsigned bytes, bool store)
 {
-    if (unlikely(cpu->neg.pmu.core_next)) {
+    if (unlikely(cpu->pmu_sees_accesses)) {
         pmu_tcg_core_accessed(cpu, address, bytes, store);
     }
 }
@@ -363,25 +378,9 @@ void pmu_tcg_note_time(CPUState *cpu, uintptr_t host_pc);
  */
 static inline void pmu_tcg_device_done(CPUState *cpu, uintptr_t host_pc)
 {
-    if (unlikely(qatomic_read(&cpu->neg.pmu.clock_due))) {
+    if (unlikely(qatomic_read(&cpu->pmu_clock_due))) {
         pmu_tcg_note_time(cpu, host_pc);
     }
-}
-
-/*
- * The rest is for accel/tcg.
- */
-
-/**
- * pmu_tcg_cell - the cell in which events of a kind are counted down
- * @cpu: the vCPU
- * @tally: the kind, not before PMU_TCG_FIRST
- * @mode: the mode in which they happen
- */
-static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
-                                    unsigned mode)
-{
-    return &cpu->neg.pmu.left[tally - PMU_TCG_FIRST][mode];
 }
 
 /**
@@ -391,124 +390,5 @@ static inline int64_t *pmu_tcg_cell(CPUState *cpu, PmuTally tally,
  * What it accesses belongs to the mode that it leads to.
  */
 void pmu_tcg_core_left(CPUState *cpu);
-
-/**
- * pmu_tcg_core_of - the model of a vCPU's core, for translators
- * @cpu: the vCPU
- *
- * Returns: NULL if it has none.
- */
-struct PmuTcgCore *pmu_tcg_core_of(const CPUState *cpu);
-
-/**
- * pmu_tcg_core_fetched - show a core a fetch that may have an effect
- * @cpu: the vCPU, which has a core
- * @address: PmuCoreEntry.address
- * @what: PmuCoreEntry.what
- */
-void pmu_tcg_core_fetched(CPUState *cpu, uint64_t address, uint32_t what);
-
-/**
- * pmu_tcg_core_enter - make room in the log for a block that cannot be left
- * @cpu: the vCPU, which has a core
- * @mode: the mode of the block
- */
-void pmu_tcg_core_enter(CPUState *cpu, unsigned mode);
-
-/**
- * pmu_tcg_core_repeat - make room for more of an instruction that repeats
- * @cpu: the vCPU, which has a core
- * @pc: the instruction's address
- * @mode: its mode
- */
-void pmu_tcg_core_repeat(CPUState *cpu, uint64_t pc, unsigned mode);
-
-/**
- * pmu_tcg_look_early - handle an early exit of a block that is checked late
- * @cpu: the vCPU
- *
- * It may not have reached the end of a period: look before anything else.
- */
-static inline void pmu_tcg_look_early(CPUState *cpu)
-{
-    if (unlikely(cpu->neg.pmu.late)) {
-        cpu->neg.pmu.late_next = false;
-        qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
-    }
-}
-
-/**
- * pmu_tcg_give_back - take back instructions that a block did not finish
- * @cpu: the vCPU
- * @tb: the block, which was left in its middle, or where it begins
- * @insns: how many, with the one that was left
- */
-static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
-                                     int insns)
-{
-    if (tb_cflags(tb) & CF_PMU_INSNS) {
-        unsigned mode = cpu->cc->tcg_ops->pmu_mode(tb->flags);
-
-        *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, mode) += insns;
-        if (unlikely(pmu_census_on)) {
-            pmu_census_give_back(cpu, tb, mode, insns);
-        }
-        pmu_tcg_look_early(cpu);
-    }
-}
-
-/**
- * pmu_tcg_expired - handle a block that was not entered, if for its deadline
- * @cpu: the vCPU
- * @tb: the block
- *
- * If so, folds if that helps, or arranges for the instructions up to the
- * deadline to be executed next (CPUState.cflags_next_tb).
- *
- * Returns: false if the block was left for some other reason.
- */
-bool pmu_tcg_expired(CPUState *cpu, const TranslationBlock *tb);
-
-/**
- * pmu_tcg_step - execute an instruction by itself, whatever its deadline
- * @cpu: the vCPU, outside its loop
- * @tb: the block of that one instruction, uninterrupted
- *
- * An overflow is then noticed after it, before any interrupt.
- */
-void pmu_tcg_step(CPUState *cpu, const TranslationBlock *tb);
-
-/**
- * pmu_tcg_service - fold if that is pending, and sample time if that is due
- * @cpu: the vCPU, between instructions, without the big lock
- *
- * May raise an interrupt, and may change the flags of the blocks to come: the
- * block before must not be chained to the next.
- *
- * Returns: whether it folded.
- */
-bool pmu_tcg_service(CPUState *cpu);
-
-/**
- * pmu_tcg_halted - note that the vCPU halts
- * @cpu: the vCPU
- */
-void pmu_tcg_halted(CPUState *cpu);
-
-/**
- * pmu_tcg_woken - note that the vCPU goes on after a halt
- * @cpu: the vCPU
- */
-void pmu_tcg_woken(CPUState *cpu);
-
-/**
- * pmu_tcg_running - note that the vCPU is not halted
- * @cpu: the vCPU, about to execute
- *
- * Some devices start a halted CPU by themselves.  Cycles that follow the clock
- * go on if the machine had stopped.  If a debugger steps, the next block is one
- * instruction, even if another was prepared.
- */
-void pmu_tcg_running(CPUState *cpu);
 
 #endif /* HW_PMU_PMU_TCG_H */

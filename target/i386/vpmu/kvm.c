@@ -643,7 +643,7 @@ static bool load_place(X86CPU *cpu)
 
 void x86_vpmu_kvm_sample_time(X86CPU *cpu)
 {
-    qatomic_set(&CPU(cpu)->neg.pmu.clock_due, false);
+    qatomic_set(&CPU(cpu)->pmu_clock_due, false);
     if (load_place(cpu)) {
         pmu_clocks_sample(CPU(cpu));
     }

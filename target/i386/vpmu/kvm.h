@@ -141,7 +141,7 @@ void x86_vpmu_kvm_sample_time(X86CPU *cpu);
  */
 static inline void x86_vpmu_kvm_before_run(X86CPU *cpu)
 {
-    if (unlikely(qatomic_read(&CPU(cpu)->neg.pmu.clock_due))) {
+    if (unlikely(qatomic_read(&CPU(cpu)->pmu_clock_due))) {
         x86_vpmu_kvm_sample_time(cpu);
     }
 }

@@ -5,6 +5,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "cpu.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-tcg.h"
 #include "hw/pmu/pmu-tcg-core.h"
@@ -120,6 +121,11 @@ static bool is_counted(PmuTally tally)
     }
 }
 
+static int64_t *fuzz_cell(PmuTally tally, unsigned mode)
+{
+    return &cpu_env(fuzz_cpu)->pmu_cells.left[tally - PMU_TCG_FIRST][mode];
+}
+
 static PmuTallies counted_of(PmuTallies events)
 {
     PmuTallies counted = 0;
@@ -139,7 +145,7 @@ static void happen(PmuTallies counted, unsigned mode)
 
     for (unsigned t = PMU_TCG_FIRST; t < PMU_TALLY__MAX; t++) {
         if (counted >> t & 1) {
-            used_up |= --*pmu_tcg_cell(fuzz_cpu, t, mode) <= 0;
+            used_up |= --*fuzz_cell(t, mode) <= 0;
         }
     }
     if (used_up) {
@@ -154,7 +160,7 @@ static void happen(PmuTallies counted, unsigned mode)
 /* Read the log when the mode changes, as QEMU does. */
 static void enter_mode(unsigned mode)
 {
-    const PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
+    const PmuBranchLog *log = &cpu_env(fuzz_cpu)->pmu_cells.log;
     unsigned newest = log->room / sizeof(log->branches[0]);
 
     if (fuzz_cpu->pmu && newest < PMU_BRANCH_LOG_SIZE
@@ -166,7 +172,7 @@ static void enter_mode(unsigned mode)
 /* Log a branch as translated code does. */
 static void log_branch(const PmuBranch *branch, unsigned mode)
 {
-    PmuBranchLog *log = &fuzz_cpu->neg.pmu.log;
+    PmuBranchLog *log = &cpu_env(fuzz_cpu)->pmu_cells.log;
     int64_t distance = branch->to - branch->from;
     bool direct = pmu_logged_fits(distance);
     bool timed = fuzz_cpu->tcg_cflags & CF_PMU_INSNS;
@@ -176,7 +182,7 @@ static void log_branch(const PmuBranch *branch, unsigned mode)
     log->branches[log->room / sizeof(log->branches[0])] = (PmuLoggedBranch) {
         .from = direct ? 0xdead : branch->from, .to = branch->to,
         .what = pmu_logged_what(branch->kind, mode, direct ? distance : 0),
-        .left = timed ? *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, mode) : 0xdead,
+        .left = timed ? *fuzz_cell(PMU_TALLY_INSNS, mode) : 0xdead,
     };
     if (!log->room) {
         pmu_tcg_see_branches(fuzz_cpu);
@@ -215,7 +221,7 @@ uint64_t fuzz_target_of(FuzzRandom *r, uint64_t from)
 /* Events without an instruction have no address. */
 static void note_place(PmuTallies events, unsigned mode)
 {
-    fuzz_cpu->neg.pmu.site_known = false;
+    cpu_env(fuzz_cpu)->pmu_cells.site_known = false;
     if (fuzz_target.note_insn && events & BIT(PMU_TALLY_INSNS)) {
         fuzz_target.note_insn(events, mode);
     }
@@ -402,7 +408,7 @@ void fuzz_align_cycles(void)
         uint64_t insns = pmu_tcg_ops.tally(fuzz_cpu->pmu->tcg,
                                            PMU_TALLY_INSNS, m);
 
-        *pmu_tcg_cell(fuzz_cpu, PMU_TALLY_INSNS, m) -= insns & 1;
+        *fuzz_cell(PMU_TALLY_INSNS, m) -= insns & 1;
     }
 }
 

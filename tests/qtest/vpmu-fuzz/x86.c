@@ -768,7 +768,7 @@ static void begin(void)
 /* Store an instruction's address as translated code does. */
 static void note_insn(PmuTallies events, unsigned mode)
 {
-    PmuTcgCells *cells = &fuzz_cpu->neg.pmu;
+    PmuTcgCells *cells = &cpu_env(fuzz_cpu)->pmu_cells;
 
     cells->site_pc = ref_pc(events);
     cells->site_mode = mode;

@@ -251,7 +251,7 @@ static void gen_copy_lower_half(tcg_target_long from, TCGv_ptr end,
 void pmu_core_gen_place(DisasContextBase *db, TCGv_ptr end)
 {
     if (pmu_shows_core()) {
-        gen_copy_lower_half(PMU_ENV_OFFSET(pmu.core_next), end,
+        gen_copy_lower_half(PMU_CELLS_OFFSET(core_next), end,
                             PMU_LOGGED(accesses));
         gen_copy_lower_half(limit_offset(db), end, PMU_LOGGED(branches));
     }

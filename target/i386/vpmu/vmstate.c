@@ -123,16 +123,16 @@ static bool is_used(const X86VPmu *v)
     return used;
 }
 
-/* QEMU 11.0 sets this register of AMD's to 0 when it resets a CPU. */
+/* For QEMU 11.0, another value is that of a reset. */
 static bool stock_resets_control(const X86VPmu *v)
 {
-    return v->engine == X86_VPMU_KVM && is_amd(v) && v->cpu->vpmu_props.machine;
+    return v->engine == X86_VPMU_KVM && is_amd(v) && v->global_ctrl
+           && v->cpu->vpmu_props.machine;
 }
 
 static bool has_leftovers(const X86VPmu *v)
 {
-    const uint64_t reset = stock_resets_control(v) ? 0 : v->global_reset;
-    bool found = v->global_ctrl != v->global_reset || v->global_ctrl != reset;
+    bool found = v->global_ctrl != v->global_reset || stock_resets_control(v);
 
     for (unsigned i = 0; i < pmu_nr_counters(v->pmu); i++) {
         found |= pmu_peek(v->pmu, i) != 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """docs/devel/vpmu-compat.rst, tested with Debian's own QEMU 10.0 on the other
-side.
+side; and if ours is of a later series, also with that series' own.
 """
 
 import subprocess
@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from linux_guest import ROOT
+from qemus import IS_LATER
 
 pytest.register_assert_rewrite('observers')
 
@@ -16,3 +17,6 @@ pytest.register_assert_rewrite('observers')
 def stock():
     subprocess.run([ROOT / 'scripts' / 'fetch-stock'], check=True,
                    stdout=subprocess.DEVNULL)
+    if IS_LATER:
+        subprocess.run([ROOT / 'scripts' / 'build-qemu', '--variant', 'stock'],
+                       check=True, stdout=subprocess.DEVNULL)

@@ -61,6 +61,9 @@ class Which:
 
 OURS = Which('ours', os.environ.get('QEMU') or qemu_of(ARCH))
 STOCK = Which('stock', BUILD / f'stock-{ARCH}' / 'qemu')
+# QEMU of the later series without anything of ours, see conftest.py
+LATER = Which('later', BUILD / 'qemu-stock' / f'qemu-system-{ARCH}')
+STOCKS = [STOCK, LATER] if IS_LATER else [STOCK]
 
 
 class Qemu:

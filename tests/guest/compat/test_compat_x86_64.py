@@ -12,8 +12,8 @@ import pytest
 import program_x86_64 as program
 import stream
 from observers import Observers, leave_observed
-from qemus import (INCOMING, IS_LATER, NEWEST, NOT_KNOWN, OURS, STOCK, Bare,
-                   Qemu, refused, until)
+from qemus import (INCOMING, IS_LATER, NEWEST, NOT_KNOWN, OURS, STOCK, STOCKS,
+                   Bare, Qemu, refused, until)
 
 pytestmark = pytest.mark.arch('x86_64')
 
@@ -128,6 +128,7 @@ PMUS = [
     Pmu('k7', 'athlon,pmu=on', program.K7_EVTSEL0, program.K7_PMC0),
 ]
 each_pmu = pytest.mark.parametrize('pmu', PMUS, ids=str)
+each_stock = pytest.mark.parametrize('stock', STOCKS, ids=str)
 # Those of older machine types never have a PMU.
 each_machine = pytest.mark.parametrize('machine', ['pc', 'pc-i440fx-9.2'])
 
@@ -160,7 +161,8 @@ def check_exact(bare, machine, options=()):
 @each_pmu
 @each_machine
 @pytest.mark.parametrize('source, target', [
-    (OURS, STOCK), (STOCK, OURS), (OURS, OURS)], ids=str)
+    *((OURS, stock) for stock in STOCKS), *((stock, OURS) for stock in STOCKS),
+    (OURS, OURS)], ids=str)
 def test_unused_pmu_moves(source, target, machine, pmu):
     bare = pmu.unused()
     machine = machine_of(machine, pmu.cpu)
@@ -169,12 +171,13 @@ def test_unused_pmu_moves(source, target, machine, pmu):
 
 
 @each_pmu
-def test_value_that_was_left_moves(pmu):
+@each_stock
+def test_value_that_was_left_moves(pmu, stock):
     """To stock, which makes nothing of it, and back."""
     bare = pmu.left()
     machine = machine_of('pc', pmu.cpu)
     leave(bare, OURS, machine)
-    pass_through(bare, STOCK, machine)
+    pass_through(bare, stock, machine)
     with bare.start(OURS, machine, *INCOMING) as qemu:
         qemu.arrive(bare.state.name)
         go_on(qemu)
@@ -182,12 +185,13 @@ def test_value_that_was_left_moves(pmu):
 
 
 @each_pmu
-def test_counting_pmu_is_refused_by_stock(pmu):
+@each_stock
+def test_counting_pmu_is_refused_by_stock(pmu, stock):
     bare = pmu.used()
     machine = machine_of('pc', pmu.cpu)
     leave(bare, OURS, machine)
     with refused(NOT_KNOWN):
-        pass_through(bare, STOCK, machine)
+        pass_through(bare, stock, machine)
 
 
 @each_pmu

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """First guests, and what they print, as fixtures."""
 
+import os
+
 import pytest
 
 from harness import ARCH
@@ -12,6 +14,10 @@ collect_ignore = [f'test_nested_{name}.py' for name in {
     'ppc64': ['cpus', 'host', 'priorities', 'profiles', 'profiles_of_linux',
               'registers', 'watch'],
 }[ARCH]]
+# A later series has a QEMU of its own that is not ours.
+if ARCH != 'x86_64' \
+        or os.environ.get('QEMU_SERIES', '10.0') in ('10.0', '10.2'):
+    collect_ignore.append('test_nested_later.py')
 
 
 @pytest.fixture(scope='module', params=[

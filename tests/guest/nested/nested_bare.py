@@ -39,6 +39,27 @@ def fw_cfg(**options):
                     for name, value in options.items())
 
 
+# What the program of suite "state" does when it is to be migrated, and has
+# been.
+USED, UNUSED, ARRIVED = 1, 2, 3
+
+
+def program(task):
+    """The case of that suite that is about that, and not the first."""
+    return fw_cfg(suite='state', skip=1, migration=task)
+
+
+def arrival(state):
+    return f'{program(ARRIVED)} -incoming file:/tmp/{state}'
+
+
+# The registers that it fills: PerfMonV2's, the six counters and their
+# selectors, and the first four by their old names.
+REGISTERS = {f'{number:x}' for number in (
+    0xc0000300, 0xc0000301, *range(0xc0010200, 0xc001020c),
+    *range(0xc0010000, 0xc0010008))}
+
+
 def values(lines, event):
     """Per register, its value before and after the event."""
     return {words[2]: words[3:] for words in lines if words[:2] == ['~', event]}

@@ -10,31 +10,14 @@ not send these registers, or go there.
 
 import pytest
 
-from nested_bare import (FUNCTIONS, KVM, OURS, STOCK, TCG, fw_cfg,
-                         require_passed, values)
+from nested_bare import (FUNCTIONS, KVM, OURS, REGISTERS, STOCK, TCG, UNUSED,
+                         USED, arrival, fw_cfg, program, require_passed, values)
 from nested_l1 import job
 
-# What the program does when it is to be migrated, and has been.
-USED, UNUSED, ARRIVED = 1, 2, 3
-
-# The registers that the program fills: PerfMonV2's, the six counters and their
-# selectors, and the first four by their old names.
-REGISTERS = {f'{number:x}' for number in (
-    0xc0000300, 0xc0000301, *range(0xc0010200, 0xc001020c),
-    *range(0xc0010000, 0xc0010008))}
 # After a reset, all others are 0.
 AFTER_RESET = {'c0000301': '3f'}
 
 SUITE = fw_cfg(suite='state')
-
-
-def program(task):
-    """The case that is about that, and not the first."""
-    return fw_cfg(suite='state', skip=1, migration=task)
-
-
-def arrival(state):
-    return f'{program(ARRIVED)} -incoming file:/tmp/{state}'
 
 
 # What is refused, of a state that is loaded and of a CPU; part of the message.

@@ -248,7 +248,8 @@ void x86_vpmu_pre_load(X86CPU *cpu);
  * @errp: why this CPU cannot go on with it
  *
  * A stream of QEMU without this PMU is accepted as well: under TCG its guests
- * had no PMU, and under KVM it has Intel's registers, or, from QEMU 11.0, AMD's.
+ * had no PMU, and under KVM it has Intel's registers, and from QEMU 11.0 on
+ * AMD's.
  *
  * Returns: false with @errp set if the guest would lose counts.
  */

@@ -22,7 +22,8 @@
  *   error TEXT                   perf cannot be run
  *
  * If the job has run=1, its arguments are a program's, and it is executed in
- * perf's place.  vpmu-perf-measure.h has more fields, and more reports.
+ * perf's place.  vpmu-perf-measure.h has more fields, and more reports;
+ * vpmu-perf-seed.h has a field.
  *
  * OUT and ERR are the numbers of bytes written to the streams; KILLED is the
  * number of processes that the kernel has killed for lack of memory.
@@ -63,6 +64,7 @@
 
 #include "vpmu-perf-measure.h"
 #include "vpmu-perf-process.h"
+#include "vpmu-perf-seed.h"
 
 /* The host's files, until perf's root is there */
 #define HOST "/host"
@@ -273,6 +275,7 @@ static void prepare_system(void)
     write_file("/proc/sys/kernel/perf_event_max_sample_rate", "10000000");
     write_file("/proc/sys/kernel/perf_cpu_time_max_percent", "0");
     watch_turns();
+    seed_prepare(die);
     for (i = 0; i < PORTS; i++) {
         ports[i] = open_port(i);
     }
@@ -402,7 +405,8 @@ static void understand(const char *key, const char *value)
         write_file("/proc/sys/kernel/randomize_va_space", value);
     } else if (!strcmp(key, "run")) {
         job.run = true;
-    } else if (!measure_understand(key, value)) {
+    } else if (!measure_understand(key, value) &&
+               !seed_understand(key, value, die)) {
         die("the job's '%s' is not understood", key);
     }
 }

@@ -5,7 +5,8 @@ import importlib
 import sys
 
 # Options of vpmu-perf that take the word after them.
-WITH_VALUE = {'--arch', '--cpu', '--core', '--cpus', '--memory', '--write-to'}
+WITH_VALUE = {'--arch', '--cpu', '--core', '--cpus', '--memory', '--seed',
+              '--write-to'}
 # Each is a module, which is loaded when it is called.
 COMMANDS = ('compare', 'diff', 'flamegraph')
 

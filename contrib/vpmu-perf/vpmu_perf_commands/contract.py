@@ -15,7 +15,7 @@ NAMES = {
     'architecture': 'the architecture', 'cpu': 'the CPU model',
     'core': 'the modelled core', 'cpus': 'the number of CPUs',
     'memory': 'the size of the memory', 'qemu': "QEMU's build",
-    'kernel': "the guest's kernel", 'aslr': '--aslr',
+    'kernel': "the guest's kernel", 'aslr': '--aslr', 'seed': '--seed',
     'program': 'the program', 'libraries': 'the libraries',
     'arguments': 'the arguments', 'environment': 'the environment',
 }
@@ -40,6 +40,7 @@ def of(measurement):
         'qemu': identity(machine['qemu']),
         'kernel': identity(machine['kernel']),
         'aslr': machine['aslr'],
+        'seed': machine['seed'],
         'libraries': {path: identity(path) for path in libraries},
         'program': {os.path.basename(program): identity(program)},
         'arguments': measurement.words,
@@ -49,6 +50,8 @@ def of(measurement):
 
 def show(name, value):
     """A value in a few words."""
+    if value is None:
+        return 'not given'
     if name == 'program' and isinstance(value, dict):
         return ' '.join(f'{key} {one[:16] if one else one}'
                         for key, one in value.items())

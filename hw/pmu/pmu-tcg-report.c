@@ -177,10 +177,15 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)
 
 bool pmu_tcg_data_outcome(const CPUState *cpu, uint32_t *outcome)
 {
-    const PmuTcgCore *core = pmu_tcg_core_of(cpu);
+    PmuTcgCore *core = pmu_tcg_core_of(cpu);
 
-    return core && pmu_tcg_core_outcome(
-        core, pmu_tcg_cells(cpu)->access.address, outcome);
+    if (!core) {
+        return false;
+    }
+    /* What has overflowed may be a tally that the core does not supply. */
+    pmu_tcg_core_see(core);
+    return pmu_tcg_core_outcome(core, pmu_tcg_cells(cpu)->access.address,
+                                outcome);
 }
 
 /*

@@ -506,6 +506,7 @@ static void test_source(void)
 
     for (unsigned pmc = 1; pmc <= 4; pmc++) {
         freeze_and_clear(&m);
+        mtspr(&m, SPR_MMCR3, 0);
         select_event(&m, pmc, pmc << 16 | 0xc040);
         mtspr(&m, SPR_MMCR0, 0);
         count(&m, PMU_TALLY_LLC_LOAD_HITS, MODE_PROBLEM, 1);

@@ -163,6 +163,7 @@ static bool can_be_late(const PmuTcg *e, const TranslationBlock *tb,
 static void run_late(PmuTcg *e, const TranslationBlock *tb,
                      const PmuLate *late)
 {
+    pmu_tcg_cells(e->cpu)->fold_pending = true;
     e->late = true;
     e->late_next = true;
     e->late_mode = mode_of_block(e->cpu, tb);
@@ -307,12 +308,10 @@ static void fold_pending(PmuTcg *e)
 
 bool pmu_tcg_fold_or_sample(CPUState *cpu)
 {
-    const PmuTcgCells *cells = pmu_tcg_cells(cpu);
-    PmuTcg *e = cells->engine;
-    bool folds = e && (cells->fold_pending || e->late);
+    bool folds = pmu_tcg_cells(cpu)->fold_pending;
 
     if (unlikely(folds)) {
-        fold_pending(e);
+        fold_pending(pmu_tcg_engine(cpu));
     }
     if (unlikely(qatomic_read(&cpu->pmu_clock_due))) {
         sample_time(cpu);

@@ -317,6 +317,14 @@ CODE("fault_ud:\n"
      "    mov $0x1b, %ecx\n"
      "    wrmsr\n"
      "    ret\n"
+     "fault_wbinvd:\n"
+     "    nop\n"
+     "    wbinvd\n"
+     "    ret\n"
+     "fault_invd:\n"
+     "    nop\n"
+     "    invd\n"
+     "    ret\n"
      "fault_in:\n"
      "    nop\n"
      "    in $0x71, %al\n"
@@ -326,7 +334,7 @@ CODE("fault_ud:\n"
      "    int $0x40\n"
      "    ret\n");
 code_fn fault_ud, fault_de, fault_canonical, fault_segment, fault_privileged,
-        fault_wrmsr, fault_in, fault_int;
+        fault_wrmsr, fault_wbinvd, fault_invd, fault_in, fault_int;
 
 static void no_cause(void)
 {
@@ -370,6 +378,10 @@ TEST(fault, privileged)
                   no_cause, true);
     fault_length = 2;
     expect_faults("WRMSR", fault_wrmsr, 0, 2, 1, SKIP_ERROR_COUNT, no_cause,
+                  true);
+    expect_faults("WBINVD", fault_wbinvd, 0, 2, 1, SKIP_ERROR_COUNT, no_cause,
+                  true);
+    expect_faults("INVD", fault_invd, 0, 2, 1, SKIP_ERROR_COUNT, no_cause,
                   true);
     expect_faults("IN", fault_in, 0, 2, 1, SKIP_ERROR_COUNT, no_cause, true);
     expect_faults("INT without a gate", fault_int, 0, 2, 1, SKIP_ERROR_COUNT,

@@ -24,6 +24,7 @@
 #include "hw/core/cpu.h"
 #include "hw/pmu/pmu.h"
 #include "hw/pmu/pmu-core.h"
+#include "hw/pmu/pmu-recorder.h"
 
 /*
  * Numbers that a seed decides

@@ -310,7 +310,7 @@ static const PmuTally tally_of_branch[] = {
  */
 static bool enter_block(PmuTcgCore *core, unsigned mode)
 {
-    const PmuTcgCells *cells = &fuzz_cpu->neg.pmu;
+    const PmuTcgCells *cells = &cpu_env(fuzz_cpu)->pmu_cells;
 
     if (cells->core_next + MOST_ENTRIES <= cells->core_limit[mode]) {
         return false;
@@ -322,7 +322,7 @@ static bool enter_block(PmuTcgCore *core, unsigned mode)
 /* Write to the log what translated code writes. */
 static void log_insn(const FuzzInsn *insn, unsigned mode)
 {
-    PmuTcgCells *cells = &fuzz_cpu->neg.pmu;
+    PmuTcgCells *cells = &cpu_env(fuzz_cpu)->pmu_cells;
 
     *cells->core_next++ = (PmuCoreEntry) {
         .address = insn->pc,

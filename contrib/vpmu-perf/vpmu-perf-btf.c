@@ -42,7 +42,7 @@ static bool read_all(const char *path)
     return n > 0;
 }
 
-/* How many bytes follow what is common to all types. */
+/* How many bytes follow the members that all types have. */
 static size_t length_of_rest(const struct btf_type *type)
 {
     size_t n = BTF_INFO_VLEN(type->info);

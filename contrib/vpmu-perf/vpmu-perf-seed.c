@@ -2,8 +2,8 @@
  * vpmu-perf-seed - let the kernel hand out the same random bytes in each run
  *
  * Linux cannot be told to do so, and its generator is seeded anew as time goes
- * by.  So programs for its virtual machine (BPF) write other bytes over what a
- * process has just got, before it goes on.  Each thread has a generator of its
+ * by.  So programs for its virtual machine (BPF) write other bytes over the
+ * random ones, before the process goes on.  Each thread has a generator of its
  * own, SplitMix64, whose state begins with a number that its parent's generator
  * has made.  So the bytes depend neither on the order in which processes and
  * threads run, nor on their numbers.
@@ -56,7 +56,7 @@ struct thread {
     /* How long this buffer still is, and how much is still to be replaced */
     uint64_t room, left;
 };
-/* Where the job's generator is, among those of threads by their addresses */
+/* The key of the job's generator; a thread's key is its address. */
 #define JOB 0
 #define FIELD(NAME) ((int)offsetof(struct thread, NAME))
 
@@ -267,8 +267,8 @@ static void follow_ends(die_fn *die)
 }
 
 /*
- * A new stack has words: the number of arguments, their addresses, those of
- * variables, and then pairs of a type and a value, where AT_RANDOM has the
+ * A new stack has words: the number of arguments, their addresses, the
+ * addresses of variables, and then pairs of a type and a value, where AT_RANDOM has the
  * address of 16 bytes.  A word is half as long in a process of 32 bits, whose
  * first two are not 0.
  *

@@ -34,7 +34,7 @@ struct PmuObserver {
 
 /**
  * struct PmuObservers - the observers of a vCPU
- * @unit: what is counted of the vCPU
+ * @unit: the vCPU's part in counting
  * @share: the engine, which they share with the guest
  * @pmu: their counters
  * @slots: the observers by the index of the counter

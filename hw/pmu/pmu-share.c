@@ -17,8 +17,7 @@
  * @pmu: the Pmu; NULL if the port is free
  * @wanted: the tallies that it reads
  * @limits: where it is to be folded, as positions; not kept while it is alone
- * @late: what it does about late overflows; NULL if it is the guest's, which
- *        has none
+ * @late: its part in late overflows; NULL for the guest's port
  * @opaque: the argument of @late
  */
 typedef struct PmuPort {

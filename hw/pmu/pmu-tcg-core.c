@@ -399,7 +399,7 @@ static void see_accesses(PmuTcgCore *c)
  * Each has its place in the log, with what came before it.
  */
 
-/* As many of the newest as the core has not read; @end is behind the last. */
+/* The newest, which the core did not read yet; @end is after the last. */
 static PmuLoggedBranch *new_records(const PmuTcgCore *c, PmuLoggedBranch **end)
 {
     const PmuBranchLog *log = &cells_of(c)->log;

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what the engine does for the execution loop
+ * Performance monitoring unit: services for the execution loop
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -63,7 +63,7 @@ static void run_next(CPUState *cpu, const TranslationBlock *tb, uint32_t flags)
     cpu->cflags_next_tb = same | (cpu->tcg_cflags & CF_PMU_MASK) | flags;
 }
 
-/* Whether one instruction may reach a deadline by what it misses */
+/* Whether one instruction may reach a deadline by its misses */
 static bool core_is_near_deadline(CPUState *cpu, const TranslationBlock *tb)
 {
     PmuTcgCore *c = pmu_tcg_engine(cpu)->core;
@@ -141,8 +141,8 @@ static uint64_t insns_to_overflow(const PmuTcg *e, const PmuLate *late,
 }
 
 /*
- * Whether a block can be executed to its end, because nobody has to be called
- * before.  Not if looking at the clock would change the cycles, nor if icount
+ * Whether a block can be executed to its end, because no overflow has to be
+ * handled before.  Not if looking at the clock would change the cycles, nor if icount
  * has to cut the block.
  */
 static bool can_be_late(const PmuTcg *e, const TranslationBlock *tb,

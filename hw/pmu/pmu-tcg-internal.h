@@ -173,7 +173,7 @@ void pmu_tcg_load_cell(PmuTcg *e, unsigned t, unsigned m, uint64_t budget);
 uint32_t pmu_tcg_flags_for(PmuTallies wanted);
 
 /**
- * pmu_tcg_adapt_flags - let the blocks to come count and note what is needed
+ * pmu_tcg_adapt_flags - let the blocks to come count and note all that is needed
  * @e: the engine
  */
 void pmu_tcg_adapt_flags(PmuTcg *e);
@@ -300,7 +300,7 @@ void pmu_tcg_look_early(PmuTcg *e);
  * pmu_tcg_core_of - the model of a vCPU's core, for translators
  * @cpu: the vCPU
  *
- * Returns: NULL if it has none.
+ * Returns: NULL for a vCPU without a core.
  */
 struct PmuTcgCore *pmu_tcg_core_of(const CPUState *cpu);
 

@@ -182,7 +182,7 @@ bool pmu_tcg_data_outcome(const CPUState *cpu, uint32_t *outcome)
     if (!core) {
         return false;
     }
-    /* What has overflowed may be a tally that the core does not supply. */
+    /* The tally that has overflowed may be none of the core's. */
     pmu_tcg_core_see(core);
     return pmu_tcg_core_outcome(core, pmu_tcg_cells(cpu)->access.address,
                                 outcome);

@@ -3,7 +3,7 @@
  *
  * cpu/msr_architectural_pmu has an array of counters and one of selectors,
  * which are for Intel's registers under KVM.  QEMU 11.0 has AMD's in them, too.
- * Until then, QEMU did not know AMD's, and left what a stream had there alone.
+ * Until then, QEMU did not know AMD's, and left a stream's values there alone.
  *
  * A straight array has counter or selector n in element n.  So QEMU 11.0 loads
  * it, and with four counters it also saves it so.  But of the six counters of

@@ -142,8 +142,8 @@ static uint64_t insns_to_overflow(const PmuTcg *e, const PmuLate *late,
 
 /*
  * Whether a block can be executed to its end, because no overflow has to be
- * handled before.  Not if looking at the clock would change the cycles, nor if icount
- * has to cut the block.
+ * handled before.  Not if looking at the clock would change the cycles, nor if
+ * icount has to cut the block.
  */
 static bool can_be_late(const PmuTcg *e, const TranslationBlock *tb,
                         PmuLate *late)

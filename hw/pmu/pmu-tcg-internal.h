@@ -173,7 +173,7 @@ void pmu_tcg_load_cell(PmuTcg *e, unsigned t, unsigned m, uint64_t budget);
 uint32_t pmu_tcg_flags_for(PmuTallies wanted);
 
 /**
- * pmu_tcg_adapt_flags - let the blocks to come count and note all that is needed
+ * pmu_tcg_adapt_flags - let the blocks to come count, and note addresses
  * @e: the engine
  */
 void pmu_tcg_adapt_flags(PmuTcg *e);

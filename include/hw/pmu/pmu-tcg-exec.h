@@ -2,8 +2,8 @@
  * Performance monitoring unit: services for the execution loop
  *
  * For accel/tcg, also where it is compiled once for all targets.  A CPU without
- * observers and PMU (CPUState.pmu) costs a test each time.  User-mode emulation has
- * no PMU.
+ * observers and PMU (CPUState.pmu) costs a test each time.  User-mode
+ * emulation has no PMU.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -245,7 +245,7 @@ def test_memory_by_level(guest, machine):
     """perf mem does it all by itself."""
     output = guest.run("""
         cd /tmp
-        perf mem record -t load misses > /dev/null 2>&1
+        perf mem record -t load --all-user -c 31 misses > /dev/null 2>&1
         perf mem report --stdio --sort mem,symbol 2>&1""")
     require(re.search(r'L3 hit .*line', output)
             and re.search(r'RAM hit .*line', output), f'{machine}: {output}')

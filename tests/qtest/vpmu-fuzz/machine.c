@@ -8,7 +8,7 @@
 #include "cpu.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-tcg.h"
-#include "hw/pmu/pmu-tcg-core.h"
+#include "hw/pmu/pmu-tcg-internal.h"
 #include "io/channel-buffer.h"
 #include "migration/qemu-file.h"
 #include "migration/vmstate.h"

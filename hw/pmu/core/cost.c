@@ -55,11 +55,16 @@ PmuCoreWeights pmu_core_stalled_cycles(const PmuCorePenalties *penalties,
 
 #define LATENCY_OF_HIT 4
 
+static uint64_t cost_of_caches(const PmuCorePenalties *penalties,
+                               uint32_t outcome)
+{
+    return (outcome & PMU_CORE_L1_MISSED ? (uint64_t)penalties->l1 : 0)
+           + (outcome & PMU_CORE_LAST_MISSED ? penalties->last : 0);
+}
+
 uint64_t pmu_core_latency(const PmuCorePenalties *penalties, uint32_t outcome)
 {
-    return LATENCY_OF_HIT
-           + (outcome & PMU_CORE_L1_MISSED ? (uint64_t)penalties->l1 : 0)
-           + (outcome & PMU_CORE_LAST_MISSED ? (uint64_t)penalties->last : 0);
+    return LATENCY_OF_HIT + cost_of_caches(penalties, outcome);
 }
 
 /* A call is never predicted wrong, and is left as it was. */
@@ -69,8 +74,7 @@ uint64_t pmu_core_cost(const PmuCorePenalties *penalties,
     bool is_call = pmu_core_kind_of(entry) == PMU_CORE_CALL;
     uint32_t outcome = is_call ? 0 : entry->from;
 
-    return (outcome & PMU_CORE_L1_MISSED ? (uint64_t)penalties->l1 : 0)
-           + (outcome & PMU_CORE_LAST_MISSED ? penalties->last : 0)
+    return cost_of_caches(penalties, outcome)
            + (outcome & PMU_CORE_TLB_MISSED ? penalties->tlb : 0)
            + (outcome & PMU_CORE_MISPREDICTED ? penalties->branch : 0);
 }

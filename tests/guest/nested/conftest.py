@@ -32,3 +32,9 @@ def l1(request):
 def output(request, l1, tmp_path_factory):
     """What is printed while the first guest runs the module's script."""
     return run(tmp_path_factory.mktemp('l1'), l1, request.module.script(l1))
+
+
+@pytest.fixture(scope='module')
+def phases(output):
+    """What is printed in each phase of the module's script."""
+    return output.phases()

@@ -65,11 +65,6 @@ def script(_):
     yield 'phase end; cat /tmp/l2.phases'
 
 
-@pytest.fixture(scope='module')
-def printed(output):
-    return output.phases()
-
-
 def promises(lines):
     return [words for words in lines if words[:2] == ['~', 'promises']]
 
@@ -78,29 +73,29 @@ def test_ends(output):
     output.require(('l1', 'end'))
 
 
-def test_no_rdpmc_without_pmu(printed):
-    require_passed(printed['off/ours'], 'nopmu/rdpmc')
+def test_no_rdpmc_without_pmu(phases):
+    require_passed(phases['off/ours'], 'nopmu/rdpmc')
 
 
 @pytest.mark.parametrize('run', WITHOUT_PMU)
-def test_promises(printed, run):
+def test_promises(phases, run):
     """What CPUID promises is there."""
-    require_passed(printed[run], 'nopmu/promises')
+    require_passed(phases[run], 'nopmu/promises')
 
 
-def test_promises_nothing(printed):
-    assert {words[-1] for words in promises(printed['off/ours'])} == {'0'}
+def test_promises_nothing(phases):
+    assert {words[-1] for words in promises(phases['off/ours'])} == {'0'}
 
 
-def test_promises_what_stock_does(printed):
-    assert promises(printed['off/ours-9.2']) \
-        == promises(printed['off/stock-9.2'])
+def test_promises_what_stock_does(phases):
+    assert promises(phases['off/ours-9.2']) \
+        == promises(phases['off/stock-9.2'])
 
 
 @pytest.mark.parametrize('qemu', ['ours', 'stock'])
 @pytest.mark.parametrize('cpu', STARTS)
-def test_starts(printed, cpu, qemu):
-    lines = printed[phase_of(cpu, qemu)]
+def test_starts(phases, cpu, qemu):
+    lines = phases[phase_of(cpu, qemu)]
     said = '\n'.join(map(' '.join, lines))
     assert ['status', '0'] in lines, said
     warning = STARTS[cpu] if qemu == 'ours' else NOTHING

@@ -64,23 +64,18 @@ def script(_):
     yield 'cat /tmp/l2.phases /tmp/l2.out'
 
 
-@pytest.fixture(scope='module')
-def printed(output):
-    return output.phases()
-
-
 def test_ends(output):
     output.require(('l1', 'end'))
 
 
 @pytest.mark.parametrize('name', sorted(WAYS.keys() - {'peer/ours/old'}))
-def test_unused_pmu_moves(printed, name):
-    require_passed(printed[f'{name}/{UNUSED}'], 'state/unused')
+def test_unused_pmu_moves(phases, name):
+    require_passed(phases[f'{name}/{UNUSED}'], 'state/unused')
 
 
-def test_unused_pmu_of_old_type_has_been_reset(printed):
+def test_unused_pmu_of_old_type_has_been_reset(phases):
     """The peer's differs in one register; QEMU 10.0's does not."""
-    lines = printed[f'peer/ours/old/{UNUSED}']
+    lines = phases[f'peer/ours/old/{UNUSED}']
     assert {register: after for register, (before, after)
             in values(lines, 'migration').items() if before != after} \
         == {GLOBAL_CONTROL: '3f'}
@@ -88,17 +83,17 @@ def test_unused_pmu_of_old_type_has_been_reset(printed):
 
 @pytest.mark.parametrize('name', [
     'ours/peer', 'peer/ours', 'peer/ours/old', 'ours/peer/ours'])
-def test_used_pmu_moves(printed, name):
-    assert values(printed[f'{name}/{USED}'], 'migration').keys() == REGISTERS
-    require_passed(printed[f'{name}/{USED}'], 'state/migration')
+def test_used_pmu_moves(phases, name):
+    assert values(phases[f'{name}/{USED}'], 'migration').keys() == REGISTERS
+    require_passed(phases[f'{name}/{USED}'], 'state/migration')
 
 
-def test_peer_does_not_load_what_it_stores(printed):
+def test_peer_does_not_load_what_it_stores(phases):
     """If it does one day, vpmu-compat.rst has to say so."""
-    assert ['ok', 'state/migration'] not in printed[f'peer/peer/{USED}']
+    assert ['ok', 'state/migration'] not in phases[f'peer/peer/{USED}']
 
 
-def test_used_pmu_of_old_type_is_refused(printed):
+def test_used_pmu_of_old_type_is_refused(phases):
     """A QEMU without such a state would lose it."""
-    said = '\n'.join(map(' '.join, printed[f'ours/peer/old/{USED}']))
+    said = '\n'.join(map(' '.join, phases[f'ours/peer/old/{USED}']))
     assert "of device 'cpu'" in said

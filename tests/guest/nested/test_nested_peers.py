@@ -75,11 +75,6 @@ def script(_):
     yield 'phase end; cat /tmp/l2.phases'
 
 
-@pytest.fixture(scope='module')
-def phases(output):
-    return output.phases()
-
-
 def test_ends(output):
     output.require(('l1', 'end'))
 

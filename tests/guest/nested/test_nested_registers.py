@@ -133,61 +133,56 @@ def linux_to_stock():
     yield 'until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
 
 
-@pytest.fixture(scope='module')
-def printed(output):
-    return output.phases()
-
-
 def test_ends(output):
     output.require(('l1', 'end'))
 
 
-def test_reset_clears_amd_registers(printed):
-    require_passed(printed['ours/reset'], 'state/reset')
+def test_reset_clears_amd_registers(phases):
+    require_passed(phases['ours/reset'], 'state/reset')
 
 
-def test_migration_keeps_amd_registers(printed):
-    require_passed(printed['ours/arrive'], 'state/migration')
+def test_migration_keeps_amd_registers(phases):
+    require_passed(phases['ours/arrive'], 'state/migration')
 
 
-def test_reset_by_stock_leaves_amd_registers(printed):
+def test_reset_by_stock_leaves_amd_registers(phases):
     """Stock QEMU does not know these registers."""
     assert {register for register, (before, after)
-            in values(printed['stock/reset'], 'reset').items()
+            in values(phases['stock/reset'], 'reset').items()
             if after == before} == REGISTERS
 
 
-def test_migration_by_stock_loses_amd_registers(printed):
+def test_migration_by_stock_loses_amd_registers(phases):
     assert {register for register, (before, after)
-            in values(printed['stock/arrive'], 'migration').items()
+            in values(phases['stock/arrive'], 'migration').items()
             if after != before} == REGISTERS
 
 
-def test_unused_pmu_goes_to_stock(printed):
-    require_passed(printed[f'unused/{STOCK}'], 'state/unused')
+def test_unused_pmu_goes_to_stock(phases):
+    require_passed(phases[f'unused/{STOCK}'], 'state/unused')
 
 
-def test_unused_pmu_comes_from_stock(printed):
-    require_passed(printed[f'unused/{OURS}'], 'state/unused')
+def test_unused_pmu_comes_from_stock(phases):
+    require_passed(phases[f'unused/{OURS}'], 'state/unused')
 
 
-def test_used_pmu_is_reset_by_stock(printed):
+def test_used_pmu_is_reset_by_stock(phases):
     assert {register: after for register, (_, after)
-            in values(printed['stock/ours'], 'migration').items()} \
+            in values(phases['stock/ours'], 'migration').items()} \
         == {register: AFTER_RESET.get(register, '0') for register in REGISTERS}
 
 
-def test_linux_goes_to_stock(printed):
-    assert ['alive'] in printed['linux/stock']
+def test_linux_goes_to_stock(phases):
+    assert ['alive'] in phases['linux/stock']
 
 
 @pytest.mark.parametrize('name', QTESTS)
-def test_of_qtest(printed, name):
-    passed = {words[-1] for words in printed['qtest'] if words[0] == 'ok'}
-    assert f'/x86_64/vpmu/kvm/{name}' in passed, printed['qtest'][-3:]
+def test_of_qtest(phases, name):
+    passed = {words[-1] for words in phases['qtest'] if words[0] == 'ok'}
+    assert f'/x86_64/vpmu/kvm/{name}' in passed, phases['qtest'][-3:]
 
 
 @pytest.mark.parametrize('name', REFUSALS)
-def test_refuses(printed, name):
-    said = '\n'.join(map(' '.join, printed[f'refused/{name}']))
+def test_refuses(phases, name):
+    said = '\n'.join(map(' '.join, phases[f'refused/{name}']))
     assert REFUSALS[name][1] in said

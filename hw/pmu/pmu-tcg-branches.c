@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: records of translated code's branches
+ * Performance monitoring unit: branch records of translated code
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

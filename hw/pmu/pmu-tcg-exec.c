@@ -163,7 +163,7 @@ static bool can_be_late(const PmuTcg *e, const TranslationBlock *tb,
 static void run_late(PmuTcg *e, const TranslationBlock *tb,
                      const PmuLate *late)
 {
-    pmu_tcg_cells(e->cpu)->fold_pending = true;
+    e->cpu->pmu_fold_pending = true;
     e->late = true;
     e->late_next = true;
     e->late_mode = mode_of_block(e->cpu, tb);
@@ -292,7 +292,7 @@ static void fold_pending(PmuTcg *e)
 {
     PmuTcgCells *cells = pmu_tcg_cells(e->cpu);
 
-    cells->fold_pending = false;
+    e->cpu->pmu_fold_pending = false;
     if (e->time_is_up) {
         e->time_is_up = false;
         pmu_tcg_fold_all(e, "time");
@@ -308,7 +308,7 @@ static void fold_pending(PmuTcg *e)
 
 bool pmu_tcg_fold_or_sample(CPUState *cpu)
 {
-    bool folds = pmu_tcg_cells(cpu)->fold_pending;
+    bool folds = cpu->pmu_fold_pending;
 
     if (unlikely(folds)) {
         fold_pending(pmu_tcg_engine(cpu));

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what the files of the TCG engine share
+ * Performance monitoring unit: the engine of TCG, for its own files
  *
  * pmu-tcg.c has the engine's operations and its life, pmu-tcg-cycles.c cycles,
  * pmu-tcg-report.c reports of faces and helpers, pmu-tcg-branches.c records of

@@ -1,5 +1,5 @@
 /*
- * Performance monitoring unit: what faces and helpers report
+ * Performance monitoring unit: reports of faces and helpers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

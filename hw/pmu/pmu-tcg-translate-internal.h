@@ -24,6 +24,13 @@
      - (tcg_target_long)sizeof(PmuLoggedBranch))
 
 /**
+ * PMU_CPU_OFFSET - the offset from env of a field of CPUState, before it
+ */
+#define PMU_CPU_OFFSET(field) \
+    ((tcg_target_long)offsetof(CPUState, field) \
+     - (tcg_target_long)offsetof(ArchCPU, env))
+
+/**
  * struct PmuFold - rarely executed code, which is placed after the block
  * @begin: where that code begins
  * @end: where it goes back to

@@ -63,10 +63,9 @@ static void gen_request_fold(DisasContextBase *db, const PmuFold *fold)
 {
     gen_note_site(db);
     tcg_gen_st8_i32(tcg_constant_i32(true), tcg_env,
-                    PMU_CELLS_OFFSET(fold_pending));
+                    PMU_CPU_OFFSET(pmu_fold_pending));
     tcg_gen_st16_i32(tcg_constant_i32(-1), tcg_env,
-                     offsetof(ArchCPU, parent_obj.neg.icount_decr.u16.high)
-                     - offsetof(ArchCPU, env));
+                     PMU_CPU_OFFSET(neg.icount_decr.u16.high));
 }
 
 void HELPER(pmu_see_branches)(CPUArchState *env)

@@ -78,7 +78,7 @@ uint64_t pmu_tcg_events_of_insns(const PmuTcg *e, uint64_t insns)
 
 void pmu_tcg_request_fold(CPUState *cpu)
 {
-    pmu_tcg_cells(cpu)->fold_pending = true;
+    cpu->pmu_fold_pending = true;
     qatomic_set(&cpu->neg.icount_decr.u16.high, -1);
 }
 
@@ -399,7 +399,7 @@ void pmu_tcg_free(PmuTcg *e)
         /* The vCPU may go on without an engine, and must not call it. */
         set_flags(e, 0);
         cells->engine = NULL;
-        cells->fold_pending = false;
+        e->cpu->pmu_fold_pending = false;
         e->cpu->pmu_sees_accesses = false;
         timer_free(e->linger);
         timer_free(e->deadline);

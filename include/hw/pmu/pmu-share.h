@@ -11,8 +11,8 @@
  *
  * While it is alone, a Pmu's plans go straight to the engine.
  *
- * The engine asks the share what it has to know about counters: whether some
- * may overflow late, and which of the guest's run.
+ * The engine asks the share about counters: whether some may overflow late, and
+ * which of the guest's run.
  *
  * Threads: as for struct Pmu.
  *

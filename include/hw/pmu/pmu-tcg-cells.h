@@ -72,15 +72,14 @@ typedef struct PmuTcg PmuTcg;
  * @core_lines: numbers of lines from which a core would fetch again without any
  *              effect, or UINT64_MAX; the place of a line in this array is the
  *              lowest bits of its number
- * @site_pc: address of the instruction for which @fold_pending was set
+ * @site_pc: address of the instruction for which CPUState.pmu_fold_pending was
+ *           set
  * @access: the last access to memory, while addresses are noted
  * @site_mode: the mode in which the instruction at @site_pc was executed
  * @site_known: whether it was an instruction at all
- * @fold_pending: the engine has to look before the next instruction; the code
- *                that sets this also asks the vCPU to leave translated code
  * @clock_pc_known: whether @clock_pc is known
  * @clock_pc: address of the instruction that took the time
- * @engine: the engine, which counts with these cells; NULL if there is none
+ * @engine: the engine, which counts with these cells; or NULL
  *
  * Is in CPUArchState of the targets that have a PMU, where translated code
  * reaches it from env.  Private to the vCPU's thread.
@@ -95,7 +94,6 @@ typedef struct PmuTcgCells {
     PmuTcgAccess access;
     uint8_t site_mode;
     bool site_known;
-    bool fold_pending;
     bool clock_pc_known;
     uint64_t clock_pc;
     PmuTcg *engine;

@@ -121,7 +121,7 @@ static inline bool pmu_tcg_is_prepared(const CPUState *cpu)
  */
 static inline bool pmu_tcg_service(CPUState *cpu)
 {
-    return (cpu->pmu || unlikely(qatomic_read(&cpu->pmu_clock_due)))
+    return unlikely(cpu->pmu_fold_pending | qatomic_read(&cpu->pmu_clock_due))
            && pmu_tcg_fold_or_sample(cpu);
 }
 

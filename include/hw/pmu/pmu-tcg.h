@@ -61,7 +61,7 @@ extern const VMStateDescription vmstate_pmu_tcg;
 bool pmu_tcg_has_fractions(const PmuTcg *engine);
 
 /**
- * struct PmuTcgConfig - what an engine works with
+ * struct PmuTcgConfig - the configuration of an engine
  * @cycles: the definition of cycles
  * @core: the model of the vCPU's core, copied; or NULL.  All vCPUs of a machine
  *        have the same, as they share translated code.
@@ -78,7 +78,7 @@ typedef struct PmuTcgConfig {
 /**
  * pmu_tcg_new - create the engine of a vCPU
  * @cpu: the vCPU
- * @config: what it works with; copied
+ * @config: the configuration; copied
  */
 PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuTcgConfig *config);
 

@@ -87,6 +87,8 @@ void measure_maps(die_fn *die)
         .size = sizeof(attr),
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_DUMMY,
+        .sample_type = PERF_SAMPLE_TIME,
+        .sample_id_all = true,
         .mmap = true,
         .mmap2 = true,
     };
@@ -197,6 +199,7 @@ static void report_map(const struct perf_event_header *header, say_fn *say)
         uint32_t protection, flags;
         char path[];
     } *map = (const void *)header;
+    const uint64_t *end = (const void *)((const char *)map + header->size);
     char path[2 * 4096 + 1];
     size_t i;
 
@@ -204,7 +207,7 @@ static void report_map(const struct perf_event_header *header, say_fn *say)
         sprintf(path + 2 * i, "%02x", (unsigned char)map->path[i]);
     }
     path[2 * i] = '\0';
-    say("map %x %" PRIx64 " %" PRIx64 " %" PRIx64 " %s\n", map->pid,
+    say("map %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %s\n", end[-1],
         map->start, map->length, map->offset, path);
 }
 

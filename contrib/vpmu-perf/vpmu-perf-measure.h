@@ -11,7 +11,8 @@
  * Reports, before the end:
  *
  *   count VALUE ENABLED RUNNING      in the order of the fields
- *   map PID START LENGTH OFFSET PATH numbers and PATH in hexadecimal
+ *   map TIME START LENGTH OFFSET PATH
+ *                                    all in hexadecimal
  *   unmapped 1                       not all maps are reported
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

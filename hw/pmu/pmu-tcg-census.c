@@ -4,12 +4,14 @@
  * Each block has two cells: how often it was begun, and how often its last
  * instruction was left to be entered anew (x86's REP).  A vCPU has a pointer to
  * its cells for each mode, which leads to unread cells while no counter counts
- * in that mode.  What did not retire is rare, and is kept with the block.
+ * in that mode.  What did not retire is rare, and is kept with the block; where
+ * the code that finds out does not know the block, it is the last that began.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
+#include <zlib.h>
 #include "qemu/lockable.h"
 #include "qapi/error.h"
 #include "cpu.h"
@@ -35,16 +37,28 @@ typedef int64_t BlockCells[CELLS];
  * @pc: the address of its first instruction
  * @nr_insns: how many instructions it has; 0 if it was not finished
  * @offsets: of each instruction from @pc, and of the block's end
- * @code: its bytes
+ * @page: the CRC-32 of the page with @pc, when the block was translated
  * @unfinished: how often it was left before each instruction, or NULL
  */
 typedef struct CensusBlock {
     uint64_t pc;
     unsigned nr_insns;
     uint16_t *offsets;
-    uint8_t *code;
+    uint32_t page;
     int64_t *unfinished;
 } CensusBlock;
+
+/**
+ * struct CensusCpu - what a vCPU counts
+ * @cells: its cells, by the number of the block
+ * @now: for each mode, the cells in which it counts now
+ * @last: the block that it has begun last
+ */
+typedef struct CensusCpu {
+    BlockCells *cells;
+    BlockCells *now[PMU_MAX_MODES];
+    uint32_t last;
+} CensusCpu;
 
 /**
  * struct Census - the census of a machine
@@ -54,9 +68,8 @@ typedef struct CensusBlock {
  * @is_full: there was no number for another block
  * @by_tb: the number of a block, by its struct TranslationBlock
  * @nr_cpus: how many vCPUs there are
- * @cells: for each vCPU, its cells by the number of the block
+ * @cpus: the vCPUs
  * @unread: cells for what does not count
- * @now: for each vCPU and mode, the cells in which it counts now
  */
 static struct Census {
     QemuMutex lock;
@@ -65,9 +78,8 @@ static struct Census {
     bool is_full;
     GHashTable *by_tb;
     unsigned nr_cpus;
-    BlockCells **cells;
+    CensusCpu *cpus;
     BlockCells *unread;
-    BlockCells *(*now)[PMU_MAX_MODES];
 } census;
 
 bool pmu_census_on;
@@ -105,46 +117,67 @@ void pmu_census_insn_start(const DisasContextBase *db)
     draft.offsets[db->num_insns - 1] = db->pc_next - db->pc_first;
 }
 
-/* Add to a cell of the block, of the vCPU that executes this. */
-static void gen_add(const DisasContextBase *db, unsigned cell, int by)
+/* Returns the address of the vCPU that executes this. */
+static TCGv_ptr gen_cpu(void)
+{
+    TCGv_i32 index = tcg_temp_ebb_new_i32();
+    TCGv_ptr cpu = tcg_temp_ebb_new_ptr();
+
+    tcg_gen_ld_i32(index, tcg_env, offsetof(ArchCPU, parent_obj.cpu_index)
+                                   - offsetof(ArchCPU, env));
+    tcg_gen_muli_i32(index, index, sizeof(CensusCpu));
+    tcg_gen_ext_i32_ptr(cpu, index);
+    tcg_gen_add_ptr(cpu, cpu, tcg_constant_ptr(census.cpus));
+    return cpu;
+}
+
+/* Add to a cell of the block. */
+static void gen_add(const DisasContextBase *db, TCGv_ptr cpu, unsigned cell,
+                    int by)
 {
     unsigned mode = pmu_block_mode((DisasContextBase *)db);
     tcg_target_long offset = draft.number * sizeof(BlockCells)
                              + cell * sizeof(int64_t);
-    TCGv_i32 index = tcg_temp_ebb_new_i32();
     TCGv_ptr cells = tcg_temp_ebb_new_ptr();
     TCGv_i64 value = tcg_temp_ebb_new_i64();
 
-    tcg_gen_ld_i32(index, tcg_env, offsetof(ArchCPU, parent_obj.cpu_index)
-                                   - offsetof(ArchCPU, env));
-    tcg_gen_muli_i32(index, index, sizeof(census.now[0]));
-    tcg_gen_ext_i32_ptr(cells, index);
-    tcg_gen_add_ptr(cells, cells, tcg_constant_ptr(&census.now[0][mode]));
-    tcg_gen_ld_ptr(cells, cells, 0);
+    tcg_gen_ld_ptr(cells, cpu, offsetof(CensusCpu, now[mode]));
     tcg_gen_ld_i64(value, cells, offset);
     tcg_gen_addi_i64(value, value, by);
     tcg_gen_st_i64(value, cells, offset);
 }
 
+/* Processes have different code at one address: this says whose it is. */
+static uint32_t page_checksum(const DisasContextBase *db)
+{
+    const uint8_t *at = db->host_addr[0];
+
+    return at ? crc32(0, at - (db->pc_first & ~TARGET_PAGE_MASK),
+                      TARGET_PAGE_SIZE) : 0;
+}
+
 static void describe_block(CensusBlock *b, const DisasContextBase *db)
 {
-    size_t length = db->pc_next - db->pc_first;
     unsigned n = db->num_insns;
 
-    draft.offsets[n] = length;
+    draft.offsets[n] = db->pc_next - db->pc_first;
     b->pc = db->pc_first;
     b->nr_insns = n;
     b->offsets = g_memdup2(draft.offsets, (n + 1) * sizeof(b->offsets[0]));
-    b->code = g_malloc0(length);
-    translator_st(db, b->code, db->pc_first, length);
+    b->page = page_checksum(db);
 }
 
 void pmu_census_gen(const DisasContextBase *db)
 {
+    TCGv_ptr cpu;
+
     if (draft.number == NONE) {
         return;
     }
-    gen_add(db, BEGUN, 1);
+    cpu = gen_cpu();
+    gen_add(db, cpu, BEGUN, 1);
+    tcg_gen_st_i32(tcg_constant_i32(draft.number), cpu,
+                   offsetof(CensusCpu, last));
     QEMU_LOCK_GUARD(&census.lock);
     describe_block(&census.blocks[draft.number], db);
     g_hash_table_insert(census.by_tb, db->tb, GUINT_TO_POINTER(draft.number));
@@ -153,7 +186,7 @@ void pmu_census_gen(const DisasContextBase *db)
 void pmu_census_gen_repeat(const DisasContextBase *db)
 {
     if (draft.number != NONE) {
-        gen_add(db, REPEATED, 1);
+        gen_add(db, gen_cpu(), REPEATED, 1);
     }
 }
 
@@ -161,33 +194,55 @@ void pmu_census_gen_repeat(const DisasContextBase *db)
  * Execution
  */
 
+static bool counts(CPUState *cpu, unsigned mode)
+{
+    return census.cpus[cpu->cpu_index].now[mode] != census.unread;
+}
+
+/* A block was left so many times before so many of its instructions. */
+static void leave(CensusBlock *b, int insns, int times)
+{
+    if (!b->unfinished) {
+        b->unfinished = g_new0(int64_t, b->nr_insns);
+    }
+    b->unfinished[b->nr_insns - insns] += times;
+}
+
 void pmu_census_give_back(CPUState *cpu, const TranslationBlock *tb,
                           unsigned mode, int insns)
 {
     gpointer number;
-    CensusBlock *b;
 
-    if (census.now[cpu->cpu_index][mode] == census.unread) {
+    if (!counts(cpu, mode)) {
         return;
     }
     QEMU_LOCK_GUARD(&census.lock);
     if (g_hash_table_lookup_extended(census.by_tb, tb, NULL, &number)) {
-        b = &census.blocks[GPOINTER_TO_UINT(number)];
-        if (!b->unfinished) {
-            b->unfinished = g_new0(int64_t, b->nr_insns);
-        }
-        b->unfinished[b->nr_insns - insns]++;
+        leave(&census.blocks[GPOINTER_TO_UINT(number)], insns, 1);
+    }
+}
+
+void pmu_census_take_back(CPUState *cpu, unsigned mode, int times)
+{
+    CensusBlock *b = &census.blocks[census.cpus[cpu->cpu_index].last];
+
+    if (!counts(cpu, mode)) {
+        return;
+    }
+    QEMU_LOCK_GUARD(&census.lock);
+    /* Once the census is full, blocks do not say that they begin. */
+    if (b->nr_insns) {
+        leave(b, 1, times);
     }
 }
 
 void pmu_census_plan(CPUState *cpu, const PmuShare *share)
 {
     PmuModes modes = pmu_share_guest_modes(share, PMU_EVENT_INSNS);
-    unsigned index = cpu->cpu_index;
+    CensusCpu *c = &census.cpus[cpu->cpu_index];
 
     for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
-        census.now[index][m] = modes >> m & 1 ? census.cells[index]
-                                              : census.unread;
+        c->now[m] = modes >> m & 1 ? c->cells : census.unread;
     }
 }
 
@@ -202,13 +257,12 @@ static void start_census(void)
     census.by_tb = g_hash_table_new(NULL, NULL);
     /* CPUs can be plugged later. */
     census.nr_cpus = current_machine->smp.max_cpus;
-    census.cells = g_new0(BlockCells *, census.nr_cpus);
+    census.cpus = g_new0(CensusCpu, census.nr_cpus);
     census.unread = g_new0(BlockCells, MAX_BLOCKS);
-    census.now = g_malloc0(census.nr_cpus * sizeof(census.now[0]));
     for (unsigned i = 0; i < census.nr_cpus; i++) {
-        census.cells[i] = g_new0(BlockCells, MAX_BLOCKS);
+        census.cpus[i].cells = g_new0(BlockCells, MAX_BLOCKS);
         for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
-            census.now[i][m] = census.unread;
+            census.cpus[i].now[m] = census.unread;
         }
     }
     pmu_census_on = true;
@@ -235,12 +289,12 @@ static int64_t sum_cells(uint32_t number, unsigned cell)
     int64_t sum = 0;
 
     for (unsigned i = 0; i < census.nr_cpus; i++) {
-        sum += census.cells[i][number][cell];
+        sum += census.cpus[i].cells[number][cell];
     }
     return sum;
 }
 
-/* One line: the address, the code, and the length and count of each insn */
+/* One line: where, of which page, and the length and count of each insn */
 static void print_block(GString *text, uint32_t number)
 {
     const CensusBlock *b = &census.blocks[number];
@@ -249,10 +303,7 @@ static void print_block(GString *text, uint32_t number)
     if (!b->nr_insns || !count) {
         return;
     }
-    g_string_append_printf(text, "%" PRIx64 " ", b->pc);
-    for (unsigned i = 0; i < b->offsets[b->nr_insns]; i++) {
-        g_string_append_printf(text, "%02x", b->code[i]);
-    }
+    g_string_append_printf(text, "%" PRIx64 " %08" PRIx32, b->pc, b->page);
     for (unsigned i = 0; i < b->nr_insns; i++) {
         count -= b->unfinished ? b->unfinished[i] : 0;
         if (i == b->nr_insns - 1) {

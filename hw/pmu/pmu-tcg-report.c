@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "exec/replay-core.h"
+#include "hw/pmu/pmu-tcg-census.h"
 #include "hw/pmu/compat.h"
 #include "pmu-tcg-internal.h"
 
@@ -87,6 +88,9 @@ static void take_back(CPUState *cpu, PmuTally tally, unsigned mode, int events)
 
     if (pmu_tcg_engine(cpu) && tcg_cflags_has(cpu, flags)) {
         *pmu_tcg_cell(cpu, tally, mode) += events;
+        if (unlikely(pmu_census_on) && tally == PMU_TALLY_INSNS) {
+            pmu_census_take_back(cpu, mode, events);
+        }
     }
 }
 

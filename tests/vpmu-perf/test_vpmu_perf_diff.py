@@ -168,3 +168,36 @@ def test_sum_is_the_count_for_all_kinds_of_code(place):
     shell = shutil.which('dash') or '/bin/sh'
     status, _, err = place.run('diff', shell, shell, '--', '-c', script)
     assert status == 0, err
+
+
+# Instructions that fail, of two bytes each.
+FAILING = '''
+#define _GNU_SOURCE
+#include <signal.h>
+#include <ucontext.h>
+
+static void skip(int number, siginfo_t *info, void *context)
+{
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+int main(void)
+{
+    struct sigaction action = { .sa_sigaction = skip, .sa_flags = SA_SIGINFO };
+
+    sigaction(SIGILL, &action, NULL);
+    sigaction(SIGSEGV, &action, NULL);
+    asm volatile("ud2");
+    asm volatile("int $5");
+    asm volatile("movb (%0), %%al" : : "r" (0L) : "rax");
+    return 0;
+}
+'''
+
+
+def test_instructions_that_fail_are_not_counted(place):
+    """diff itself compares the sums; none of these has executed."""
+    program = place.compile('failing', FAILING)
+    status, out, err = place.run('diff', '--calls', 'skip', program, program)
+    assert status == 0, err
+    assert re.search(r'^ +\+0 +3 +3  calls of skip$', out.decode(), re.M)

@@ -2,26 +2,28 @@
 """How often each instruction was executed, by file and by function.
 
 QEMU counts by addresses of the guest.  What was mapped at an address is known
-from the kernel; if that were several files, in several processes, the bytes of
-the code say which it was.
+from the kernel; if that were several files, or several places of one file, in
+several processes, a checksum of the page says which it was.
 """
 
 import bisect
 import collections
 import functools
 import os
+import re
 import shutil
 import subprocess
 
 from . import elf
 from .guest import CANNOT_RUN, Failure
 
-PAGE = 12
 UNKNOWN = '[unknown]'
 # Types of symbols, as nm shows them: functions, also weak and local ones, and
 # those whose variant is chosen at run time.
 FUNCTIONS = 'TtWwi'
 CHOSEN = 'i'
+# A symbol of a function for Power, as readelf shows it
+LOCAL_ENTRY = re.compile(r'^ *\d+: ([0-9a-f]+) .*<localentry>: (\d+)\]', re.M)
 
 
 def run_tool(words, text=None):
@@ -48,7 +50,23 @@ class Symbols:
                                      name]), found)
         self.starts = sorted(found)
         self.found = [found[start] for start in self.starts]
+        self.local = self._local_entries()
         self._demangle()
+
+    def _local_entries(self):
+        """How far from its start a function of Power's is entered from its own
+        file; whoever comes from elsewhere executes what is before, too.
+        """
+        if elf.machine(self.path) != elf.PPC64:
+            return {}
+        # A distance of 1 stands for none.
+        return {int(start, 16): int(distance) & -4
+                for start, distance in LOCAL_ENTRY.findall(
+                    run_tool(['readelf', '-sW', self.debug]))}
+
+    def entry(self, start):
+        """The first instruction that all callers of a function execute."""
+        return start + self.local.get(start, 0)
 
     def _debug_file(self):
         """Where Debian's packages of symbols have them, if one is there."""
@@ -132,31 +150,33 @@ class Census:
                           f'and counted {counted:,}: this is a bug; please '
                           'report it', CANNOT_RUN)
 
-    def _maps_at(self, address):
-        page = address >> PAGE
-        if page not in self.pages:
-            self.pages[page] = [
-                one for one in self.maps
-                if one[0] <= address < one[0] + one[1]]
-        return self.pages[page]
+    def _find_map(self, page, checksum):
+        """What was mapped at a page where the code was; None if unknown."""
+        maps = [one for one in self.maps if one[0] <= page < one[0] + one[1]]
+        if len(maps) > 1:
+            same = [one for one in maps
+                    if elf.page_checksum(one[3], page - one[0] + one[2])
+                    == checksum]
+            maps = same or [one for one in maps if one[3] not in self.files]
+        # Copies of a file are the same: let it be one of them in each run.
+        return min(maps, default=None,
+                   key=lambda one: (one[3] != self.program(), one[3], one))
 
-    def _where(self, address, code):
+    def _where(self, address, checksum):
         """The file with some code, and the address in it."""
-        maps = self._maps_at(address)
-        if len({path for *_, path in maps}) > 1:
-            maps = [(start, length, offset, path)
-                    for start, length, offset, path in maps
-                    if code == elf.content(path)[address - start + offset:][
-                        :len(code)]] or maps
-        if not maps:
+        page = address & -elf.PAGE
+        if (page, checksum) not in self.pages:
+            self.pages[page, checksum] = self._find_map(page, checksum)
+        found = self.pages[page, checksum]
+        if not found:
             return UNKNOWN, address
-        start, _, offset, path = maps[0]
+        start, _, offset, path = found
         if not path.startswith('/'):
             return path, address - start
         return path, elf.address_of(path, address - start + offset)
 
     def _take(self, words):
-        path, at = self._where(int(words[0], 16), bytes.fromhex(words[1]))
+        path, at = self._where(int(words[0], 16), int(words[1], 16))
         for word in words[2:]:
             length, _, count = word.partition(':')
             self.counts[path, at] += int(count)
@@ -180,8 +200,12 @@ class Census:
         entries = None
         for path in self.files:
             for start in symbols(path).by_name.get(name, ()):
-                entries = (entries or 0) + self.counts[path, start]
+                entries = (entries or 0) + self.entries(path, start)
         return entries
+
+    def entries(self, path, start):
+        """How often the function that begins there is entered."""
+        return self.counts[path, symbols(path).entry(start)]
 
     def is_chosen(self, name):
         """Whether the variant of a function is chosen at run time."""

@@ -71,7 +71,8 @@ class Build:
             key = self._name_of(path), name
             self.functions[key].update(
                 ((path, address), count) for address, count in counts.items())
-            self.calls[key] += counts.get(start, 0)
+            if start is not None:
+                self.calls[key] += self.census.entries(path, start)
 
     def _name_of(self, path):
         return PROGRAM if path == self.census.program() \

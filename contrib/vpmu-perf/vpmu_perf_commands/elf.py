@@ -4,10 +4,15 @@
 import functools
 import hashlib
 import struct
+import zlib
 
+PAGE = 4096
 PT_LOAD = 1
 PT_NOTE = 4
 NT_GNU_BUILD_ID = 3
+# e_machine of Power, and where it is
+PPC64 = 21
+MACHINE = 18
 # For each class: the place of e_phoff, and of e_phentsize; and how to read
 # p_type, p_offset, p_vaddr and p_filesz
 CLASSES = {
@@ -27,6 +32,11 @@ def content(path):
         return b''
 
 
+def page_checksum(path, offset):
+    """That of a page of a file, as it is in memory: zeros follow the file."""
+    return zlib.crc32(content(path)[offset:offset + PAGE].ljust(PAGE, b'\0'))
+
+
 def segments(data):
     """The type, offset, address and length in the file of each segment."""
     if data[:4] != b'\x7fELF' or data[4] not in CLASSES or data[5] != 1:
@@ -36,6 +46,14 @@ def segments(data):
     size, count = struct.unpack_from('<2H', data, sizes)
     for i in range(count):
         yield pick(*struct.unpack_from(header, data, offset + i * size))
+
+
+def machine(path):
+    """The architecture of a file, as its header has it; None without one."""
+    data = content(path)
+    if data[:4] != b'\x7fELF' or len(data) < MACHINE + 2:
+        return None
+    return struct.unpack_from('<H', data, MACHINE)[0]
 
 
 def notes(data, at, end):

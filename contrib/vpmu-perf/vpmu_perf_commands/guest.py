@@ -21,6 +21,11 @@ EVENTS = {
 }
 
 
+# Where the guest has files of a cross compiler, and where they are here
+MULTIARCH = '/usr/lib/powerpc64le-linux-gnu/'
+CROSS = '/usr/powerpc64le-linux-gnu/lib/'
+
+
 class Failure(Exception):
     """What ends a command, with a line that says why."""
 
@@ -54,6 +59,13 @@ def event_field(name):
     return f'{kind} {config:x} 1'
 
 
+def path_here(path):
+    """Where the host has a file of the guest's."""
+    if path.startswith(MULTIARCH) and not os.path.exists(path):
+        return path.replace(MULTIARCH, CROSS, 1)
+    return path
+
+
 class Measurement:
     """What a run has shown."""
 
@@ -67,14 +79,17 @@ class Measurement:
         self.status = int(number) if how == 'exited' else None
         self.signal = int(number) if how == 'signaled' else None
         counted = iter(events)
+        mapped = []
         for line in result['measured']:
             if line[0] == 'count':
                 self._take_count(next(counted), *map(int, line[1:]))
             elif line[0] == 'map':
-                self._take_map(*line[2:])
+                mapped.append((int(line[1], 16), line[2:]))
             else:
                 raise Failure('the program maps more files than can be '
                               'followed', CANNOT_RUN)
+        for _, words in sorted(mapped):
+            self._take_map(*words)
 
     def _take_count(self, event, value, enabled, running):
         if running < enabled:
@@ -84,7 +99,7 @@ class Measurement:
 
     def _take_map(self, start, length, offset, path=''):
         one = (int(start, 16), int(length, 16), int(offset, 16),
-               os.fsdecode(bytes.fromhex(path)))
+               path_here(os.fsdecode(bytes.fromhex(path))))
         if one not in self.maps:
             self.maps.append(one)
 

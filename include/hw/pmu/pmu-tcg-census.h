@@ -63,6 +63,15 @@ void pmu_census_give_back(CPUState *cpu, const struct TranslationBlock *tb,
                           unsigned mode, int insns);
 
 /**
+ * pmu_census_take_back - take back the last instruction of the block that began
+ *                        last
+ * @cpu: the vCPU
+ * @mode: the block's mode
+ * @times: 1, or -1 to count it again
+ */
+void pmu_census_take_back(CPUState *cpu, unsigned mode, int times);
+
+/**
  * pmu_census_start - start a census
  * @errp: why there is none, with a hint
  */

@@ -1028,16 +1028,13 @@ static pid_t start_perf(void)
     return perf;
 }
 
-/* Where programs ask for counters to start and to stop; or -1 */
-static int requests = -1;
-
 /* Start it, counted from its first instruction. */
 static pid_t start_measured(void)
 {
     pid_t pid;
 
     measure_maps(die);
-    requests = measure_listen(PERF "/control", die);
+    measure_listen(PERF, !job.run, die);
     if (pipe2(go, O_CLOEXEC) < 0) {
         die("there is no pipe: %s", strerror(errno));
     }
@@ -1362,7 +1359,7 @@ static int follow(pid_t perf)
         fds[3] = await(ports[CONTROL], POLLIN);
         fds[4] = await(signals, POLLIN);
         fds[5] = await(statuses, POLLIN);
-        fds[6] = await(requests, POLLIN);
+        fds[6] = await(measure_awaits(), POLLIN);
         if (!poll(fds, 7, next_look())) {
             ask_for_input();
         }
@@ -1373,7 +1370,7 @@ static int follow(pid_t perf)
             obey(perf);
         }
         if (fds[6].revents) {
-            measure_obey(requests);
+            measure_obey();
         }
         if (fds[4].revents) {
             reap(signals);

@@ -6,6 +6,7 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -37,6 +38,11 @@ static struct {
     void *rings[MAX_CPUS];
     unsigned n_rings;
 } measured;
+
+/* Where programs ask, who waits for perf, and perf's two FIFOs; or -1 */
+static struct {
+    int socket, program, commands, answers;
+} region = { -1, -1, -1, -1 };
 
 static int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 {
@@ -122,21 +128,39 @@ void measure_counts(pid_t pid, die_fn *die)
     }
 }
 
-int measure_listen(const char *path, die_fn *die)
+static int open_fifo(const char *path, die_fn *die)
 {
-    struct sockaddr_un name = { .sun_family = AF_UNIX };
     int fd;
 
-    if (!measured.region) {
+    if (mkfifo(path, 0) < 0 || chmod(path, 0666) < 0 ||
+        (fd = open(path, O_RDWR | O_CLOEXEC)) < 0) {
+        die("%s: %s", path, strerror(errno));
         return -1;
     }
-    strncpy(name.sun_path, path, sizeof(name.sun_path) - 1);
-    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 ||
-        chmod(path, 0666) < 0 || listen(fd, 64) < 0) {
-        die("%s: %s", path, strerror(errno));
-    }
     return fd;
+}
+
+void measure_listen(const char *where, bool by_perf, die_fn *die)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    char path[64];
+
+    if (!measured.region) {
+        return;
+    }
+    if (by_perf) {
+        snprintf(path, sizeof(path), "%s/commands", where);
+        region.commands = open_fifo(path, die);
+        snprintf(path, sizeof(path), "%s/answers", where);
+        region.answers = open_fifo(path, die);
+    }
+    snprintf(name.sun_path, sizeof(name.sun_path), "%s/control", where);
+    region.socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (region.socket < 0 ||
+        bind(region.socket, (struct sockaddr *)&name, sizeof(name)) < 0 ||
+        chmod(name.sun_path, 0666) < 0 || listen(region.socket, 64) < 0) {
+        die("%s: %s", name.sun_path, strerror(errno));
+    }
 }
 
 static bool awaits_answer(long pid, long call, const unsigned long *arg)
@@ -169,23 +193,67 @@ static void await_program(int fd)
     }
 }
 
-void measure_obey(int socket)
+static void answer(int program)
+{
+    send(program, "", 1, MSG_NOSIGNAL);
+    close(program);
+}
+
+/* The counters are perf's, which then answers. */
+static void ask_perf(bool start)
+{
+    const char *command = start ? "enable\n" : "disable\n";
+
+    if (write(region.commands, command, strlen(command)) < 0) {
+        answer(region.program);
+        region.program = -1;
+    }
+}
+
+static void switch_counters(bool start)
+{
+    for (unsigned i = 0; i < measured.n; i++) {
+        ioctl(measured.fds[i], start ? PERF_EVENT_IOC_ENABLE
+                                     : PERF_EVENT_IOC_DISABLE, 0);
+    }
+}
+
+static void take_request(int fd)
 {
     /* A program that only connects is not waited for. */
     struct timeval second = { .tv_sec = 1 };
-    int fd = accept4(socket, NULL, NULL, SOCK_CLOEXEC);
     char what;
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
-    if (recv(fd, &what, 1, 0) == 1) {
-        await_program(fd);
-        for (unsigned i = 0; i < measured.n; i++) {
-            ioctl(measured.fds[i], what == '+' ? PERF_EVENT_IOC_ENABLE
-                                               : PERF_EVENT_IOC_DISABLE, 0);
-        }
-        send(fd, &what, 1, MSG_NOSIGNAL);
+    if (recv(fd, &what, 1, 0) != 1) {
+        close(fd);
+        return;
     }
-    close(fd);
+    await_program(fd);
+    if (region.commands >= 0) {
+        region.program = fd;
+        ask_perf(what == '+');
+    } else {
+        switch_counters(what == '+');
+        answer(fd);
+    }
+}
+
+int measure_awaits(void)
+{
+    return region.program >= 0 ? region.answers : region.socket;
+}
+
+void measure_obey(void)
+{
+    char text[16];
+
+    if (region.program < 0) {
+        take_request(accept4(region.socket, NULL, NULL, SOCK_CLOEXEC));
+    } else if (read(region.answers, text, sizeof(text)) > 0) {
+        answer(region.program);
+        region.program = -1;
+    }
 }
 
 static void report_map(const struct perf_event_header *header, say_fn *say)

@@ -5,7 +5,8 @@
  *
  *   count=TYPE CONFIG 1  count an event of the program and its children, as
  *                        perf_event_open() has it, in user mode; with 0, in all
- *   region=1             count only while the program asks for it (vpmu-perf.h)
+ *   region=1             count, or have perf count, only while the program asks
+ *                        for it (vpmu-perf.h)
  *   maps=1               report the files that programs map to execute them
  *
  * Reports, before the end:
@@ -54,19 +55,25 @@ void measure_maps(die_fn *die);
 void measure_counts(pid_t pid, die_fn *die);
 
 /**
- * measure_listen - let programs start and stop the counters
- * @path: of the socket
+ * measure_listen - let programs start and stop the counters, if the job says so
+ * @where: a directory, for the socket "control"
+ * @by_perf: the counters are perf's, which has --control with FIFOs "commands"
+ *           and "answers" in this directory
  * @die: called if that is not possible
- *
- * Returns: the socket, to be waited for, or -1 if the job does not ask for it.
  */
-int measure_listen(const char *path, die_fn *die);
+void measure_listen(const char *where, bool by_perf, die_fn *die);
 
 /**
- * measure_obey - do what a program asks for
- * @socket: the socket, on which there is a request
+ * measure_awaits - where the next request comes, or perf's answer
+ *
+ * Returns: a descriptor, or -1.
  */
-void measure_obey(int socket);
+int measure_awaits(void);
+
+/**
+ * measure_obey - do what a program asks for, as soon as that descriptor is ready
+ */
+void measure_obey(void);
 
 /**
  * measure_report - report all of it

@@ -6,7 +6,7 @@
  *     work();
  *     vpmu_perf_stop();
  *
- * and "vpmu-perf compare --region ... -- ./program" counts work(), and the same
+ * and "vpmu-perf --region stat ./program" counts work(), and the same
  * instructions of these calls each time.  Without vpmu-perf they do nothing.
  * Parts add up.  Nothing has to be linked.
  *

@@ -155,38 +155,3 @@ def test_count_is_that_of_perf(place, baseline):
     assert counts['counts']['instructions:u'] == KNOWN_COUNT
     # The system call is a branch, too.
     assert counts['counts']['branches:u'] == LOOPS + 1
-
-
-REGION = '''
-#include "vpmu-perf.h"
-
-static void work(int n)
-{
-    asm volatile("1: dec %0\\n jnz 1b" : "+r" (n));
-}
-
-int main(int argc, char **argv)
-{
-    work(100000);
-    vpmu_perf_start();
-    work(1000 * argc);
-    vpmu_perf_stop();
-    work(100000);
-    return 0;
-}
-'''
-
-
-def test_region_is_counted_without_the_rest(place, baseline):
-    program = place.compile('region', REGION, f'-I{place.prefix}/include')
-    assert subprocess.run([program], check=False).returncode == 0
-    names = place.top / 'programs' / 'regions'
-    names.write_text(f"one: '{program}'\ntwo: '{program}' x\n")
-    status, _, err = compare(place, baseline, '--update', '--region', '--list',
-                             names)
-    assert status == 0, err
-    found = json.loads(baseline.read_text())['programs']
-    one, two = (found[name]['counts']['instructions:u']
-                for name in ('one', 'two'))
-    # What the calls themselves execute is the same in both.
-    assert two - one == 2000 and 2000 < one < 3000

@@ -334,7 +334,6 @@ def update(args, baseline, runs):
 
 def main(guest, words):
     args = arguments(words)
-    guest.region = args.region
     todo = programs(args)
     baseline = read_baseline(args)
     runs = [Run(guest, args, name, words) for name, words in todo.items()]

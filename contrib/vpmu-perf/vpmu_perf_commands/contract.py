@@ -16,6 +16,7 @@ NAMES = {
     'core': 'the modelled core', 'cpus': 'the number of CPUs',
     'memory': 'the size of the memory', 'qemu': "QEMU's build",
     'kernel': "the guest's kernel", 'aslr': '--aslr', 'seed': '--seed',
+    'region': '--region',
     'program': 'the program', 'libraries': 'the libraries',
     'arguments': 'the arguments', 'environment': 'the environment',
 }
@@ -41,6 +42,7 @@ def of(measurement):
         'kernel': identity(machine['kernel']),
         'aslr': machine['aslr'],
         'seed': machine['seed'],
+        'region': machine['region'],
         'libraries': {path: identity(path) for path in libraries},
         'program': {os.path.basename(program): identity(program)},
         'arguments': measurement.words,

@@ -255,7 +255,6 @@ def show(difference):
 
 def main(guest, words):
     args = arguments(words)
-    guest.region = args.region
     a, b = (Build(guest, program, args.arguments)
             for program in map(named, args.programs))
     difference = {

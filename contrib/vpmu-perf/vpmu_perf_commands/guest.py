@@ -125,7 +125,6 @@ class Guest:
     def __init__(self, script, options):
         self.script = script
         self.options = options
-        self.region = False
 
     def drawing(self):
         """Where the program is that draws flame graphs."""
@@ -187,9 +186,8 @@ class Guest:
 
     def measure(self, events, words, census=False):
         """Run a program, whose output is lost, and return a Measurement."""
-        call = ['--region'] if self.region else []
-        for event in events:
-            call += ['--count', event_field(event)]
+        call = [word for event in events
+                for word in ('--count', event_field(event))]
         status, result, text = self._measured(
             [*call, 'run', '--', *words], census, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL)

@@ -20,9 +20,6 @@ def names(text):
 
 def add_results(p, what):
     """What is counted, and where it is written."""
-    p.add_argument('--region', action='store_true',
-                   help='count only what is between vpmu_perf_start() and '
-                        'vpmu_perf_stop() of vpmu-perf.h')
     p.add_argument('--json', metavar='FILE',
                    help=f'write the {what} to this file, - for standard '
                         'output in place of the table')

@@ -8,6 +8,7 @@
 #include "qemu/timer.h"
 #include "system/cpu-timers.h"
 #include "system/runstate.h"
+#include "hw/pmu/compat.h"
 #include "hw/pmu/pmu-tcg-census.h"
 #include "pmu-tcg-internal.h"
 #include "trace.h"

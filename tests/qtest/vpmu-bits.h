@@ -16,7 +16,10 @@
  * volume 2, "Software Debug and Performance Resources"
  */
 
-/* Registers that select events; the last two bits are AMD's. */
+/*
+ * Registers that select events; the last two bits are AMD's, and Intel's are
+ * there since version 6.
+ */
 #define SEL_USR      BIT64(16)
 #define SEL_OS       BIT64(17)
 #define SEL_EDGE     BIT64(18)
@@ -26,6 +29,8 @@
 #define SEL_INV      BIT64(23)
 #define SEL_CMASK(n) ((uint64_t)(n) << 24)
 #define SEL_ADAPTIVE BIT64(34)
+#define SEL_EQ       BIT64(36)
+#define SEL_UMASK2   (0xffull << 40)
 #define SEL_GUEST    BIT64(40)
 #define SEL_HOST     BIT64(41)
 

@@ -13,10 +13,16 @@
 #define MODEL "Skylake-Client-v1"
 #define INTEL MODEL ",pmu=on"
 
+/* The number of Diamond Rapids, which not every QEMU has as a model */
+#define PANTHER_COVE "GraniteRapids-v1,family=19,model=1,pmu=on"
+
 #define NR_GP 4
 #define NR_FIXED 3
 #define MAX_GP 8
-#define MAX_VERSION 5
+#define MAX_VERSION 6
+
+/* The distance of the second numbers that version 6 gives to registers */
+#define PMC_STEP 4
 
 #define EVENT_CYCLES   0x3c
 #define EVENT_INSNS    0xc0
@@ -62,6 +68,7 @@ static const struct Leaf {
     { "v3", INTEL ",pmu-version=3",       { 0x07300403, 0x58, 0, 0x603 } },
     { "v4", INTEL ",pmu-version=4",       { 0x07300404, 0x58, 0, 0x603 } },
     { "v5", INTEL ",pmu-version=5",       { 0x07300405, 0x58, 7, 0x8603 } },
+    { "v6", INTEL ",pmu-version=6",       { 0x07300406, 0x58, 7, 0x8603 } },
     { "4-counters", INTEL ",pmu-gp-counters=4",
                                           { 0x07300402, 0x58, 0, 0x603 } },
     { "8-counters", INTEL ",pmu-gp-counters=8",
@@ -167,21 +174,26 @@ static const struct Register {
     { MSR_EVTSEL0, 1, 2, LOW_BITS(32) & ~SEL_ANY },
     { MSR_EVTSEL0, 3, 4, LOW_BITS(32) },
     { MSR_EVTSEL0, 5, 5, LOW_BITS(32) & ~SEL_ANY },
-    { MSR_A_PMC0, 1, 5, LOW_BITS(48) },
-    { MSR_FIXED_CTR0, 2, 5, LOW_BITS(48) },
+    { MSR_EVTSEL0, 6, 6, (LOW_BITS(32) & ~SEL_ANY) | SEL_EQ | SEL_UMASK2 },
+    { MSR_PMC_GP0_CFG_A, 6, 6,
+      (LOW_BITS(32) & ~SEL_ANY) | SEL_EQ | SEL_UMASK2 },
+    { MSR_PMC_GP0_CTR, 6, 6, LOW_BITS(48) },
+    { MSR_PMC_FX0_CTR, 6, 6, LOW_BITS(48) },
+    { MSR_A_PMC0, 1, 6, LOW_BITS(48) },
+    { MSR_FIXED_CTR0, 2, 6, LOW_BITS(48) },
     { MSR_FIXED_CTR0 + NR_FIXED, MAX_VERSION + 1 /* none has it */ },
     { MSR_FIXED_CTR_CTRL, 2, 2, 0xbbb },
     { MSR_FIXED_CTR_CTRL, 3, 4, 0xfff },
-    { MSR_FIXED_CTR_CTRL, 5, 5, 0xbbb },
-    { MSR_GLOBAL_CTRL, 2, 5, GLOBAL_ALL },
-    { MSR_STATUS, 2, 5 },
+    { MSR_FIXED_CTR_CTRL, 5, 6, 0xbbb },
+    { MSR_GLOBAL_CTRL, 2, 6, GLOBAL_ALL },
+    { MSR_STATUS, 2, 6 },
     { MSR_STATUS_RESET, 2, 3, 0, GLOBAL_ALL | 3ull << 62 },
-    { MSR_STATUS_RESET, 4, 5, 0, GLOBAL_ALL | 0x3full << 58 },
-    { MSR_STATUS_SET, 4, 5, 0, GLOBAL_ALL | 0x1bull << 58 },
-    { MSR_INUSE, 4, 5 },
-    { MSR_PERF_CAP, 1, 5 },
+    { MSR_STATUS_RESET, 4, 6, 0, GLOBAL_ALL | 0x3full << 58 },
+    { MSR_STATUS_SET, 4, 6, 0, GLOBAL_ALL | 0x1bull << 58 },
+    { MSR_INUSE, 4, 6 },
+    { MSR_PERF_CAP, 1, 6 },
     { MSR_DEBUGCTL, 1, 1, DEBUGCTL_BTF, DEBUGCTL_LBR },
-    { MSR_DEBUGCTL, 2, 5,
+    { MSR_DEBUGCTL, 2, 6,
       DEBUGCTL_BTF | DEBUGCTL_FREEZE_ON_PMI | DEBUGCTL_FREEZE_IN_SMM,
       DEBUGCTL_LBR },
 };
@@ -211,7 +223,7 @@ static void check_bit(Machine *m, const struct Register *r, uint64_t bit)
 static void check_bits(Machine *m, uint32_t msr, uint64_t keeps,
                        uint64_t takes)
 {
-    const struct Register r = { msr, 1, 5, keeps, takes };
+    const struct Register r = { msr, 1, MAX_VERSION, keeps, takes };
 
     for (unsigned bit = 0; bit < 64; bit++) {
         check_bit(m, &r, BIT64(bit));
@@ -292,6 +304,192 @@ static void test_number_of_counters(const void *data)
     for (i = 0; i < MAX_GP; i++) {
         check_counter(&m, i, i < n);
     }
+    stop(&m);
+}
+
+/* Both numbers of a register are of the same one, which has to be there. */
+static void check_alias(Machine *m, uint32_t msr, uint32_t alias, bool exists)
+{
+    uint64_t val;
+
+    g_assert_cmpint(try_rdmsr(m, alias, &val), ==, exists);
+    g_assert_cmpint(try_wrmsr(m, alias, 0x4321), ==, exists);
+    if (exists) {
+        assert_msr(m, msr, 0x4321);
+        wrmsr(m, msr, 0x1234);
+        assert_msr(m, alias, 0x1234);
+    }
+}
+
+static void test_aliases(void)
+{
+    Machine m = x86_start(INTEL ",pmu-version=6,pmu-gp-counters=8");
+
+    for (unsigned i = 0; i < MAX_GP; i++) {
+        check_alias(&m, MSR_A_PMC0 + i, MSR_PMC_GP0_CTR + PMC_STEP * i, true);
+        check_alias(&m, MSR_EVTSEL0 + i, MSR_PMC_GP0_CFG_A + PMC_STEP * i,
+                    true);
+    }
+    for (unsigned i = 0; i <= NR_FIXED; i++) {
+        check_alias(&m, MSR_FIXED_CTR0 + i, MSR_PMC_FX0_CTR + PMC_STEP * i,
+                    i < NR_FIXED);
+    }
+    stop(&m);
+    m = x86_start(INTEL ",pmu-version=6");
+    check_alias(&m, MSR_A_PMC0, MSR_PMC_GP0_CTR + PMC_STEP * NR_GP, false);
+    check_alias(&m, MSR_EVTSEL0, MSR_PMC_GP0_CFG_A + PMC_STEP * NR_GP, false);
+    stop(&m);
+}
+
+/* A counter that software only uses by the second numbers */
+static void test_alias_counts(void)
+{
+    Machine m = x86_start(INTEL ",pmu-version=6");
+
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    wrmsr(&m, MSR_PMC_GP0_CTR + PMC_STEP, -100 & LOW_BITS(48));
+    wrmsr(&m, MSR_PMC_GP0_CFG_A + PMC_STEP, EVENT_INSNS | SEL_ALL);
+    count(&m, PMU_TALLY_INSNS, USER, 110);
+    assert_msr(&m, MSR_PMC_GP0_CTR + PMC_STEP, 10);
+    assert_msr(&m, MSR_STATUS, GLOBAL_GP(1));
+    wrmsr(&m, MSR_PMC_GP0_CFG_A + PMC_STEP, 0);
+    count(&m, PMU_TALLY_INSNS, USER, 100);
+    assert_msr(&m, MSR_PMC_GP0_CTR + PMC_STEP, 10);
+    stop(&m);
+}
+
+/*
+ * CPUID leaf 0x23: which subleaves there are, the bits of selectors, and slots;
+ * counters; events.  Processors' dumps have these values, but for events that
+ * are not counted, and for the subleaves of features that are not there.
+ */
+#define UMASK2_EQ 3
+
+static const struct Extended {
+    const char *name, *cpu;
+    bool there;
+    unsigned version;
+    uint32_t selectors, slots, gp, fixed, events;
+} extended[] = {
+    { "sapphire-rapids", "SapphireRapids,pmu=on", false, 5 },
+    { "granite-rapids", "GraniteRapids,pmu=on", true, 5, 0, 0, 0xff, 7, 0x27 },
+    { "off", "GraniteRapids,pmu=on,arch-perfmon-ext=off", false, 5 },
+    { "earlier", "GraniteRapids,pmu=on,pmu-version=4", false, 4 },
+    { "low-level", "GraniteRapids,pmu=on,level=0x22", false, 5 },
+    { "slots", "GraniteRapids,pmu=on,pmu-core=core0 "
+      "-object pmu-core,id=core0,preset=skylake",
+      true, 5, 0, 0, 0xff, 0xf, 0xff },
+    { "sierra-forest", "SierraForest,pmu=on",
+      true, 5, 0, 6, 0xff, 7, 0x27 },
+    { "clearwater-forest", "ClearwaterForest,pmu=on",
+      true, 6, UMASK2_EQ, 8, 0xff, 7, 0x27 },
+    { "without-records", "ClearwaterForest,pmu=on,lbr=off",
+      true, 6, UMASK2_EQ, 8, 0xff, 7, 0x27 },
+    { "clearwater-forest-off",
+      "ClearwaterForest,pmu=on,arch-perfmon-ext=off", false, 5 },
+    { "diamond-rapids", PANTHER_COVE, true, 6, UMASK2_EQ, 0, 0xff, 7, 0x27 },
+    { "given", INTEL ",pmu-version=6", true, 6, UMASK2_EQ, 0, 0xf, 7, 0x27 },
+    { "core", INTEL ",pmu-version=6,pmu-core=core0 "
+      "-object pmu-core,id=core0,preset=skylake",
+      true, 6, UMASK2_EQ, 0, 0xf, 7, 0x7f },
+    { "no-pmu", "GraniteRapids,pmu=off", false, 0 },
+    { "amd", "EPYC-Genoa,pmu=on", false, 0 },
+};
+
+static void assert_subleaf(Machine *m, uint32_t subleaf, uint32_t eax,
+                           uint32_t ebx, uint32_t ecx)
+{
+    uint32_t regs[4];
+
+    g_test_message("subleaf %u", subleaf);
+    cpuid_subleaf(m, 0x23, subleaf, regs);
+    g_assert_cmphex(regs[0], ==, eax);
+    g_assert_cmphex(regs[1], ==, ebx);
+    g_assert_cmphex(regs[2], ==, ecx);
+    g_assert_cmphex(regs[3], ==, 0);
+}
+
+static void test_extended(const void *data)
+{
+    const struct Extended *e = data;
+    Machine m = x86_start(e->cpu);
+    uint32_t regs[4];
+
+    cpuid(&m, 0xa, regs);
+    g_assert_cmpuint(regs[0] & 0xff, ==, e->version);
+    cpuid_subleaf(&m, 7, 1, regs);
+    g_assert_cmphex(regs[0] & BIT64(8), ==, e->there ? BIT64(8) : 0);
+    cpuid(&m, 0, regs);
+    if (e->there) {
+        g_assert_cmphex(regs[0], >=, 0x23);
+    }
+    /* Beyond the level, CPUID has another leaf's contents. */
+    if (regs[0] >= 0x23) {
+        assert_subleaf(&m, 0, e->there ? 0xb : 0, e->selectors, e->slots);
+        assert_subleaf(&m, 1, e->gp, e->fixed, 0);
+        assert_subleaf(&m, 3, e->events, 0, 0);
+        assert_subleaf(&m, 2, 0, 0, 0);
+        assert_subleaf(&m, 4, 0, 0, 0);
+        assert_subleaf(&m, 5, 0, 0, 0);
+    }
+    stop(&m);
+}
+
+/* Results after 1000 cycles and 700 instructions, of which no two are in one */
+static void test_equality(void)
+{
+    static const struct {
+        uint64_t evtsel, expected;
+    } cases[] = {
+        { SEL_CMASK(1), 700 },
+        { SEL_CMASK(2), 0 },
+        { SEL_INV | SEL_CMASK(1), 300 },
+        { SEL_INV | SEL_CMASK(2), 1000 },
+    };
+    Machine m = x86_start(INTEL ",pmu-version=6");
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        wrmsr(&m, MSR_EVTSEL0, 0);
+        wrmsr(&m, MSR_A_PMC0, 0);
+        start_gp(&m, 0, EVENT_INSNS | SEL_EQ | cases[i].evtsel | SEL_ALL);
+        count(&m, PMU_TALLY_CYCLES, KERNEL, 1000);
+        count(&m, PMU_TALLY_INSNS, KERNEL, 700);
+        assert_msr(&m, MSR_A_PMC0, cases[i].expected);
+    }
+    stop(&m);
+}
+
+/* An entry of a filter names no event with a second unit mask. */
+static void test_filter_of_selectors(void)
+{
+    static const char filter[] =
+        PANTHER_COVE " -S -accel tcg,pmu-filter=f0 -object '{\"qom-type\":"
+        " \"kvm-pmu-filter\", \"id\": \"f0\", \"action\": \"deny\","
+        " \"events\": [{\"format\": \"raw\", \"code\": 196}]}'";
+    Machine m = x86_start(filter);
+
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    wrmsr(&m, MSR_EVTSEL0, EVENT_BRANCHES | SEL_ALL);
+    wrmsr(&m, MSR_EVTSEL0 + 1, EVENT_BRANCHES | BIT64(40) | SEL_ALL);
+    assert_stopped_by(&m, 0, "filter");
+    assert_stopped_by(&m, 1, "");
+    stop(&m);
+}
+
+/* The second unit mask and the test for equality go along. */
+static void test_migration_of_selectors(void)
+{
+    const uint64_t sel = 0xc4 | BIT64(40) | SEL_EQ | SEL_CMASK(1) | SEL_ALL;
+    g_autofree char *args = x86_args(PANTHER_COVE);
+    Machine m = x86_start(PANTHER_COVE);
+
+    wrmsr(&m, MSR_GLOBAL_CTRL, GLOBAL_ALL);
+    wrmsr(&m, MSR_EVTSEL0, sel);
+    migrate_machine(&m, args);
+    assert_msr(&m, MSR_EVTSEL0, sel);
+    count(&m, PMU_TALLY_FAR_BRANCHES, USER, 10);
+    count(&m, PMU_TALLY_COND_TAKEN, USER, 100);
+    assert_msr(&m, MSR_A_PMC0, 10);
     stop(&m);
 }
 
@@ -481,6 +679,9 @@ static const EventTable event_tables[] = {
     EVENT_TABLE("Haswell-v1,pmu=on", HASWELL),
     EVENT_TABLE("Icelake-Server-v1,pmu=on", ICE_LAKE),
     EVENT_TABLE("SapphireRapids-v1,pmu=on", GOLDEN_COVE),
+    EVENT_TABLE("GraniteRapids-v1,pmu=on", GOLDEN_COVE),
+    EVENT_TABLE("ClearwaterForest-v1,pmu=on", DARKMONT),
+    EVENT_TABLE(PANTHER_COVE, PANTHER_COVE),
     EVENT_TABLE("KnightsMill-v1,pmu=on", KNIGHTS),
     EVENT_TABLE("Denverton-v1,pmu=on", GOLDMONT),
     EVENT_TABLE("Snowridge-v1,pmu=on", TREMONT),
@@ -1072,12 +1273,17 @@ static void assert_arch_records(Machine *m, bool written)
 /* XSAVE does not support architectural records. */
 static void test_arch_features(void)
 {
-    static const char *const models[] = {
-        "SapphireRapids", "GraniteRapids", "SierraForest", "ClearwaterForest",
+    static const struct {
+        const char *cpu;
+        unsigned version;
+    } models[] = {
+        { "SapphireRapids,pmu=on", 5 }, { "GraniteRapids,pmu=on", 5 },
+        { "SierraForest,pmu=on", 5 }, { "ClearwaterForest,pmu=on", 6 },
+        { PANTHER_COVE, 6 },
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(models); i++) {
-        g_autofree char *cpu = g_strdup_printf("%s,pmu=on,lbr=on", models[i]);
+        g_autofree char *cpu = g_strdup_printf("%s,lbr=on", models[i].cpu);
         Machine m = x86_start(cpu);
         uint32_t regs[4];
 
@@ -1089,7 +1295,7 @@ static void test_arch_features(void)
         g_assert_cmphex(regs[2], ==, 7);
         g_assert_cmphex(regs[3], ==, 0);
         cpuid(&m, 0xa, regs);
-        g_assert_cmphex(regs[0] & 0xff, ==, 5);
+        g_assert_cmphex(regs[0] & 0xff, ==, models[i].version);
         cpuid_subleaf(&m, 0xd, 1, regs);
         g_assert_cmphex(regs[0] & XSAVES, ==, XSAVES);
         g_assert_cmphex(regs[2] & XSS_LBR, ==, 0);
@@ -1101,8 +1307,31 @@ static void test_arch_features(void)
     }
 }
 
+static bool is_property(const QDict *property, const char *name)
+{
+    return !strcmp(qdict_get_str(property, "name"), name);
+}
+
+/* Some properties are not in all series of QEMU. */
+static bool has_cpu_property(const char *name)
+{
+    Machine m = x86_start(INTEL);
+    QDict *response = qtest_qmp(m.qts, "{'execute': 'qom-list-properties',"
+                                " 'arguments': {'typename': 'x86_64-cpu'}}");
+    const QListEntry *entry;
+    bool found = false;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(response, "return"), entry) {
+        found |= is_property(qobject_to(QDict, qlist_entry_obj(entry)), name);
+    }
+    qobject_unref(response);
+    stop(&m);
+    return found;
+}
+
 /*
  * If the CPU has architectural records, CPUID has the leaf that describes them.
+ * It is not there where the level is that of the model.
  */
 static void test_arch_level(void)
 {
@@ -1110,20 +1339,28 @@ static void test_arch_level(void)
         const char *cpu;
         bool has;
         uint32_t level;
+        bool by_model;
     } cpus[] = {
         { "Skylake-Client-v1,pmu=on,model=143", true, 0x1c },
         { ARCH, true, 0x20 },
         { ARCH ",level=0x1b,lbr=auto", false, 0x1b },
         { ARCH ",level=0x1c", true, 0x1c },
-        { ARCH ",full-cpuid-auto-level=off", true, 0x20 },
-        { "Skylake-Client-v1,pmu=on,model=143,full-cpuid-auto-level=off",
-          false, 0xd },
+        { ARCH, true, 0x20, true },
+        { "Skylake-Client-v1,pmu=on,model=143", false, 0xd, true },
     };
+    const bool fixable = has_cpu_property("full-cpuid-auto-level");
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cpus); i++) {
-        Machine m = x86_start(cpus[i].cpu);
+        g_autofree char *cpu = g_strconcat(cpus[i].cpu, cpus[i].by_model ?
+                                           ",full-cpuid-auto-level=off" : "",
+                                           NULL);
         uint32_t regs[4];
+        Machine m;
 
+        if (cpus[i].by_model && !fixable) {
+            continue;
+        }
+        m = x86_start(cpu);
         cpuid(&m, 0, regs);
         g_assert_cmphex(regs[0], ==, cpus[i].level);
         cpuid(&m, 7, regs);
@@ -1818,6 +2055,8 @@ static void keep_busy(Machine *m)
 
 static const Mismatch mismatches[] = {
     { "version", INTEL, INTEL ",pmu-version=4", "pmu-version" },
+    { "version-6", INTEL ",pmu-version=6", INTEL ",pmu-version=5",
+      "pmu-version" },
     { "gp-counters", INTEL, INTEL ",pmu-gp-counters=8", "pmu-gp-counters" },
     { "no-pmu", INTEL, MODEL ",pmu=off", "pmu=on" },
     { "vendor", INTEL, "Opteron_G3-v1,pmu=on", "vendor" },
@@ -2040,7 +2279,10 @@ static void add_kvm(void)
  */
 
 static const Refusal refusals[] = {
-    { INTEL ",pmu-version=9", "pmu-version=9", "Allowed: 1 to 5" },
+    { INTEL ",pmu-version=9", "pmu-version=9", "Allowed: 1 to 6" },
+    { INTEL ",pmu-version=6,arch-perfmon-ext=off", "arch-perfmon-ext=on",
+      "Leave out arch-perfmon-ext" },
+    { INTEL ",pmu-version=6,level=0x22", "leaf 0x23", "level" },
     { INTEL ",pmu-gp-counters=20", "pmu-gp-counters=20", "Allowed: 4 or 8" },
     { INTEL ",pmu-fixed-counters=2", "pmu-fixed-counters=2", "Allowed: 3" },
     { INTEL ",pmu-version=1,pmu-fixed-counters=3", "pmu-fixed-counters=3",
@@ -2061,9 +2303,9 @@ static const Refusal refusals[] = {
     { PEBS ",ds=off", "needs ds=on", "Leave out" },
     { PEBS ",dtes64=off", "dtes64=on", "Leave out" },
     { PEBS ",pdcm=off", "pdcm=on", "Leave out" },
-    { PEBS ",pmu-version=1", "pmu-version=1", "2 to 5" },
+    { PEBS ",pmu-version=1", "pmu-version=1", "2 to 6" },
     { "Icelake-Server-v1,pmu=on,pebs=on,pmu-version=4", "pmu-version=4",
-      "5 to 5" },
+      "5 to 6" },
     { "Denverton-v1,pmu=on,pebs=on", "pebs=on", "Choose an Intel CPU model" },
     { "EPYC-v1,pmu=on,pebs=on", "pebs=on", "Choose an Intel CPU model" },
     { MODEL ",pebs=on", "pebs=on", "pmu=on" },
@@ -2920,6 +3162,11 @@ static void add_registers(void)
     add_number("counters", 4, test_number_of_counters);
     add_number("counters", 8, test_number_of_counters);
     add("rdpmc/fixed", test_rdpmc_fixed);
+    add("aliases", test_aliases);
+    add("alias-counts", test_alias_counts);
+    for (i = 0; i < G_N_ELEMENTS(extended); i++) {
+        add_data("extended", extended[i].name, &extended[i], test_extended);
+    }
     add("write/values", test_writes);
     add("write/fault-changes-nothing", test_fault_changes_nothing);
 }
@@ -2930,6 +3177,8 @@ static void add_counting(void)
     add("count/freeze-in-smm", test_freeze_in_smm);
     add("count/fixed-events", test_fixed_events);
     add("count/enables", test_enables);
+    add("count/equality", test_equality);
+    add("count/filter-of-selectors", test_filter_of_selectors);
     add("count/global-start-and-stop", test_global_start_and_stop);
     add("count/version-1", test_version_1_counts);
     add("hotplug/refused", test_hotplug_refused);
@@ -2952,6 +3201,7 @@ static void add_overflow(void)
     add_number("freeze/later-version", 4, test_freeze_by_later);
     add("freeze/not-without-interrupt", test_no_freeze_without_interrupt);
     add("migration/inverted", test_migration_of_inverted);
+    add("migration/selectors", test_migration_of_selectors);
     add("migration/leftovers-of-version-1", test_leftovers_of_version_1);
     add("status-set", test_status_set);
     add("inuse", test_inuse);

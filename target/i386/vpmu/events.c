@@ -34,8 +34,9 @@ void x86_vpmu_report_uncounted(const X86VPmuModel *model, uint32_t code)
     if (x86_vpmu_event(model, code) == PMU_EVENT_NONE && pmu_log_once(code)) {
         qemu_log_mask(LOG_UNIMP, "vPMU: event 0x%02x, unit mask 0x%02x (%s) is "
                       "not counted and reads 0\n",
-                      X86_VPMU_CODE_EVENT(code), X86_VPMU_CODE_UMASK(code),
-                      model->name);
+                      X86_VPMU_CODE_EVENT(code),
+                      X86_VPMU_CODE_UMASK2(code) << 8
+                      | X86_VPMU_CODE_UMASK(code), model->name);
     }
 }
 

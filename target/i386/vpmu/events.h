@@ -15,10 +15,14 @@
 
 /**
  * X86_VPMU_CODE - an event select, of up to 12 bits, and a unit mask
+ * X86_VPMU_CODE2 - likewise, with the second unit mask of Intel's version 6
  */
 #define X86_VPMU_CODE(event, umask) ((uint32_t)(umask) << 12 | (event))
+#define X86_VPMU_CODE2(event, umask, umask2) \
+    ((uint32_t)(umask2) << 20 | X86_VPMU_CODE(event, umask))
 #define X86_VPMU_CODE_EVENT(code) extract32(code, 0, 12)
 #define X86_VPMU_CODE_UMASK(code) extract32(code, 12, 8)
+#define X86_VPMU_CODE_UMASK2(code) extract32(code, 20, 8)
 
 /**
  * struct X86VPmuEvent - a code and its event

@@ -11,6 +11,7 @@
 #include "metrics.h"
 #include "offcore.h"
 #include "pebs.h"
+#include "perfmon-ext.h"
 
 const X86VPmuFeature *const intel_features[] = {
     &intel_metrics,
@@ -19,6 +20,7 @@ const X86VPmuFeature *const intel_features[] = {
     &intel_lbr,
     &arch_lbr,
     &intel_pebs,
+    &intel_perfmon_ext,
     NULL
 };
 

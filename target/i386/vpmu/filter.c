@@ -61,7 +61,9 @@ static bool matches(const KvmPmuFilterEvent *entry, uint64_t code)
 {
     const X86VPmuFilterEntry e = x86_vpmu_filter_entry(entry);
 
-    return X86_VPMU_CODE_EVENT(code) == e.select
+    /* As in the kernel's interface, entries have no second unit mask. */
+    return !X86_VPMU_CODE_UMASK2(code)
+           && X86_VPMU_CODE_EVENT(code) == e.select
            && (X86_VPMU_CODE_UMASK(code) & e.mask) == e.match;
 }
 

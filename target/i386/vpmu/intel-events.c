@@ -90,7 +90,10 @@ static const X86VPmuEvent slm_branches[] = {
     { }
 };
 
-/* BR_INST_RETIRED since Darkmont */
+/*
+ * BR_INST_RETIRED since Darkmont, and of Intel's cores for performance since
+ * Lion Cove
+ */
 static const X86VPmuEvent dkt_branches[] = {
     { CODE(0xc4, 0x03), PMU_EVENT_COND_TAKEN },
     { CODE(0xc4, 0x04), PMU_EVENT_COND_NOT_TAKEN },
@@ -101,6 +104,12 @@ static const X86VPmuEvent dkt_branches[] = {
     { CODE(0xc4, 0x30), PMU_EVENT_CALLS },
     { CODE(0xc4, 0x50), PMU_EVENT_INDIRECT_BRANCHES },
     { CODE(0xc4, 0xfb), PMU_EVENT_NEAR_TAKEN },
+    { }
+};
+
+/* The same, FAR_BRANCH, which Darkmont does not have */
+static const X86VPmuEvent lnc_branches[] = {
+    { X86_VPMU_CODE2(0xc4, 0x00, 0x01), PMU_EVENT_FAR_BRANCHES },
     { }
 };
 
@@ -305,7 +314,7 @@ static const IntelModel models[] = {
         .pebs = &pebs_of_ice_lake,
     }, {
         .vpmu.name = "Golden Cove",
-        NUMBERS(0x8f, 0xad, 0xcf),
+        NUMBERS(0x8f, 0xcf),
         EVENTS(icl_branches, glc_branches, snb_accesses, glc_walks),
         .slots = 6,
         .metrics = true,
@@ -314,6 +323,31 @@ static const IntelModel models[] = {
         .gp_counters = 8,
         .lbr = &lbr_of_sapphire_rapids,
         .pebs = &pebs_of_golden_cove,
+    }, {
+        .vpmu.name = "Redwood Cove",
+        NUMBERS(0xad),
+        EVENTS(icl_branches, glc_branches, snb_accesses, glc_walks),
+        .extended = true,
+        .slots = 6,
+        .metrics = true,
+        .two_levels = true,
+        .offcore = &offcore_of_golden_cove,
+        .gp_counters = 8,
+        .lbr = &lbr_of_sapphire_rapids,
+        .pebs = &pebs_of_golden_cove,
+    }, {
+        /*
+         * Intel has not published its events: these are in the lists of both
+         * Cougar Cove and Coyote Cove, between which it is.
+         */
+        .vpmu.name = "Panther Cove",
+        .family = 19,
+        NUMBERS(0x01),
+        EVENTS(dkt_branches, lnc_branches, snb_accesses, glc_walks),
+        .version = 6,
+        .extended = true,
+        .gp_counters = 8,
+        .lbr = &lbr_of_sapphire_rapids,
     }, {
         .vpmu.name = "Knights",
         NUMBERS(0x57, 0x85),
@@ -342,12 +376,17 @@ static const IntelModel models[] = {
         .vpmu.name = "Crestmont",
         NUMBERS(0xaf),
         EVENTS(slm_branches, snb_accesses, hsw_walks),
+        .extended = true,
+        .told_slots = 6,
         .gp_counters = 8,
         .lbr = &lbr_of_sapphire_rapids,
     }, {
         .vpmu.name = "Darkmont",
         NUMBERS(0xdd),
         EVENTS(dkt_branches, snb_accesses, snb_misses, hsw_walks),
+        .version = 6,
+        .extended = true,
+        .told_slots = 8,
         .gp_counters = 8,
         .lbr = &lbr_of_sapphire_rapids,
     }, {
@@ -361,22 +400,28 @@ static const IntelModel models[] = {
 /* The last model is for all other CPUs. */
 static const IntelModel *generic = &models[ARRAY_SIZE(models) - 1];
 
-const IntelModel *intel_model(uint32_t signature)
+static bool is_of_model(const IntelModel *model, uint32_t signature)
 {
     unsigned number = x86_vpmu_model_number(signature);
+    bool found = false;
 
-    for (int i = 0; x86_vpmu_family(signature) == 6 && i < ARRAY_SIZE(models);
-         i++) {
-        for (const uint8_t *n = models[i].numbers; *n; n++) {
-            if (*n == number) {
-                return &models[i];
-            }
+    for (const uint8_t *n = model->numbers; *n; n++) {
+        found |= *n == number;
+    }
+    return found && x86_vpmu_family(signature) == (model->family ?: 6);
+}
+
+const IntelModel *intel_model(uint32_t signature)
+{
+    for (int i = 0; i < ARRAY_SIZE(models); i++) {
+        if (is_of_model(&models[i], signature)) {
+            return &models[i];
         }
     }
     return generic;
 }
 
-uint32_t intel_unavailable_events(void)
+uint32_t intel_uncounted_events(void)
 {
     uint32_t bits = 0;
 

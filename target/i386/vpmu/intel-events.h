@@ -12,7 +12,11 @@
 /**
  * struct IntelModel - the properties of some of Intel's CPU models
  * @vpmu: their name and codes
- * @numbers: their display models in family 6, ended by 0
+ * @family: their display family; 0 for family 6, which nearly all are of
+ * @numbers: their display models in it, ended by 0
+ * @version: of the architecture, by default; 0 for one that depends on features
+ * @extended: whether CPUID leaf 0x23 describes their PMU
+ * @told_slots: the number of slots in a cycle, in this leaf
  * @gp_counters: how many general-purpose counters they have by default
  * @slots: how many micro-operations they issue in a cycle; 0 if they have no
  *         events of slots
@@ -25,7 +29,11 @@
  */
 typedef struct IntelModel {
     X86VPmuModel vpmu;
+    unsigned family;
     const uint8_t *numbers;
+    unsigned version;
+    bool extended;
+    unsigned told_slots;
     unsigned gp_counters;
     unsigned slots;
     bool metrics;
@@ -45,12 +53,13 @@ typedef struct IntelModel {
 const IntelModel *intel_model(uint32_t signature);
 
 /**
- * intel_unavailable_events - the architectural events that are not counted
+ * intel_uncounted_events - the architectural events that are not counted without
+ *                          a model of the core
  *
  * Returns: the bits for EBX of CPUID leaf 0xA, of which there are
  * INTEL_NR_ARCH_EVENTS.
  */
-uint32_t intel_unavailable_events(void);
+uint32_t intel_uncounted_events(void);
 
 #define INTEL_NR_ARCH_EVENTS 7
 

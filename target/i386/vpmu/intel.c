@@ -2,7 +2,7 @@
  * x86 virtual PMU: Intel's architectural performance monitoring
  *
  * Registers as in the SDM, volume 3B, "Architectural Performance Monitoring",
- * versions 1 to 5.  One table has the differences between versions, another
+ * versions 1 to 6.  One table has the differences between versions, another
  * the registers.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -22,11 +22,20 @@
 #define MSR_IA32_PERF_GLOBAL_INUSE        0x392
 #define MSR_IA32_PMC0                     0x4c1
 
+/* Version 6 has second numbers for registers of counters, with this distance */
+#define MSR_IA32_PMC_GP0_CTR              0x1900
+#define MSR_IA32_PMC_GP0_CFG_A            0x1901
+#define MSR_IA32_PMC_FX0_CTR              0x1980
+#define PMC_STEP                          4
+
 /* IA32_PERFEVTSELx, in addition to X86_EVTSEL_* */
 #define EVTSEL_EVENT     MAKE_64BIT_MASK(0, 8)
 #define EVTSEL_ANY       (1ull << 21)
 #define EVTSEL_IN_TX     (1ull << 32)
 #define EVTSEL_IN_TXCP   (1ull << 33)
+/* No cycle has two events: if a threshold is reached, it is equalled. */
+#define EVTSEL_EQ        (1ull << 36)
+#define EVTSEL_UMASK2    40
 #define EVTSEL_VALID     (MAKE_64BIT_MASK(0, 32) & ~EVTSEL_ANY)
 
 /* IA32_FIXED_CTR_CTRL: a field of 4 bits per counter */
@@ -63,6 +72,7 @@
  * @status_set: the bits that can be set there
  * @cpuid_edx: flags in EDX of CPUID leaf 0xA
  * @fixed_bitmap: ECX of that leaf names the fixed counters
+ * @aliases: registers of counters have second numbers
  */
 typedef struct IntelVersion {
     uint64_t evtsel;
@@ -71,6 +81,7 @@ typedef struct IntelVersion {
     uint64_t status_set;
     uint32_t cpuid_edx;
     bool fixed_bitmap;
+    bool aliases;
 } IntelVersion;
 
 #define CLEAR_V2 (STATUS_OVF_BUF | STATUS_COND_CHGD)
@@ -107,6 +118,16 @@ static const IntelVersion versions[] = {
         .status_set = SET_V4,
         .cpuid_edx = EDX_ANYTHREAD_DEPRECATED,
         .fixed_bitmap = true,
+    },
+    [6] = {
+        .evtsel = EVTSEL_VALID | EVTSEL_EQ
+                  | MAKE_64BIT_MASK(EVTSEL_UMASK2, 8),
+        .fixed = FIXED_VALID,
+        .status_clear = CLEAR_V4,
+        .status_set = SET_V4,
+        .cpuid_edx = EDX_ANYTHREAD_DEPRECATED,
+        .fixed_bitmap = true,
+        .aliases = true,
     },
 };
 
@@ -190,8 +211,9 @@ static uint64_t interrupting_counters(const X86VPmu *v)
 
 static uint32_t event_code(const X86VPmu *v, unsigned i)
 {
-    return X86_VPMU_CODE(extract64(v->evtsel[i], 0, 8),
-                         extract64(v->evtsel[i], 8, 8));
+    return X86_VPMU_CODE2(extract64(v->evtsel[i], 0, 8),
+                          extract64(v->evtsel[i], 8, 8),
+                          extract64(v->evtsel[i], EVTSEL_UMASK2, 8));
 }
 
 /*
@@ -471,6 +493,16 @@ static unsigned count_fixed(const X86VPmu *v)
     return v->nr_fixed;
 }
 
+static unsigned count_gp_aliases(const X86VPmu *v)
+{
+    return version_of(v)->aliases ? v->nr_gp : 0;
+}
+
+static unsigned count_fixed_aliases(const X86VPmu *v)
+{
+    return version_of(v)->aliases ? v->nr_fixed : 0;
+}
+
 static unsigned one_with_pdcm(const X86VPmu *v)
 {
     return v->cpu->env.features[FEAT_1_ECX] & CPUID_EXT_PDCM ? 1 : 0;
@@ -509,6 +541,12 @@ static const X86VPmuMsr msrs[] = {
       NULL, 0, NULL, read_inuse },
     { MSR_IA32_PERF_CAPABILITIES, 1, 1, one_with_pdcm,
       NULL, 0, NULL, read_perf_capabilities },
+    { MSR_IA32_PMC_GP0_CTR, X86_VPMU_MAX_GP, PMC_STEP, count_gp_aliases,
+      x86_vpmu_counter_bits, 0, write_gp, x86_vpmu_read_gp },
+    { MSR_IA32_PMC_GP0_CFG_A, X86_VPMU_MAX_GP, PMC_STEP, count_gp_aliases,
+      evtsel_bits, X86_VPMU_FIELD(evtsel), write_evtsel },
+    { MSR_IA32_PMC_FX0_CTR, X86_VPMU_MAX_FIXED, PMC_STEP, count_fixed_aliases,
+      x86_vpmu_counter_bits, 0, write_fixed, read_fixed },
     { }
 };
 
@@ -551,6 +589,17 @@ static bool intel_rdpmc(X86VPmu *v, uint32_t index, uint64_t *val)
     }
 }
 
+/* The last architectural event is TOPDOWN.SLOTS. */
+unsigned intel_nr_arch_events(const X86VPmu *v)
+{
+    return INTEL_NR_ARCH_EVENTS + (v->nr_metrics ? 1 : 0);
+}
+
+uint32_t intel_unavailable_events(const X86VPmu *v)
+{
+    return x86_vpmu_has_core(v) ? 0 : intel_uncounted_events();
+}
+
 static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
                         uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
@@ -559,10 +608,9 @@ static void intel_cpuid(const X86VPmu *v, uint32_t leaf, uint32_t *eax,
     if (leaf != 0xa) {
         return;
     }
-    /* The last architectural event is TOPDOWN.SLOTS. */
     *eax = v->version | v->nr_gp << 8 | X86_VPMU_WIDTH << 16
-           | (INTEL_NR_ARCH_EVENTS + (v->nr_metrics ? 1 : 0)) << 24;
-    *ebx = x86_vpmu_has_core(v) ? 0 : intel_unavailable_events();
+           | intel_nr_arch_events(v) << 24;
+    *ebx = intel_unavailable_events(v);
     *ecx = version->fixed_bitmap ? x86_vpmu_low_bits(v->nr_fixed) : 0;
     *edx = version->fixed ? v->nr_fixed | X86_VPMU_WIDTH << 5 : 0;
     *edx |= version->cpuid_edx;

@@ -21,8 +21,12 @@
 /* The counters of MSR_PERF_METRICS */
 #define X86_VPMU_MAX_METRICS 4
 
-/* The latest version of Intel's architecture that is supported */
-#define X86_VPMU_MAX_INTEL_VERSION 5
+/*
+ * The latest version of Intel's architecture that is supported, and the one
+ * under KVM: what CPUID leaf 0x23 says there is not passed on
+ */
+#define X86_VPMU_MAX_INTEL_VERSION 6
+#define X86_VPMU_MAX_KVM_VERSION   5
 
 /* The width of all counters */
 #define X86_VPMU_WIDTH 48
@@ -491,11 +495,25 @@ const X86VPmuPebs *x86_vpmu_wanted_pebs(const X86CPU *cpu);
 bool x86_vpmu_wants_metrics(X86CPU *cpu);
 
 /**
+ * x86_vpmu_wants_extended - whether CPUID leaf 0x23 is to describe a CPU's PMU
+ * @cpu: the CPU, not necessarily realized
+ */
+bool x86_vpmu_wants_extended(X86CPU *cpu);
+
+/**
  * x86_vpmu_intel_version - the version of Intel's architecture, as given by the
  *                          user or as its features need
  * @cpu: the CPU, not necessarily realized
  */
 uint32_t x86_vpmu_intel_version(X86CPU *cpu);
+
+/**
+ * intel_nr_arch_events - how many architectural events CPUID tells of
+ * intel_unavailable_events - those of them that are not counted, as a set of bits
+ * @v: the PMU
+ */
+unsigned intel_nr_arch_events(const X86VPmu *v);
+uint32_t intel_unavailable_events(const X86VPmu *v);
 
 /* The CPUID leaf of PerfMonV2 */
 #define AMD_LEAF_PERFMON 0x80000022

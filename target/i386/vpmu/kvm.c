@@ -56,7 +56,7 @@ X86VPmuShape x86_vpmu_kvm_intel_shape(void)
     uint32_t version = extract32(eax, 0, 8);
 
     return (X86VPmuShape) {
-        .version = MIN(version, X86_VPMU_MAX_INTEL_VERSION),
+        .version = MIN(version, X86_VPMU_MAX_KVM_VERSION),
         .nr_gp = MIN(extract32(eax, 8, 8), X86_VPMU_MAX_GP),
         .nr_fixed = MIN(extract32(edx, 0, 5), MAX_FIXED_COUNTERS),
     };

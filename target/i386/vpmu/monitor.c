@@ -53,13 +53,14 @@ static bool allowed(const X86VPmu *v, unsigned i)
 }
 
 /* The bits of a code in the registers */
-#define RAW_BITS 0xf0000ffffull
+#define RAW_BITS 0xff0f0000ffffull
 
 PmuEvent x86_vpmu_raw_event(const CPUState *cs, uint64_t raw)
 {
     const X86VPmu *v = X86_CPU(cs)->vpmu;
     uint32_t select = extract64(raw, 0, 8) | extract64(raw, 32, 4) << 8;
-    uint32_t code = X86_VPMU_CODE(select, extract64(raw, 8, 8));
+    uint32_t code = X86_VPMU_CODE2(select, extract64(raw, 8, 8),
+                                   extract64(raw, 40, 8));
 
     return v && !(raw & ~RAW_BITS) ? x86_vpmu_event_of(v, code)
                                    : PMU_EVENT_NONE;
@@ -70,7 +71,8 @@ static uint64_t raw_code(uint32_t code)
 {
     return extract32(X86_VPMU_CODE_EVENT(code), 0, 8)
            | X86_VPMU_CODE_UMASK(code) << 8
-           | (uint64_t)extract32(X86_VPMU_CODE_EVENT(code), 8, 4) << 32;
+           | (uint64_t)extract32(X86_VPMU_CODE_EVENT(code), 8, 4) << 32
+           | (uint64_t)X86_VPMU_CODE_UMASK2(code) << 40;
 }
 
 static void describe_code(const X86VPmu *v, unsigned i, PmuCounterInfo *info)

@@ -25,7 +25,12 @@
 #define MIN_VERSION_ARCH_LBR     4
 #define DEFAULT_VERSION_ARCH_LBR 5
 
+/* The first version that needs CPUID to say more, and the first that can */
+#define MIN_VERSION_EXTENDED_ONLY 6
+#define MIN_VERSION_EXTENDED      5
+
 #define LEAF_ARCH_LBR 0x1c
+#define LEAF_EXTENDED 0x23
 
 /* IA32_PERF_CAPABILITIES */
 #define PERF_CAP_PEBS (MAKE_64BIT_MASK(6, 6) | 1ull << 14)
@@ -146,14 +151,13 @@ static bool takes_lbr_format(const X86CPU *cpu, uint64_t format)
     return cpu->lbr_fmt == ~PERF_CAP_LBR_FMT || cpu->lbr_fmt == format;
 }
 
-/* A level that the user did not give is raised for architectural records. */
-static bool can_tell_of_arch_lbr(const X86CPU *cpu)
+/* A level that the user did not give is raised for the PMU's leaves. */
+static bool can_have_leaf(const X86CPU *cpu, uint32_t leaf)
 {
     const CPUX86State *env = &cpu->env;
 
     return env->cpuid_level == UINT32_MAX && !full_cpuid_auto_level(cpu)
-           ? env->cpuid_min_level >= LEAF_ARCH_LBR
-           : env->cpuid_level >= LEAF_ARCH_LBR;
+           ? env->cpuid_min_level >= leaf : env->cpuid_level >= leaf;
 }
 
 static bool is_intel_lbr_possible(const X86CPU *cpu, const X86VPmuLbr *lbr)
@@ -162,7 +166,7 @@ static bool is_intel_lbr_possible(const X86CPU *cpu, const X86VPmuLbr *lbr)
            && takes_lbr_format(cpu, lbr->format)
            && (!lbr->architectural
                || (takes_version(cpu, MIN_VERSION_ARCH_LBR)
-                   && can_tell_of_arch_lbr(cpu)
+                   && can_have_leaf(cpu, LEAF_ARCH_LBR)
                    && !has_switched_off(cpu, FEAT_7_0_EDX,
                                         CPUID_7_0_EDX_ARCH_LBR)));
 }
@@ -211,12 +215,35 @@ static uint32_t least_version(const X86CPU *cpu)
     return !pebs ? 1 : pebs->baseline ? 5 : 2;
 }
 
+static bool can_be_extended(const X86CPU *cpu)
+{
+    return can_have_leaf(cpu, LEAF_EXTENDED)
+           && !has_switched_off(cpu, FEAT_7_1_EAX,
+                                CPUID_7_1_EAX_ARCH_PERFMON_EXT);
+}
+
+static uint32_t usual_version(X86CPU *cpu)
+{
+    const uint32_t version = intel_model(cpu->env.cpuid_version)->version;
+
+    return version && can_be_extended(cpu) ? version
+           : wants_arch_lbr(cpu) ? DEFAULT_VERSION_ARCH_LBR : DEFAULT_VERSION;
+}
+
 uint32_t x86_vpmu_intel_version(X86CPU *cpu)
 {
-    uint32_t usual = wants_arch_lbr(cpu) ? DEFAULT_VERSION_ARCH_LBR
-                                         : DEFAULT_VERSION;
+    return cpu->vpmu_props.version ?: MAX(usual_version(cpu),
+                                          least_version(cpu));
+}
 
-    return cpu->vpmu_props.version ?: MAX(usual, least_version(cpu));
+bool x86_vpmu_wants_extended(X86CPU *cpu)
+{
+    const uint32_t version = x86_vpmu_intel_version(cpu);
+
+    return can_be_extended(cpu)
+           && (version >= MIN_VERSION_EXTENDED_ONLY
+               || (version >= MIN_VERSION_EXTENDED
+                   && intel_model(cpu->env.cpuid_version)->extended));
 }
 
 /*
@@ -249,7 +276,7 @@ static bool check_arch_lbr(X86CPU *cpu, Error **errp)
                       "lbr=on needs pmu-version=%u or newer on this CPU model",
                       MIN_VERSION_ARCH_LBR);
     }
-    return can_tell_of_arch_lbr(cpu)
+    return can_have_leaf(cpu, LEAF_ARCH_LBR)
            || refuse(errp, "Leave out level, and full-cpuid-auto-level=off.",
                      "lbr=on needs CPUID leaf 0x%x on this CPU model",
                      LEAF_ARCH_LBR);
@@ -308,6 +335,16 @@ static bool check_pebs(X86CPU *cpu, Error **errp)
                      "pebs=on is not possible with pmu-version=%u", version);
 }
 
+static bool check_extended(const X86CPU *cpu, uint32_t version, Error **errp)
+{
+    return version < MIN_VERSION_EXTENDED_ONLY
+           || cpu->env.features[FEAT_7_1_EAX] & CPUID_7_1_EAX_ARCH_PERFMON_EXT
+           || refuse(errp, "Leave out arch-perfmon-ext, level, and "
+                     "full-cpuid-auto-level=off.", "pmu-version=%u needs "
+                     "arch-perfmon-ext=on and CPUID leaf 0x%x", version,
+                     LEAF_EXTENDED);
+}
+
 /*
  * Vendors
  */
@@ -341,6 +378,9 @@ static bool configure_intel(X86CPU *cpu, Error **errp)
         return refuse(errp, "Allowed: 1 to " stringify(
                       X86_VPMU_MAX_INTEL_VERSION) ".",
                       "pmu-version=%u is not supported", props->version);
+    }
+    if (!check_extended(cpu, props->version, errp)) {
+        return false;
     }
     if (!props->gp_counters) {
         props->gp_counters = intel_model(cpu->env.cpuid_version)->gp_counters;

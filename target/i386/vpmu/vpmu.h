@@ -13,7 +13,7 @@
  *
  * Files: props.c determines which PMU a CPU gets.  intel.c and amd.c have its
  * counters, and counters.c what these share; debugctl.c, lbr.c, arch-lbr.c and
- * pebs.c have the features besides, metrics.c and offcore.c those of CPUs with
+ * pebs.c have the features besides, perfmon-ext.c a leaf of CPUID, metrics.c and offcore.c those of CPUs with
  * a model of the core; features.c lists them and finds registers.
  * vpmu.c creates and resets PMUs, and executes instructions that access them;
  * kvm.c and kvm-vmstate.c are for the kernel's PMU, vmstate.c for migration,
@@ -178,6 +178,16 @@ void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax, uint32_t *ebx,
                     uint32_t *ecx, uint32_t *edx);
 
 /**
+ * x86_vpmu_extended_cpuid - fill in leaf 0x23, if the CPU has it
+ * @cpu: the CPU, which has a PMU under TCG
+ * @subleaf: its subleaf
+ *
+ * The registers are 0 before, and so is EDX.
+ */
+void x86_vpmu_extended_cpuid(X86CPU *cpu, uint32_t subleaf, uint32_t *eax,
+                             uint32_t *ebx, uint32_t *ecx);
+
+/**
  * x86_vpmu_core_cpuid - tell of the caches of a modelled core
  * @cpu: the CPU, which need not have one
  * @leaf: any leaf, whose registers are filled in already
@@ -320,6 +330,12 @@ static inline void x86_vpmu_svme_changed(X86CPU *cpu)
 
 static inline void x86_vpmu_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *eax,
                                   uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
+{
+}
+
+static inline void x86_vpmu_extended_cpuid(X86CPU *cpu, uint32_t subleaf,
+                                           uint32_t *eax, uint32_t *ebx,
+                                           uint32_t *ecx)
 {
 }
 

@@ -168,7 +168,7 @@ static PmuTallies tallies_of(unsigned i)
         PMU_TALLY_CYCLES,
     };
     uint64_t selector = regs.evtsel[is_gp(i) ? i : 0];
-    uint64_t code = selector & (pmu->amd ? 0xf0000ffff : 0xffff);
+    uint64_t code = selector & (pmu->amd ? 0xf0000ffff : 0xffff | SEL_UMASK2);
 
     if (!is_gp(i)) {
         return pmu->fixed_denied >> (i - pmu->nr_gp) & 1
@@ -212,7 +212,8 @@ static bool counts_in(unsigned i, unsigned mode)
 }
 
 /*
- * Thresholds, inversion and edges.  An inverted counter counts cycles with
+ * Thresholds, inversion and edges.  No cycle has two events, so that a
+ * threshold is equalled if it is reached.  An inverted counter counts cycles with
  * fewer events than the threshold; each event is subtracted from the cycles
  * that follow.
  */
@@ -1103,6 +1104,9 @@ static const Range intel_ranges[] = {
     { MSR_ARCH_DEPTH, 1, 1, 1, ARCH_LBR_DEPTH },
     { MSR_ARCH_FROM, 64, 1, 1, ARCH_LBR_FROM },
     { MSR_ARCH_TO, 64, 1, 1, ARCH_LBR_TO },
+    { MSR_PMC_GP0_CTR, 8, 4, 6, COUNTER },
+    { MSR_PMC_GP0_CFG_A, 8, 4, 6, EVTSEL },
+    { MSR_PMC_FX0_CTR, 4, 4, 6, FIXED },
     { }
 };
 
@@ -1251,7 +1255,8 @@ static uint64_t evtsel_bits(void)
                | (pmu->select_ext ? 0xfull << 32 | SEL_GUEST | SEL_HOST : 0);
     }
     return bits | (has_any_thread() ? SEL_ANY : 0)
-           | (has_baseline() ? SEL_ADAPTIVE : 0);
+           | (has_baseline() ? SEL_ADAPTIVE : 0)
+           | (pmu->version >= 6 ? SEL_EQ | SEL_UMASK2 : 0);
 }
 
 /* Bits that belong to no counter; with @clear, also bits to clear only */

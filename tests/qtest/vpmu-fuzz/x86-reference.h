@@ -18,8 +18,8 @@
 
 /**
  * struct RefEvent - an event code
- * @code: unit mask and event select, as in bits 35 to 32 and 15 to 0 of a
- *        selector
+ * @code: unit masks and event select, as in bits 35 to 32 (Intel: 47 to 40)
+ *        and 15 to 0 of a selector
  * @tallies: a set of PmuTally; 0 if it is not counted
  */
 typedef struct RefEvent {

@@ -85,6 +85,8 @@ static const FuzzFace faces[] = {
     { "intel-3", INTEL(3) ",pmu-gp-counters=8", INTEL_PMU(3, 8) },
     { "intel-4", INTEL(4), INTEL_PMU(4, 4) },
     { "intel-5", INTEL(5) ",pmu-gp-counters=8", INTEL_PMU(5, 8) },
+    { "intel-6", TCG "GraniteRapids,family=19,model=1,pmu=on,lbr=off",
+      INTEL_PMU_OF(PANTHER_COVE, 6, 8) },
     { "intel-cpi", INTEL(2) ",pmu-cpi=1500", INTEL_PMU(2, 4, .cpi = 1500) },
     { "intel-deny", DENY MACHINE "-accel tcg,pmu-filter=f -cpu "
       "Skylake-Server,pmu=on,lbr=off,pmu-version=4",
@@ -226,6 +228,7 @@ static const struct {
     { MSR_ARCH_INFO, 33 }, { MSR_ARCH_FROM, 33 }, { MSR_ARCH_TO, 33 },
     /* The number of records; writing it clears all records */
     { MSR_ARCH_CTL, 2 },
+    { MSR_PMC_GP0_CTR, 34 }, { MSR_PMC_FX0_CTR, 17 },
 };
 
 /*
@@ -310,6 +313,7 @@ static uint64_t any_selector(FuzzRandom *r)
     flags |= fuzz_chance(r, 3) ? fuzz_below(r, 4) << 24 : 0;
     flags |= fuzz_chance(r, 4) ? fuzz_below(r, 4) << 40 : 0;
     flags |= fuzz_chance(r, 20) ? fuzz_number(r) & ~0xf0000ffffull : 0;
+    flags |= pmu->version >= 6 ? fuzz_random(r) & BIT_ULL(36) : 0;
     flags |= has_adaptive_pebs() ? fuzz_random(r) & BIT_ULL(34) : 0;
     return flags | (fuzz_chance(r, 12) ? 0xfefe : e->code);
 }
@@ -373,9 +377,9 @@ static void make_wrmsr(FuzzRandom *r, uint64_t *arg)
         arg[1] = any_ld_lat(r);
     } else if (arg[0] == MSR_ARCH_CTL) {
         arg[1] = any_lbr_ctl(r);
-    } else if (pmu && bits >> 22 & 1 && bits >> 16 & 1 && !(bits >> 47 & 1)) {
+    } else if (pmu && bits >> 22 & 1 && bits >> 16 & 1 && !(bits >> 38 & 1)) {
         arg[1] = any_selector(r);
-    } else if (bits >> 47 & 1) {
+    } else if (bits >> 38 & 1) {
         arg[1] = any_count(r);
     } else {
         arg[1] = fuzz_bits(r, bits);

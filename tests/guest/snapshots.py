@@ -28,8 +28,10 @@ FEW = 12
 FREE = 8 << 30
 BOOT_SECONDS = 1800 * int(os.environ.get('SLOWNESS', '1'))
 
-# How TCG executes, and who looks on, which no guest sees.
-HIDDEN = re.compile(r'(?<=^tcg),(thread|one-insn-per-tb|tb-size)=[^,]*')
+# How TCG executes, and who looks on, which no guest sees; and a filter, which it
+# only sees in what is counted.
+HIDDEN = re.compile(
+    r'(?<=^tcg),(thread|one-insn-per-tb|tb-size|pmu-filter)=[^,]*')
 ONLOOKERS = ('-plugin', '-d', '-D')
 
 
@@ -43,7 +45,7 @@ def saved_words(words):
     rest = iter(words)
     for word in rest:
         value = next(rest) if word in ('-object', *ONLOOKERS) else ''
-        if word in ONLOOKERS:
+        if word in ONLOOKERS or 'kvm-pmu-filter' in value:
             continue
         if value.startswith('pmu-profile,'):
             name = re.search(r'id=([^,]*)', value)[1]

@@ -238,7 +238,7 @@ exec loop
 '''
 
 
-@on(UP_OF_POWER and THREE, more=(THREE,))
+@on(more=(THREE,))
 def test_guest_reads_who_moves(start, machine):
     """A program has its own name from its first instruction on."""
     lines = run(start, machine, f'''
@@ -349,7 +349,7 @@ wait_for_test
 """
 
 
-@on(SMP)
+@on(UP_OF_X86 and SMP, more=(SMP,))
 def test_guest_speaks_without_end(start, machine):
     """However much it writes, QEMU has time for others."""
     guest = start(machine, FLOOD, extra=port(enabled='off'))

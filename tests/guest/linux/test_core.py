@@ -218,7 +218,7 @@ def check_levels(found, want):
 
 
 @pytest.mark.arch('x86_64')
-@on(CORE_PEBS_SKYLAKE, more=[CORE_PEBS_HASWELL, CORE_PEBS_ICELAKE,
+@on(CORE_PEBS_ICELAKE, more=[CORE_PEBS_HASWELL, CORE_PEBS_SKYLAKE,
                              CORE_PEBS_SAPPHIRE])
 def test_latencies(guest, machine):
     """Loads by the level that had their data, and those above a latency."""
@@ -240,7 +240,7 @@ def test_latencies_on_power(guest, machine):
                  [want['last_misses'], want['last_hits']])
 
 
-@on(CORE_PEBS_SKYLAKE, CORE_POWER9, more=[CORE_POWER10])
+@on(CORE_PEBS_ICELAKE, CORE_POWER9, more=[CORE_PEBS_SKYLAKE, CORE_POWER10])
 def test_memory_by_level(guest, machine):
     """perf mem does it all by itself."""
     output = guest.run("""
@@ -251,8 +251,8 @@ def test_memory_by_level(guest, machine):
             and re.search(r'RAM hit .*line', output), f'{machine}: {output}')
 
 
-@on(CORE_LBR_SKYLAKE, CORE_POWER9,
-    more=[CORE_LBR_HASWELL, CORE_SAPPHIRE, CORE_LBR_GENOA])
+@on(CORE_PEBS_ICELAKE, CORE_POWER9, more=[
+    CORE_LBR_HASWELL, CORE_LBR_SKYLAKE, CORE_SAPPHIRE, CORE_LBR_GENOA])
 def test_mispredictions(guest, machine):
     """At each wrong prediction, the newest record says so, if it was taken."""
     # With a period of 1, Linux records no branches.

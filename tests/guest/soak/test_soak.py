@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import expectations, require, require_equal, symbols
+from harness import ARCH, expectations, require, require_equal, symbols
 from machines import PLUGGABLE, SMP, UP
 from test_counting import parse, perf_event
 from test_lifecycle import make_image, record_and_replay
@@ -24,8 +24,11 @@ SECONDS = 24 * 3600
 MOMENT = 0.03
 
 
-def lengths(short, long, usual=True):
-    """A test has both of these; a usual check has the short one, or not."""
+def lengths(short, long, usual=ARCH == 'x86_64'):
+    """A test has both of these; a usual check has the short one, or not.
+
+    It has it on one architecture, as no part is about another's code.
+    """
     marks = [] if usual else [pytest.mark.more]
     return pytest.mark.parametrize(
         'length', [pytest.param(short, marks=marks),

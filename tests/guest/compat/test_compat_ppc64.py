@@ -12,8 +12,8 @@ import devicetree
 import program_ppc64 as program
 import stream
 from observers import leave_observed
-from qemus import (INCOMING, IS_LATER, NEWEST, NOT_KNOWN, OURS, STOCK, STOCKS,
-                   Bare, Qemu, refused, until)
+from qemus import (INCOMING, IS_LATER, LATER, NEWEST, NOT_KNOWN, OURS, STOCK,
+                   STOCKS, Bare, Qemu, refused, until)
 
 pytestmark = pytest.mark.arch('ppc64')
 
@@ -101,7 +101,7 @@ XICS = "Unknown savevm section or instance 'icp/server'"
 
 
 def machine_of(name, cpu):
-    name = NEWEST.get(name, name)
+    name = 'pseries' if name == OF_LATER_ONLY else NEWEST.get(name, name)
     if not cpu.startswith('POWER8'):
         name += ',ic-mode=xive'
     return ['-machine', name, '-cpu', cpu, '-m', '256']
@@ -151,12 +151,15 @@ def move(bare, source, target, machine, there=None):
 
 
 TYPES = ['pseries', 'pseries-9.2']
+# The newest of a later series
+OF_LATER_ONLY = 'newest'
 each_type = pytest.mark.parametrize('machine', TYPES)
 MOVES = [(source, target, machine, cpu)
          for source, target in (*((OURS, stock) for stock in STOCKS),
                                 *((stock, OURS) for stock in STOCKS),
                                 (OURS, OURS))
-         for machine in TYPES for cpu in CPUS
+         for machine in (TYPES if LATER not in (source, target)
+                         else [OF_LATER_ONLY, *TYPES]) for cpu in CPUS
          if target is not STOCK or cpu != 'POWER8']
 
 
@@ -307,17 +310,18 @@ def test_interrupt_waits_in_a_stream(controller):
 # What is refused
 #
 
+@pytest.mark.parametrize('target', STOCKS, ids=str)
 @pytest.mark.parametrize('option', ['pmu-cycles=time', 'pmu-cpi=1500'])
-def test_other_cycles_are_refused(option):
+def test_other_cycles_are_refused(option, target):
     """Stock cannot hold a part of a cycle; of a PMU that was used."""
     machine = machine_of('pseries', f'POWER9,{option}')
     stock = machine_of('pseries', 'POWER9')
-    move(bare_with(UNUSED), OURS, STOCK, machine, stock)
+    move(bare_with(UNUSED), OURS, target, machine, stock)
     with refused(NOT_KNOWN):
-        move(bare_with(USED), OURS, STOCK, machine, stock)
+        move(bare_with(USED), OURS, target, machine, stock)
 
 
-@pytest.mark.parametrize('source', [OURS, STOCK], ids=str)
+@pytest.mark.parametrize('source', [OURS, *STOCKS], ids=str)
 def test_used_pmu_without_one_is_refused(source):
     machine = machine_of('pseries', 'POWER9')
     none = machine_of('pseries', 'POWER9,pmu=off')

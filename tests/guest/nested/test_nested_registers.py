@@ -128,9 +128,12 @@ def linux_to_stock():
            'l2=$!')
     yield 'until_l2 "^@ l2 alive"; save_l2 /tmp/linux; phase linux/stock'
     yield (f'L2_QEMU={STOCK} l2 /tmp/job -L /usr/share/qemu $monitor '
+           '-trace vmstate_subsection_load_bad '
            '-incoming file:/tmp/linux >> /tmp/l2.out 9<> /tmp/monitor & '
            'l2=$!')
     yield 'until_l2 "^@ l2 alive"; tell_l2 quit; wait $l2'
+    yield ('unknown=$(sed -n "s/^l2: vmstate_subsection_load_bad cpu:/'
+           '@ l2 unknown/p" /tmp/l2.out); echo "$unknown" >> /tmp/l2.out')
 
 
 def test_ends(output):
@@ -173,7 +176,15 @@ def test_used_pmu_is_reset_by_stock(phases):
 
 
 def test_linux_goes_to_stock(phases):
-    assert ['alive'] in phases['linux/stock']
+    """From QEMU 10.2 on, stock sends the error code of the last exception
+    that KVM has injected, which 10.0 does not know.
+    """
+    unknown = [words[1:] for words in phases['linux/stock']
+               if words[0] == 'unknown']
+    if SERIES == '10.0' or not unknown:
+        assert ['alive'] in phases['linux/stock']
+    else:
+        assert unknown == [['cpu/error_code/(lookup)']]
 
 
 @pytest.mark.parametrize('name', QTESTS)

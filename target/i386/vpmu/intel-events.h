@@ -53,8 +53,8 @@ typedef struct IntelModel {
 const IntelModel *intel_model(uint32_t signature);
 
 /**
- * intel_uncounted_events - the architectural events that are not counted without
- *                          a model of the core
+ * intel_uncounted_events - the architectural events that are not counted
+ *                          without a model of the core
  *
  * Returns: the bits for EBX of CPUID leaf 0xA, of which there are
  * INTEL_NR_ARCH_EVENTS.

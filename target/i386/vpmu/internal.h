@@ -509,7 +509,7 @@ uint32_t x86_vpmu_intel_version(X86CPU *cpu);
 
 /**
  * intel_nr_arch_events - how many architectural events CPUID tells of
- * intel_unavailable_events - those of them that are not counted, as a set of bits
+ * intel_unavailable_events - those of them that are not counted, a set of bits
  * @v: the PMU
  */
 unsigned intel_nr_arch_events(const X86VPmu *v);

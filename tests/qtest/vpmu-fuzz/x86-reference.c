@@ -213,8 +213,8 @@ static bool counts_in(unsigned i, unsigned mode)
 
 /*
  * Thresholds, inversion and edges.  No cycle has two events, so that a
- * threshold is equalled if it is reached.  An inverted counter counts cycles with
- * fewer events than the threshold; each event is subtracted from the cycles
+ * threshold is equalled if it is reached.  An inverted counter counts cycles
+ * with fewer events than the threshold; each event is subtracted from the cycles
  * that follow.
  */
 

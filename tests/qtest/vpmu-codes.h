@@ -135,7 +135,7 @@
 #define CODES_GOLDEN_COVE(E) CODES_SINCE_ICE_LAKE(E) E(0x04c4, BRANCHES)
 #define CODES_ICE_LAKE(E) \
     CODES_SINCE_ICE_LAKE(E) CODES_WALKS(E) E(0x04c4, NOTHING)
-/* Bits 47 to 40 are a second unit mask; FAR_BRANCH has one. */
+/* Bits 47 to 40 are a second unit mask; far branches have one. */
 #define CODES_DARKMONT(E) \
     CODES_ARCHITECTURAL(E) CODES_DKT(E) CODES_ACCESSES(E) CODES_WALKS(E) \
     E(0x0108, DTLB_LOAD_MISSES) E(0x100000000c4, NOTHING) \

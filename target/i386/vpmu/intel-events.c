@@ -107,7 +107,7 @@ static const X86VPmuEvent dkt_branches[] = {
     { }
 };
 
-/* The same, FAR_BRANCH, which Darkmont does not have */
+/* The same: far branches, which Darkmont does not count */
 static const X86VPmuEvent lnc_branches[] = {
     { X86_VPMU_CODE2(0xc4, 0x00, 0x01), PMU_EVENT_FAR_BRANCHES },
     { }
@@ -337,8 +337,8 @@ static const IntelModel models[] = {
         .pebs = &pebs_of_golden_cove,
     }, {
         /*
-         * Intel has not published its events: these are in the lists of both
-         * Cougar Cove and Coyote Cove, between which it is.
+         * There is no list of its events yet: these are in the lists of both
+         * Cougar Cove and Coyote Cove, its relatives.
          */
         .vpmu.name = "Panther Cove",
         .family = 19,

@@ -13,8 +13,9 @@
  *
  * Files: props.c determines which PMU a CPU gets.  intel.c and amd.c have its
  * counters, and counters.c what these share; debugctl.c, lbr.c, arch-lbr.c and
- * pebs.c have the features besides, perfmon-ext.c a leaf of CPUID, metrics.c and
- * offcore.c those of CPUs with a model of the core; features.c lists them and finds registers.
+ * pebs.c have the features besides, perfmon-ext.c a leaf of CPUID, metrics.c
+ * and offcore.c those of CPUs with a model of the core; features.c lists them
+ * and finds registers.
  * vpmu.c creates and resets PMUs, and executes instructions that access them;
  * kvm.c and kvm-vmstate.c are for the kernel's PMU, vmstate.c for migration,
  * with amd-stock.c for that of AMD's registers from and to other QEMUs,

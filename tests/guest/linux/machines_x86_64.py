@@ -26,8 +26,8 @@ OBSERVED = observed('observed', SMP)
 # Another microarchitecture, with other codes and 8 counters, which Linux finds
 # by the numbers that their registers have since version 6.
 ICELAKE = Machine('icelake', setup=OURS, usual=False, cpu=(
-    f'Icelake-Server-v5,pmu=on,pmu-version=6,{LEFT_OUT},-avx512f,-avx512dq,-avx512ifma,'
-    '-avx512cd,-avx512bw,-avx512vl,-avx512vbmi,-avx512vbmi2,-gfni,'
+    f'Icelake-Server-v5,pmu=on,pmu-version=6,{LEFT_OUT},-avx512f,-avx512dq,'
+    '-avx512ifma,-avx512cd,-avx512bw,-avx512vl,-avx512vbmi,-avx512vbmi2,-gfni,'
     '-vpclmulqdq,-avx512vnni,-avx512bitalg,-avx512-vpopcntdq,-spec-ctrl,'
     '-arch-capabilities,-ssbd,-xsaves'))
 

@@ -214,8 +214,8 @@ static bool counts_in(unsigned i, unsigned mode)
 /*
  * Thresholds, inversion and edges.  No cycle has two events, so that a
  * threshold is equalled if it is reached.  An inverted counter counts cycles
- * with fewer events than the threshold; each event is subtracted from the cycles
- * that follow.
+ * with fewer events than the threshold; each event is subtracted from the
+ * cycles that follow.
  */
 
 static bool is_cycles(PmuTallies tallies)

@@ -388,6 +388,7 @@ static const struct Extended {
     { "clearwater-forest-off",
       "ClearwaterForest,pmu=on,arch-perfmon-ext=off", false, 5 },
     { "diamond-rapids", PANTHER_COVE, true, 6, UMASK2_EQ, 0, 0xff, 7, 0x27 },
+    { "other-family", "GraniteRapids-v1,family=19,pmu=on", false, 2 },
     { "given", INTEL ",pmu-version=6", true, 6, UMASK2_EQ, 0, 0xf, 7, 0x27 },
     { "core", INTEL ",pmu-version=6,pmu-core=core0 "
       "-object pmu-core,id=core0,preset=skylake",

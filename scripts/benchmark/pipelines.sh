@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A hundred processes, as a build has them, each of which does little.
+# Fifty pipelines of two processes, each of which does little.
 
 n=0
 while [ $n -lt 50 ]; do

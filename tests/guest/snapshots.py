@@ -28,8 +28,8 @@ FEW = 12
 FREE = 8 << 30
 BOOT_SECONDS = 1800 * int(os.environ.get('SLOWNESS', '1'))
 
-# How TCG executes, and who looks on, which no guest sees; and a filter, which it
-# only sees in what is counted.
+# How TCG executes, and who looks on, which no guest sees; and a filter, which
+# changes counts alone.
 HIDDEN = re.compile(
     r'(?<=^tcg),(thread|one-insn-per-tb|tb-size|pmu-filter)=[^,]*')
 ONLOOKERS = ('-plugin', '-d', '-D')

@@ -65,8 +65,9 @@ def _command(place):
 
 
 def test_calls_are_those_of_each_process(place, command):
-    status, _, err = place.run('--arch', ARCH, 'stat', '-x,', '-e', 'instructions:u',
-                               '--calls', 'one,two,malloc,free', *command)
+    status, _, err = place.run(
+        '--arch', ARCH, 'stat', '-x,', '-e', 'instructions:u',
+        '--calls', 'one,two,malloc,free', *command)
     assert status == 0
     assert err.endswith('\n14,,calls:one\n30,,calls:two\n44,,calls:malloc\n'
                         '44,,calls:free\n')
@@ -89,7 +90,8 @@ def test_lines_of_a_function(place, command):
 @on_x86
 @pytest.mark.parametrize('options', usual_first([[], ['--cpus', '2']]))
 def test_processes_differ_in_nothing_from_themselves(place, command, options):
-    status, out, err = place.run('--arch', ARCH, *options, 'diff', '--json', '-', command[0],
-                                 command[0], '--', *command[1:])
+    status, out, err = place.run(
+        '--arch', ARCH, *options, 'diff', '--json', '-',
+        command[0], command[0], '--', *command[1:])
     assert status == 0, err
     assert not json.loads(out)['functions']

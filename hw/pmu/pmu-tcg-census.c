@@ -123,8 +123,7 @@ static TCGv_ptr gen_cpu(void)
     TCGv_i32 index = tcg_temp_ebb_new_i32();
     TCGv_ptr cpu = tcg_temp_ebb_new_ptr();
 
-    tcg_gen_ld_i32(index, tcg_env, offsetof(ArchCPU, parent_obj.cpu_index)
-                                   - offsetof(ArchCPU, env));
+    tcg_gen_ld_i32(index, tcg_env, PMU_CPU_OFFSET(cpu_index));
     tcg_gen_muli_i32(index, index, sizeof(CensusCpu));
     tcg_gen_ext_i32_ptr(cpu, index);
     tcg_gen_add_ptr(cpu, cpu, tcg_constant_ptr(census.cpus));

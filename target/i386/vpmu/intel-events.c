@@ -244,6 +244,17 @@ static const X86VPmuEvent bonnell_events[] = {
 #define NUMBERS(...) .numbers = (const uint8_t[]) { __VA_ARGS__, 0 }
 #define EVENTS(...) .vpmu.events = X86_VPMU_EVENTS(arch_events, __VA_ARGS__)
 
+/* What Redwood Cove, which CPUID leaf 0x23 describes as well, shares with it */
+#define GOLDEN_COVE                                              \
+    EVENTS(icl_branches, glc_branches, snb_accesses, glc_walks), \
+    .slots = 6,                                                  \
+    .metrics = true,                                             \
+    .two_levels = true,                                          \
+    .offcore = &offcore_of_golden_cove,                          \
+    .gp_counters = 8,                                            \
+    .lbr = &lbr_of_sapphire_rapids,                              \
+    .pebs = &pebs_of_golden_cove
+
 static const IntelModel models[] = {
     {
         .vpmu.name = "Core",
@@ -315,26 +326,12 @@ static const IntelModel models[] = {
     }, {
         .vpmu.name = "Golden Cove",
         NUMBERS(0x8f, 0xcf),
-        EVENTS(icl_branches, glc_branches, snb_accesses, glc_walks),
-        .slots = 6,
-        .metrics = true,
-        .two_levels = true,
-        .offcore = &offcore_of_golden_cove,
-        .gp_counters = 8,
-        .lbr = &lbr_of_sapphire_rapids,
-        .pebs = &pebs_of_golden_cove,
+        GOLDEN_COVE,
     }, {
         .vpmu.name = "Redwood Cove",
         NUMBERS(0xad),
-        EVENTS(icl_branches, glc_branches, snb_accesses, glc_walks),
+        GOLDEN_COVE,
         .extended = true,
-        .slots = 6,
-        .metrics = true,
-        .two_levels = true,
-        .offcore = &offcore_of_golden_cove,
-        .gp_counters = 8,
-        .lbr = &lbr_of_sapphire_rapids,
-        .pebs = &pebs_of_golden_cove,
     }, {
         /*
          * There is no list of its events yet: these are in the lists of both

@@ -42,7 +42,10 @@ echo @@@ end
 wait_for_test
 ''')
     guest.lines_until('@@@ ready')
-    profile = Profile(guest.monitor, tmp_path, accounting='vcpu')
+    # Samples from before the file exists are counted, but not written.
+    profile = Profile(guest.monitor, tmp_path, accounting='vcpu',
+                      enabled=False)
+    profile.enable()
     guest.go()
     guest.lines_until('@@@ end')
     guest.monitor.command('stop')

@@ -36,12 +36,15 @@ class Profile:
             'qom-type': 'pmu-profile', 'id': name, 'file': str(self.path),
             **properties})
 
+    def enable(self, value=True):
+        self.monitor.command('qom-set', path=f'/objects/{self.name}',
+                             property='enabled', value=value)
+
     def end_with_losses(self):
         """All that it has sampled is in the file then; how many it has lost."""
-        path = f'/objects/{self.name}'
-        self.monitor.command('qom-set', path=path, property='enabled',
-                             value=False)
-        lost = self.monitor.command('qom-get', path=path, property='lost')
+        self.enable(False)
+        lost = self.monitor.command('qom-get', path=f'/objects/{self.name}',
+                                    property='lost')
         self.monitor.command('object-del', id=self.name)
         return lost
 

@@ -84,6 +84,16 @@ count()
     grep , /tmp/stat
 }
 
+# samples FIELDS: what perf script prints of these fields, and switches of
+# tasks, of what perf record -T has written.  That may write a sample twice, with
+# the same time: perf_mmap__push() reads where the ring ends twice, and what the
+# kernel has added in between comes again.
+samples()
+{
+    perf script -i /tmp/data --show-switch-events --ns -F "time,$1" | uniq |
+        sed 's/[0-9]*\.[0-9]*: *//'
+}
+
 # perf_test NAME: run one of perf's own tests, and its parts.  By its number, as
 # perf finds only parts by name.
 perf_test()

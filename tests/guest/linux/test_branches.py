@@ -12,7 +12,7 @@ from machines import (LBR_DENVERTON, LBR_GENOA, LBR_HASWELL, LBR_KNIGHTS,
                       LBR_SNOWRIDGE, PEBS_ICELAKE, PEBS_SAPPHIRE)
 from test_pebs import check_late, least_rest
 from test_profile import profiled
-from test_sampling import (INTERRUPTS, PINNED, SCRIPT, SWITCH, Samples,
+from test_sampling import (INTERRUPTS, PINNED, SWITCH, Samples,
                            most_interrupted)
 
 WITHOUT_PMU = Machine('without', cpu=SKYLAKE.replace('pmu=on', 'pmu=off'))
@@ -82,7 +82,7 @@ def last_taken(nth, kinds, most):
 
 
 # What prints what stacks() wants.
-STACKS = f'{SCRIPT} -F brstack'
+STACKS = 'samples brstack'
 
 
 class Stack(list):
@@ -469,7 +469,7 @@ def test_code_between_branches(guest, machine):
         {INTERRUPTS}
         {PINNED} -j any,u -e branches:u -c {period} calls
         {INTERRUPTS}
-        {SCRIPT} -F ip,brstack,brstackinsn''')
+        samples ip,brstack,brstackinsn''')
     found = in_loop(decoded(output), period)
     interrupted = 0
     for number, (stack, insns) in enumerate(found, 1):

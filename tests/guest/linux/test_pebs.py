@@ -8,7 +8,7 @@ from machines import (EVENTS, LBR_HASWELL, LBR_NEHALEM, PEBS_BROADWELL,
                       PEBS_HASWELL, PEBS_ICELAKE, PEBS_IVY, PEBS_NEHALEM,
                       PEBS_SANDY, PEBS_SAPPHIRE, PEBS_SKYLAKE, STEPS,
                       loop_address)
-from test_sampling import (ADDRESSES, PINNED, SCRIPT, SWITCH, Addresses, Mixed,
+from test_sampling import (ADDRESSES, PINNED, SWITCH, Addresses, Mixed,
                            Samples, addresses)
 
 # What the kernel says it has found.
@@ -155,7 +155,7 @@ def test_precise_samples_of_many_events(guest, machine):
     got = {name: Addresses() for name in names}
     output = guest.run(f'''
         {PINNED} -e {','.join(names)} -c {period} mixed
-        {SCRIPT} -F event,ip''')
+        samples event,ip''')
     for switch, name, address in re.findall(
             rf'({SWITCH})|(\S+:upp): +([0-9a-f]+)', output):
         for each in got if switch else [name]:
@@ -293,7 +293,7 @@ def test_memory_is_recorded(guest, machine):
 def precise_with_registers(period):
     """What records a program, and what prints its samples."""
     return (f'{PINNED} --intr-regs=cx -e instructions:uppp -c {period}',
-            f'{SCRIPT} -F ip,iregs')
+            'samples ip,iregs')
 
 
 def check_with_registers(machine, output, period, program):

@@ -14,7 +14,7 @@ from machines import (OFF, OFF_NV, POWER8, POWER10, POWERNV9, STEPS, THREADS,
 from test_counting import check_counts, parse
 from test_lifecycle import (events_of_long, go_back, move_away, move_in,
                             save_machine)
-from test_sampling import (ADDRESSES, INTERRUPTS, PINNED, SCRIPT, SWITCH, Mixed,
+from test_sampling import (ADDRESSES, INTERRUPTS, PINNED, SWITCH, Mixed,
                            Samples, addresses, check_samples, most_interrupted)
 
 PERIOD = 100003
@@ -250,7 +250,7 @@ def test_branch_stack(guest, machine, name):
     period = 1009
     stacks = stacks_of_branches(guest.run(f'''
         {PINNED} -j {name} -e instructions:u -c {period} mixed
-        {SCRIPT} -F brstack'''))
+        samples brstack'''))
     mixed = Mixed()
     require_equal(len(stacks), expectations('mixed')['instructions'] // period,
                   'samples')
@@ -282,7 +282,7 @@ before=$({INTERRUPTS})
 echo @@@ samples
 echo "$before"
 {INTERRUPTS}
-{SCRIPT} -F brstack
+samples brstack
 '''
 
 

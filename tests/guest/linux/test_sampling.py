@@ -15,11 +15,10 @@ from test_counting import perf_event
 
 # perf opens an event per CPU, each of which counts its own period.  On one
 # CPU there is one such event; --per-thread has one that moves with the task.
-RECORD = 'perf record -q -m 16M --switch-events -o /tmp/data'
+RECORD = 'perf record -q -T -m 16M --switch-events -o /tmp/data'
 PINNED = f'taskset 1 {RECORD}'
-SCRIPT = 'perf script -i /tmp/data --show-switch-events'
 SWITCH = 'PERF_RECORD_SWITCH'
-ADDRESSES = f"{SCRIPT} -F ip | awk '{{ print $1 }}'"
+ADDRESSES = "samples ip | awk '{ print $1 }'"
 
 # What prints what most_interrupted() wants, once before and once after.
 INTERRUPTS = """awk '/LOC:/ { n += $2 } END { print "interrupts", n }' \
@@ -144,7 +143,7 @@ def test_samples_of_cpus(guest, machine):
     period = 100003
     output = guest.run(f'''
         {RECORD} -a -e instructions:u -c {period} fifo taskset 1 loop
-        perf script -i /tmp/data -F comm,cpu,ip''')
+        samples comm,cpu,ip''')
     got = re.findall(r'loop +\[(\d+)\] +([0-9a-f]+)', output)
     total = expectations('loop')['instructions']
     # The counter was somewhere in its period when the program began.
@@ -306,7 +305,7 @@ def test_samples_of_many_events(guest, machine):
     got = {name: Addresses() for name in names}
     output = guest.run(f'''
         {PINNED} -e {','.join(got)} -c {period} mixed
-        {SCRIPT} -F event,ip''')
+        samples event,ip''')
     for switch, event, address in re.findall(
             rf'({SWITCH})|(\S+:u): +([0-9a-f]+)', output):
         for name in got if switch else [event]:
@@ -344,7 +343,7 @@ def test_samples_of_migrating_task(guest, machine):
     period = 1009
     output = guest.run(f'''
         {PINNED} --sample-cpu -e instructions:u -c {period} affinity
-        perf script -i /tmp/data -F cpu,ip''')
+        samples cpu,ip''')
     for cpu, trace in enumerate(affinity_traces()):
         got = re.findall(rf'\[00{cpu}\]\s+([0-9a-f]+)', output)
         got = addresses(' '.join(got))

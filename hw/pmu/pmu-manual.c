@@ -21,12 +21,13 @@ static PmuTallies manual_timed(void *engine)
     return m->timed;
 }
 
-static void manual_plan(void *engine, PmuTallies wanted,
+static void manual_plan(void *engine, PmuTallies wanted, PmuModes modes,
                         const PmuBudgets budgets)
 {
     PmuManual *m = engine;
 
     m->wanted = wanted;
+    m->modes = modes;
     memcpy(m->budgets, budgets, sizeof(m->budgets));
     memset(m->used, 0, sizeof(m->used));
     m->plans++;
@@ -51,6 +52,7 @@ void pmu_manual_count(PmuManual *m, PmuTally tally, unsigned mode,
                       uint64_t count)
 {
     bool timed = m->timed >> tally & 1;
+    bool stands_still = !timed && m->wanted && !(m->modes >> mode & 1);
     uint64_t *used = &m->used[tally][timed ? 0 : mode];
 
     while (count > 0) {
@@ -60,7 +62,8 @@ void pmu_manual_count(PmuManual *m, PmuTally tally, unsigned mode,
         uint64_t left = budget > *used ? budget - *used : 0;
         uint64_t step = wanted ? MIN(count, left) : count;
 
-        m->tallies[tally][mode] += step;
+        m->events += step;
+        m->tallies[tally][mode] += stands_still ? 0 : step;
         *used += step;
         count -= step;
         if (wanted && step == left) {

@@ -16,6 +16,7 @@
  * @share: the share
  * @pmu: the Pmu; NULL if the port is free
  * @wanted: the tallies that it reads
+ * @modes: in which modes
  * @limits: where it is to be folded, as positions; not kept while it is alone
  * @late: its part in late overflows; NULL for the guest's port
  * @opaque: the argument of @late
@@ -24,6 +25,7 @@ typedef struct PmuPort {
     PmuShare *share;
     Pmu *pmu;
     PmuTallies wanted;
+    PmuModes modes;
     PmuBudgets limits;
     const PmuLateOps *late;
     void *opaque;
@@ -134,6 +136,7 @@ static void plan_for_all(PmuShare *s, const PmuPort *port,
                          const PmuBudgets budgets)
 {
     PmuTallies wanted = port->wanted;
+    PmuModes modes = port->modes;
     PmuPort *p;
 
     memset(s->budgets, 0xff, sizeof(s->budgets));
@@ -147,9 +150,10 @@ static void plan_for_all(PmuShare *s, const PmuPort *port,
         if (p != port) {
             merge(s, p, p->wanted);
             wanted |= p->wanted;
+            modes |= p->modes;
         }
     }
-    s->ops->plan(s->engine, wanted, s->budgets);
+    s->ops->plan(s->engine, wanted, modes, s->budgets);
 }
 
 /*
@@ -182,7 +186,7 @@ static PmuTallies port_timed(void *engine)
     return p->share->timed;
 }
 
-static void port_plan(void *engine, PmuTallies wanted,
+static void port_plan(void *engine, PmuTallies wanted, PmuModes modes,
                       const PmuBudgets budgets)
 {
     PmuPort *p = engine;
@@ -194,8 +198,9 @@ static void port_plan(void *engine, PmuTallies wanted,
         sync_shared(s);
     }
     p->wanted = wanted;
+    p->modes = modes;
     if (is_alone(s)) {
-        s->ops->plan(s->engine, wanted, budgets);
+        s->ops->plan(s->engine, wanted, modes, budgets);
     } else {
         plan_for_all(s, p, budgets);
         set_limits(p, budgets);

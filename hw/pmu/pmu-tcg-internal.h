@@ -18,15 +18,12 @@
 #include "accel/tcg/cpu-ops.h"
 #include "hw/pmu/pmu-share.h"
 #include "hw/pmu/pmu-tcg.h"
+#include "hw/pmu/pmu-tcg-exec.h"
 #include "pmu-tcg-core.h"
 
 #define TALLY(name) PMU_TALLY_BIT(PMU_TALLY_##name)
 
 #define CYCLE_TALLIES (TALLY(CYCLES) | TALLY(REF_CYCLES))
-
-#define CF_PMU_MASK \
-    (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES \
-     | CF_PMU_RECORD)
 
 /**
  * struct PmuTcg - the engine of one vCPU
@@ -38,6 +35,7 @@
  * @core: the model of its core, or NULL; defines cycles, unless these follow
  *        the clock
  * @wanted: the tallies that the model reads
+ * @modes: in which modes
  * @total: per tally and mode, the events up to the last plan; later events are
  *         in the cells, as @loaded less the cell
  * @loaded: the values that were loaded into the cells
@@ -73,6 +71,7 @@ struct PmuTcg {
     PmuCycleModel model;
     PmuTcgCore *core;
     PmuTallies wanted;
+    PmuModes modes;
     uint64_t total[PMU_TALLY_CORE_FIRST][PMU_MAX_MODES];
     int64_t loaded[PMU_TALLY_CORE_FIRST][PMU_MAX_MODES];
     uint64_t mode_ns[PMU_MAX_MODES];

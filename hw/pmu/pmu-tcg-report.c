@@ -82,11 +82,16 @@ bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event)
  * Instructions
  */
 
+/* Whether blocks of a mode count a tally */
+static bool is_counted(CPUState *cpu, PmuTally tally, unsigned mode)
+{
+    return tcg_cflags_has(cpu, pmu_tcg_flags_for(PMU_TALLY_BIT(tally)))
+           && !(cpu->pmu_uncounted >> mode & 1);
+}
+
 static void take_back(CPUState *cpu, PmuTally tally, unsigned mode, int events)
 {
-    uint32_t flags = pmu_tcg_flags_for(PMU_TALLY_BIT(tally));
-
-    if (pmu_tcg_engine(cpu) && tcg_cflags_has(cpu, flags)) {
+    if (pmu_tcg_engine(cpu) && is_counted(cpu, tally, mode)) {
         *pmu_tcg_cell(cpu, tally, mode) += events;
         if (unlikely(pmu_census_on) && tally == PMU_TALLY_INSNS) {
             pmu_census_take_back(cpu, mode, events);

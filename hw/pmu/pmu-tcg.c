@@ -140,13 +140,26 @@ static uint32_t needed_flags(const PmuTcg *e)
            | (e->core || e->record == PMU_TCG_RECORD_TIME ? CF_PMU_INSNS : 0);
 }
 
-static void set_flags(PmuTcg *e, uint32_t flags)
+/*
+ * The modes whose blocks need no flags: a core and a record of branches see all
+ * modes, and the clock's time is attributed by the instructions of each.
+ */
+static uint8_t needless_modes(const PmuTcg *e)
+{
+    bool all = e->core || e->record || e->outside
+               || (e->model.from_clock && (e->wanted & CYCLE_TALLIES));
+
+    return all ? 0 : ~e->modes;
+}
+
+static void set_flags(PmuTcg *e, uint32_t flags, uint8_t uncounted)
 {
     uint32_t now = e->cpu->tcg_cflags & CF_PMU_MASK;
 
-    if (flags != now) {
-        trace_pmu_tcg_flags(e->cpu->cpu_index, flags);
+    if (flags != now || uncounted != e->cpu->pmu_uncounted) {
+        trace_pmu_tcg_flags(e->cpu->cpu_index, flags, uncounted);
         e->cpu->tcg_cflags = (e->cpu->tcg_cflags & ~CF_PMU_MASK) | flags;
+        e->cpu->pmu_uncounted = uncounted;
     }
     if (e->cpu->cflags_next_tb != -1) {
         /* An interrupt may have come before what run_next() asked for. */
@@ -161,7 +174,7 @@ static void linger_on_cpu(CPUState *cpu, run_on_cpu_data data)
 
     if (e) {
         e->lingering = false;
-        set_flags(e, needed_flags(e));
+        set_flags(e, needed_flags(e), needless_modes(e));
     }
 }
 
@@ -180,12 +193,14 @@ void pmu_tcg_adapt_flags(PmuTcg *e)
 {
     uint32_t now = e->cpu->tcg_cflags & CF_PMU_MASK;
     uint32_t need = needed_flags(e);
+    uint8_t uncounted = e->cpu->pmu_uncounted;
+    uint8_t needless = needless_modes(e);
 
     if (icount_enabled()) {
-        set_flags(e, need);
-    } else if (need & ~now) {
-        set_flags(e, now | need);
-    } else if (need != now && !e->lingering) {
+        set_flags(e, need, needless);
+    } else if (need & ~now || uncounted & ~needless) {
+        set_flags(e, now | need, uncounted & needless);
+    } else if ((need != now || needless != uncounted) && !e->lingering) {
         e->lingering = true;
         timer_mod(e->linger,
                   qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + LINGER_MS);
@@ -296,7 +311,8 @@ static PmuTallies budgets_of_core(const PmuTcg *e)
     return tallies_of_core(e) | (has_cycles_of_core(e) ? CYCLE_TALLIES : 0);
 }
 
-static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
+static void tcg_plan(void *engine, PmuTallies wanted, PmuModes modes,
+                     const PmuBudgets budgets)
 {
     PmuTcg *e = engine;
     PmuTallies cells = cells_in_use(e, wanted | e->wanted);
@@ -320,6 +336,7 @@ static void tcg_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
         }
     }
     e->wanted = wanted;
+    e->modes = modes;
     if (e->core) {
         pmu_tcg_core_plan(e->core, wanted & budgets_of_core(e), budgets);
     }
@@ -381,6 +398,7 @@ PmuTcg *pmu_tcg_new(CPUState *cpu, const PmuTcgConfig *config)
     fill_cells(e);
     pmu_branch_log_init(&cells->log);
     cells->engine = e;
+    cpu->pmu_uncounted = needless_modes(e);
     if (e->core) {
         show_all_to_core(cpu);
     }
@@ -398,7 +416,7 @@ void pmu_tcg_free(PmuTcg *e)
         PmuTcgCells *cells = pmu_tcg_cells(e->cpu);
 
         /* The vCPU may go on without an engine, and must not call it. */
-        set_flags(e, 0);
+        set_flags(e, 0, 0);
         cells->engine = NULL;
         e->cpu->pmu_fold_pending = false;
         e->cpu->pmu_sees_accesses = false;

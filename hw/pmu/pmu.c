@@ -435,6 +435,22 @@ static PmuTallies tallies_in_use(const Pmu *pmu)
     return used;
 }
 
+/* The modes in which some running counter reads a tally */
+static PmuModes modes_in_use(const Pmu *pmu)
+{
+    PmuModes used = 0;
+    unsigned i;
+
+    for (i = 0; i < pmu->nr_counters; i++) {
+        const PmuCounter *c = &pmu->counters[i];
+
+        if (c->running && (c->plus | c->minus)) {
+            used |= c->select.modes;
+        }
+    }
+    return used;
+}
+
 static void clear_budgets(Pmu *pmu, PmuTallies tallies)
 {
     unsigned t, m;
@@ -467,7 +483,7 @@ void pmu_commit(Pmu *pmu)
             stop_at_each(pmu, c);
         }
     }
-    pmu->ops->plan(pmu->engine, pmu->wanted, pmu->budgets);
+    pmu->ops->plan(pmu->engine, pmu->wanted, modes_in_use(pmu), pmu->budgets);
 
     /* Tallies that are new may not have moved until the engine planned. */
     take_snapshot(pmu, pmu->wanted & ~before);

@@ -26,12 +26,14 @@ static uint64_t rig_tally(void *engine, PmuTally tally, unsigned mode)
     return pmu_manual_ops.tally(engine, tally, mode);
 }
 
-static void rig_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
+static void rig_plan(void *engine, PmuTallies wanted, PmuModes modes,
+                     const PmuBudgets budgets)
 {
     Rig *rig = engine;
     unsigned t, m;
 
     g_assert_cmphex(wanted & ~LOW_BITS(PMU_TALLY__MAX), ==, 0);
+    g_assert_cmpint(!wanted, ==, !modes);
     for (t = 0; t < PMU_TALLY__MAX; t++) {
         for (m = 0; (wanted & BIT64(t)) && m < PMU_MAX_MODES; m++) {
             g_assert_cmpuint(budgets[t][m], >=, 1);
@@ -40,7 +42,7 @@ static void rig_plan(void *engine, PmuTallies wanted, const PmuBudgets budgets)
     if (rig->plan) {
         rig->plan(&rig->engine, wanted);
     }
-    pmu_manual_ops.plan(engine, wanted, budgets);
+    pmu_manual_ops.plan(engine, wanted, modes, budgets);
 }
 
 static PmuTallies rig_timed(void *engine)
@@ -154,15 +156,7 @@ void rig_count(Rig *rig, PmuTally tally, unsigned mode, uint64_t count)
 
 uint64_t rig_events(const Rig *rig)
 {
-    uint64_t sum = 0;
-    unsigned t, m;
-
-    for (t = 0; t < PMU_TALLY__MAX; t++) {
-        for (m = 0; m < PMU_MAX_MODES; m++) {
-            sum += rig->engine.tallies[t][m];
-        }
-    }
-    return sum;
+    return rig->engine.events;
 }
 
 const Overflow *rig_overflow(const Rig *rig, unsigned index)

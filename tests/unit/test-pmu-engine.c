@@ -24,6 +24,19 @@ static void test_wanted(Rig *rig)
     g_assert_cmphex(rig->engine.wanted, ==, 0);
 }
 
+static void test_modes(Rig *rig)
+{
+    rig_start(rig, 0, PMU_EVENT_INSNS, BIT64(USER));
+    g_assert_cmphex(rig->engine.modes, ==, BIT64(USER));
+    rig_start(rig, 1, PMU_EVENT_STORES, BIT64(USER) | BIT64(KERNEL));
+    g_assert_cmphex(rig->engine.modes, ==, BIT64(USER) | BIT64(KERNEL));
+    rig_start(rig, 2, PMU_EVENT_NONE, ALL_MODES);
+    rig_run(rig, BIT64(1), false);
+    g_assert_cmphex(rig->engine.modes, ==, BIT64(USER));
+    rig_run(rig, BIT64(0), false);
+    g_assert_cmphex(rig->engine.modes, ==, 0);
+}
+
 static void test_nothing_wanted_without_modes(Rig *rig)
 {
     rig_start(rig, 0, PMU_EVENT_INSNS, 0);
@@ -294,6 +307,7 @@ int main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
     rig_add("/pmu/engine/wanted", test_wanted);
+    rig_add("/pmu/engine/modes", test_modes);
     rig_add("/pmu/engine/no-modes", test_nothing_wanted_without_modes);
     rig_add("/pmu/engine/inverted", test_inverted_wants_both);
     rig_add("/pmu/engine/no-deadline", test_no_deadline_without_alert);

@@ -160,13 +160,14 @@ typedef uint64_t PmuBudgets[PMU_TALLY__MAX][PMU_MAX_MODES];
  * @tally: the events of kind @tally that have happened in @mode.  Never
  *         decreases, except that the engine may take back events between two
  *         calls (the model then waits until the tally has caught up).
- *         Defined only for tallies that the last @plan wanted; others may
- *         stand still.
+ *         Defined only for tallies and modes that the last @plan wanted;
+ *         others may stand still.
  * @timed: the tallies that grow with time, whatever is executed, and thus in
  *         one mode at a time: such a tally has one budget for all its modes.
  *         May be NULL if there are none.
  * @plan: the model has folded.  @wanted are the tallies that are read from
- *        now on.  The engine must call pmu_fold() when any tally has grown
+ *        now on, @modes the modes in which they are, and there is none without
+ *        the other.  The engine must call pmu_fold() when any tally has grown
  *        by its budget since this call: not later than the event after which
  *        it has done so, and at that boundary.  Calling earlier is allowed.
  *        Where several Pmus share the engine (hw/pmu/pmu-share.h), it calls
@@ -176,7 +177,8 @@ typedef struct PmuEngineOps {
     void (*sync)(void *engine);
     uint64_t (*tally)(void *engine, PmuTally tally, unsigned mode);
     PmuTallies (*timed)(void *engine);
-    void (*plan)(void *engine, PmuTallies wanted, const PmuBudgets budgets);
+    void (*plan)(void *engine, PmuTallies wanted, PmuModes modes,
+                 const PmuBudgets budgets);
 } PmuEngineOps;
 
 #endif /* HW_PMU_PMU_ENGINE_H */

@@ -17,19 +17,23 @@
 /**
  * struct PmuManual - an engine that is driven by pmu_manual_count()
  * @share: the share that it is the engine of
- * @tallies: the events so far
+ * @tallies: the events so far; they stand still where the model reads none
+ * @events: how many that were, of any kind and in any mode
  * @budgets: as given by the model's last plan
  * @used: how much of each budget is used up
  * @wanted: which tallies the model reads
+ * @modes: in which modes
  * @timed: the tallies that grow with time; set by tests
  * @plans: how often the model has planned
  */
 typedef struct PmuManual {
     PmuShare *share;
     uint64_t tallies[PMU_TALLY__MAX][PMU_MAX_MODES];
+    uint64_t events;
     PmuBudgets budgets;
     uint64_t used[PMU_TALLY__MAX][PMU_MAX_MODES];
     PmuTallies wanted;
+    PmuModes modes;
     PmuTallies timed;
     uint64_t plans;
 } PmuManual;

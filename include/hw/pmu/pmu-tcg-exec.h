@@ -13,8 +13,19 @@
 
 #include "exec/translation-block.h"
 #include "hw/core/cpu.h"
+#include "accel/tcg/cpu-ops.h"
+
+#define CF_PMU_MASK \
+    (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES \
+     | CF_PMU_RECORD)
 
 #ifdef CONFIG_USER_ONLY
+
+static inline uint32_t pmu_tcg_cflags(const CPUState *cpu, uint32_t flags,
+                                      uint32_t cflags)
+{
+    return cflags;
+}
 
 static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
                                      int insns)
@@ -55,6 +66,25 @@ bool pmu_tcg_fold_or_sample(CPUState *cpu);
 void pmu_tcg_note_halt(CPUState *cpu);
 void pmu_tcg_note_wakeup(CPUState *cpu);
 void pmu_tcg_note_entry(CPUState *cpu);
+
+/**
+ * pmu_tcg_cflags - the cflags of a block, which counts only where that is asked
+ * @cpu: the vCPU
+ * @flags: the flags of the block, which have its mode
+ * @cflags: its cflags in modes that are counted
+ *
+ * Most users count their programs alone: the kernel then executes the blocks
+ * that it has without any counter.
+ */
+static inline uint32_t pmu_tcg_cflags(const CPUState *cpu, uint32_t flags,
+                                      uint32_t cflags)
+{
+    bool counts = !(cflags & CF_PMU_MASK) || !cpu->pmu_uncounted
+                  || !(cpu->pmu_uncounted
+                       >> cpu->cc->tcg_ops->pmu_mode(flags) & 1);
+
+    return counts ? cflags : cflags & ~CF_PMU_MASK;
+}
 
 /**
  * pmu_tcg_give_back - take back instructions that a block did not finish

@@ -86,8 +86,8 @@ count()
 
 # samples FIELDS: what perf script prints of these fields, and switches of
 # tasks, of what perf record -T has written.  That may write a sample twice, with
-# the same time: perf_mmap__push() reads where the ring ends twice, and what the
-# kernel has added in between comes again.
+# the same time: it reads twice where the ring ends, and what the kernel has
+# added in between comes again.
 samples()
 {
     perf script -i /tmp/data --show-switch-events --ns -F "time,$1" | uniq |

@@ -203,3 +203,25 @@ def test_architectural_events(guest, machine):
     want = expectations('loop')
     for event in 'instructions', 'branches':
         require_equal(counts[f'{event}:u'], [want[event]], event)
+
+
+@on(UP, SINGLE)
+def test_blocks_count_where_that_is_asked(start, tmp_path, machine):
+    """Neither the kernel pays for counts of programs, nor a program for its."""
+    log = tmp_path / 'log'
+    guest = start(machine, """
+. /tests/guest.sh
+guest_setup
+# It counts cycles in both.
+[ ! -e /proc/sys/kernel/nmi_watchdog ] || echo 0 > /proc/sys/kernel/nmi_watchdog
+sleep 1
+for mode in u k; do
+    count instructions:$mode loop
+    # Blocks that count are used for a moment longer.
+    sleep 1
+done""", extra=['-trace', 'pmu_tcg_flags', '-D', str(log)])
+    guest.rest()
+    uncounted = dict.fromkeys(int(modes, 16) for modes in re.findall(
+        r'cflags 0x[1-9a-f]\w*, but not in modes 0x(\w+)', log.read_text()))
+    *_, of_programs, of_kernel = uncounted
+    require_equal(of_programs | of_kernel, 0xff, 'modes that one leaves out')

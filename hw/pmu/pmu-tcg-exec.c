@@ -57,10 +57,9 @@ void pmu_tcg_give_insns_back(CPUState *cpu, const TranslationBlock *tb,
 /* Run the block next with @flags, which hold the number of instructions. */
 static void run_next(CPUState *cpu, const TranslationBlock *tb, uint32_t flags)
 {
-    uint32_t same = tb_cflags(tb)
-                    & ~(CF_COUNT_MASK | CF_INVALID | CF_PMU_MASK);
+    uint32_t same = tb_cflags(tb) & ~(CF_COUNT_MASK | CF_INVALID);
 
-    cpu->cflags_next_tb = same | (cpu->tcg_cflags & CF_PMU_MASK) | flags;
+    cpu->cflags_next_tb = same | flags;
 }
 
 /* Whether one instruction may reach a deadline by its misses */

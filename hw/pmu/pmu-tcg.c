@@ -161,11 +161,6 @@ static void set_flags(PmuTcg *e, uint32_t flags, uint8_t uncounted)
         e->cpu->tcg_cflags = (e->cpu->tcg_cflags & ~CF_PMU_MASK) | flags;
         e->cpu->pmu_uncounted = uncounted;
     }
-    if (e->cpu->cflags_next_tb != -1) {
-        /* An interrupt may have come before what run_next() asked for. */
-        e->cpu->cflags_next_tb = (e->cpu->cflags_next_tb & ~CF_PMU_MASK)
-                                 | flags;
-    }
 }
 
 static void linger_on_cpu(CPUState *cpu, run_on_cpu_data data)

@@ -71,7 +71,8 @@ void pmu_tcg_note_entry(CPUState *cpu);
  * pmu_tcg_cflags - the cflags of a block, which counts only where that is asked
  * @cpu: the vCPU
  * @flags: the flags of the block, which have its mode
- * @cflags: its cflags in modes that are counted
+ * @cflags: its cflags, for the PMU as for any block: CPUState.cflags_next_tb
+ *          may be those of a block in another mode, before an interrupt
  *
  * Most users count their programs alone: the kernel then executes the blocks
  * that it has without any counter.
@@ -79,11 +80,13 @@ void pmu_tcg_note_entry(CPUState *cpu);
 static inline uint32_t pmu_tcg_cflags(const CPUState *cpu, uint32_t flags,
                                       uint32_t cflags)
 {
-    bool counts = !(cflags & CF_PMU_MASK) || !cpu->pmu_uncounted
-                  || !(cpu->pmu_uncounted
-                       >> cpu->cc->tcg_ops->pmu_mode(flags) & 1);
+    uint32_t counting = cpu->tcg_cflags & CF_PMU_MASK;
 
-    return counts ? cflags : cflags & ~CF_PMU_MASK;
+    if (counting && cpu->pmu_uncounted
+        && cpu->pmu_uncounted >> cpu->cc->tcg_ops->pmu_mode(flags) & 1) {
+        counting = 0;
+    }
+    return (cflags & ~CF_PMU_MASK) | counting;
 }
 
 /**

@@ -110,6 +110,32 @@ TEST(clock, modes)
     }
 }
 
+CODE("clock_call:\n"
+     "1:  int $0x80\n"
+     "    dec %rdi\n"
+     "    jnz 1b\n"
+     "    ret\n"
+     "clock_called:\n"
+     "    mov $1000, %ecx\n"
+     "1:  dec %ecx\n"
+     "    jnz 1b\n"
+     "    iretq\n");
+code_fn clock_call;
+LABEL(clock_called);
+
+/* The time of a mode that nobody asks for is not that of another. */
+TEST(clock, mode_alone)
+{
+    if (!is_exact()) {
+        skip();
+    }
+    set_gate(VEC_SYSCALL, clock_called);
+    pmu_gp(0, EV_CYCLES | SEL_USR, 0);
+    pmu_gp(1, EV_INSTRUCTIONS | SEL_USR, 0);
+    run_user(GP(0) | GP(1), clock_call, 100);
+    expect_cycles(rdmsr(MSR_PMC(0)), rdmsr(MSR_PMC(1)), 1, "user's");
+}
+
 /* Sleep: each turn would be many cycles if the CPU were awake. */
 CODE("clock_sleep:\n"
      "    mov $0xfee00000, %eax\n"

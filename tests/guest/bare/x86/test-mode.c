@@ -314,6 +314,47 @@ TEST(mode, changed_filter)
     expect(rdmsr(MSR_PMC(0)), 4, "instructions while SEL_OS was set");
 }
 
+/* The same, once QEMU has forgotten that the kernel was counted before. */
+CODE("mode_sleep:\n"
+     "    mov $0xfee00000, %eax\n"
+     "1:  movl $100000000, 0x380(%rax)\n"
+     "    sti\n"
+     "    hlt\n"
+     "    cli\n"
+     "    dec %rdi\n"
+     "    jnz 1b\n"
+     "    ret\n"
+     "mode_wake_up:\n"
+     "    movl $0, 0xb0(%rax)\n"
+     "    iretq\n"
+     "mode_faults:\n"
+     "    .rept 8\n"
+     "    ud2\n"
+     "    .endr\n"
+     "    jmp mode_change\n");
+code_fn mode_sleep, mode_faults;
+LABEL(mode_wake_up);
+
+static void skip_ud2(struct regs *regs)
+{
+    regs->rip += 2;
+}
+
+/*
+ * What was not counted cannot have been taken back when it faulted: that would
+ * be missing from what is counted later.
+ */
+TEST(mode, filter_changed_late)
+{
+    set_gate(VEC_TIMER, mode_wake_up);
+    timer_once(0);
+    on_trap(UD_VECTOR, skip_ud2);
+    pmu_gp(0, EV_INSTRUCTIONS | SEL_USR, 0);
+    run_kernel(GP(0), mode_sleep, 2);
+    run_kernel(GP(0), mode_faults, 0);
+    expect(rdmsr(MSR_PMC(0)), 4, "instructions while SEL_OS was set");
+}
+
 /* RDPMC in user mode: allowed by CR4.PCE only. */
 CODE("mode_rdpmc:\n"
      "    mov %edi, %ecx\n"

@@ -72,17 +72,18 @@ void pmu_tcg_note_entry(CPUState *cpu);
  * @cpu: the vCPU
  * @flags: the flags of the block, which have its mode
  * @cflags: its cflags, for the PMU as for any block: CPUState.cflags_next_tb
- *          may be those of a block in another mode, before an interrupt
+ *          may have been made for another mode, before an interrupt
  *
  * Most users count their programs alone: the kernel then executes the blocks
- * that it has without any counter.
+ * that it has without any counter.  Not while a fold is pending: after a block
+ * that was run late, the next one is left at its beginning because it counts.
  */
 static inline uint32_t pmu_tcg_cflags(const CPUState *cpu, uint32_t flags,
                                       uint32_t cflags)
 {
     uint32_t counting = cpu->tcg_cflags & CF_PMU_MASK;
 
-    if (counting && cpu->pmu_uncounted
+    if (counting && cpu->pmu_uncounted && !cpu->pmu_fold_pending
         && cpu->pmu_uncounted >> cpu->cc->tcg_ops->pmu_mode(flags) & 1) {
         counting = 0;
     }

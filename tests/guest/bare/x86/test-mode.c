@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "internal.h"
 #include "pmu.h"
 
 /* SYSCALL: 4 in the kernel.  SYSCALL uses RCX and R11. */
@@ -111,6 +112,41 @@ TEST(mode, sysenter)
     wrmsr(MSR_SYSENTER_ESP, (uint64_t)(stack + sizeof(stack)));
     wrmsr(MSR_SYSENTER_EIP, (uint64_t)mode_sysenter_entry);
     expect_counts("SYSENTER", measure_user(mode_sysenter, 0), 5, 2);
+}
+
+/*
+ * A call gate: the one instruction that chains code of two modes.  Its
+ * descriptor is in the place of a CPU's task state that there is not.
+ */
+#define CALL_GATE (TSS_SEL + 16 * (MAX_CPUS - 1))
+
+CODE("mode_gate_entry:\n"
+     "    nop\n"
+     "    jmp 1f\n"
+     "1:  nop\n"
+     "    rex.w lret\n"
+     "mode_gate:\n"
+     "    lcall *mode_gate_pointer\n"
+     "    dec %rdi\n"
+     "    jnz mode_gate\n"
+     "    ret\n");
+LABEL(mode_gate_entry);
+code_fn mode_gate;
+
+struct {
+    uint32_t offset;
+    uint16_t selector;
+} __attribute__((packed)) mode_gate_pointer = { 0, CALL_GATE | 3 };
+
+TEST(mode, call_gate)
+{
+    uint64_t entry = (uint64_t)mode_gate_entry;
+
+    gdt[CALL_GATE / 8] = (entry & 0xffff) | KERNEL_CS << 16 | 0xecull << 40
+                         | (entry >> 16 & 0xffff) << 48;
+    gdt[CALL_GATE / 8 + 1] = entry >> 32;
+    expect_counts("call gate", measure_user(mode_gate, 1000), 3 * 1000 + 1,
+                  4 * 1000);
 }
 
 /* A long way in both modes, so that both have translated chains. */

@@ -64,6 +64,7 @@ typedef struct Program {
  * @begin_limit: the limit of @mode while there were no branches
  * @pages: the pages that were fetched from last, or NO_NUMBER; PmuTcgCells has
  *         the lines
+ * @lines: for each of these, a set of the places that may have lines of it
  * @mode: the mode of all entries in the log, or MODE_OF_NEXT
  * @core: the core that is in use
  * @program: whose it is, or NULL
@@ -83,6 +84,7 @@ struct PmuTcgCore {
     size_t seen;
     PmuCoreEntry *begin_limit;
     uint64_t pages[PMU_TCG_CORE_RECENT];
+    uint64_t lines[PMU_TCG_CORE_RECENT];
     unsigned mode;
     PmuCore *core;
     Program *program;
@@ -329,17 +331,13 @@ static void forget_recent(PmuTcgCore *c)
 {
     memset(cells_of(c)->core_lines, 0xff, sizeof(cells_of(c)->core_lines));
     memset(c->pages, 0xff, sizeof(c->pages));
+    memset(c->lines, 0, sizeof(c->lines));
 }
 
-static void forget_lines_of_page(PmuTcgCore *c, uint64_t page)
+static void forget_lines(PmuTcgCore *c, uint64_t places)
 {
-    uint64_t *lines = cells_of(c)->core_lines;
-    unsigned bits = line_bits_of_page(c);
-
-    for (unsigned i = 0; i < PMU_TCG_CORE_RECENT; i++) {
-        if (lines[i] >> bits == page) {
-            lines[i] = NO_NUMBER;
-        }
+    for (; places; places &= places - 1) {
+        cells_of(c)->core_lines[ctz64(places)] = NO_NUMBER;
     }
 }
 
@@ -347,13 +345,16 @@ static void note_line(PmuTcgCore *c, uint64_t line)
 {
     const PmuCoreTlb *tlb = &c->model.geometry.itlb;
     uint64_t page = line >> line_bits_of_page(c);
-    uint64_t *recent = &c->pages[place_of(page, tlb->entries / tlb->ways)];
+    unsigned of_page = place_of(page, tlb->entries / tlb->ways);
+    unsigned of_line = pmu_tcg_core_place(c, line);
 
-    if (*recent != page) {
-        forget_lines_of_page(c, *recent);
-        *recent = page;
+    if (c->pages[of_page] != page) {
+        forget_lines(c, c->lines[of_page]);
+        c->pages[of_page] = page;
+        c->lines[of_page] = 0;
     }
-    cells_of(c)->core_lines[pmu_tcg_core_place(c, line)] = line;
+    c->lines[of_page] |= 1ull << of_line;
+    cells_of(c)->core_lines[of_line] = line;
 }
 
 static size_t nr_accesses(const PmuTcgCore *c)

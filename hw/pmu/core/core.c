@@ -13,7 +13,10 @@
 /* Fetches use one side of a core, and accesses to data the other one. */
 enum { INSTRUCTIONS, DATA, SIDES };
 
-/* How many lines each side remembers as recent, at most; a power of two */
+/*
+ * How many lines each side remembers as recent, at most, and for how many sets
+ * of the TLB it notes which these are: powers of two, at most 64
+ */
 #define RECENT 64
 
 /* The number of no line */
@@ -26,6 +29,8 @@ enum { INSTRUCTIONS, DATA, SIDES };
  * @recent: lines that their sets used last, and whose pages the TLB's sets used
  *          last, or NO_LINE.  All lines of a set have one place here, which
  *          is the lowest bits of their number.
+ * @places: for the TLB's sets whose numbers have the same lowest bits, a set of
+ *          the places of @recent that may have lines of their pages
  *
  * An access to a recent line misses nothing and changes nothing.  Most accesses
  * are of this kind, and look nowhere else.  This is no state of its own:
@@ -35,6 +40,7 @@ typedef struct Side {
     PmuCoreSets l1;
     PmuCoreSets tlb;
     uint64_t recent[RECENT];
+    uint64_t places[RECENT];
 } Side;
 
 /**
@@ -142,6 +148,7 @@ size_t pmu_core_state_size(const PmuCore *core)
 static void forget_recent(Side *side)
 {
     memset(side->recent, 0xff, sizeof(side->recent));
+    memset(side->places, 0, sizeof(side->places));
 }
 
 static void begin_recent(PmuCore *core)
@@ -200,25 +207,68 @@ void pmu_core_flush(PmuCore *core)
  * The log
  */
 
+static uint64_t *places_of_page(Side *side, uint64_t page)
+{
+    return &side->places[page & side->tlb.mask & (RECENT - 1)];
+}
+
+static void note_recent_line(const PmuCore *core, Side *side, uint64_t line,
+                             uint64_t *places)
+{
+    unsigned place = line & core->recent_mask;
+
+    side->recent[place] = line;
+    *places |= 1ull << place;
+}
+
+/* All of the access is in one page, which its set used last. */
 static void note_recent(const PmuCore *core, Side *side,
                         const PmuCoreEntry *entry)
 {
     uint64_t last = pmu_core_line(&side->l1, pmu_core_last_byte(entry));
     uint64_t line = pmu_core_line(&side->l1, entry->address);
+    uint64_t *places =
+        places_of_page(side, pmu_core_line(&side->tlb, entry->address));
 
-    side->recent[line & core->recent_mask] = line;
+    note_recent_line(core, side, line, places);
     while (line != last) {
         line = pmu_core_next_line(&side->l1, line);
-        side->recent[line & core->recent_mask] = line;
+        note_recent_line(core, side, line, places);
     }
 }
 
-/*
- * The last level sees only accesses that miss the first level.
- *
- * If the TLB comes to use another page last, or several in turn, it is not
- * known of which lines the page was used last before.
- */
+/* A set of the TLB comes to use another page last. */
+static void forget_recent_of_set(Side *side, uint64_t page)
+{
+    uint64_t *places = places_of_page(side, page);
+
+    for (uint64_t rest = *places; rest; rest &= rest - 1) {
+        side->recent[__builtin_ctzll(rest)] = NO_LINE;
+    }
+    *places = 0;
+}
+
+/* Returns: whether a page was missing. */
+static bool access_pages(const PmuCore *core, Side *side,
+                         const PmuCoreEntry *entry)
+{
+    uint64_t page = pmu_core_line(&side->tlb, entry->address);
+    unsigned bytes = pmu_core_bytes_of(entry);
+    bool missing = false;
+
+    if (G_UNLIKELY(!pmu_core_in_line(&side->tlb, entry->address, bytes))) {
+        forget_recent(side);
+        return pmu_core_touch_lines(&side->tlb, entry->address, bytes);
+    }
+    if (!pmu_core_is_first(&side->tlb, entry->address)) {
+        forget_recent_of_set(side, page);
+        missing = pmu_core_touch_line(&side->tlb, page);
+    }
+    note_recent(core, side, entry);
+    return missing;
+}
+
+/* The last level sees only accesses that miss the first level. */
 static void access_memory(PmuCore *core, Side *side, PmuCoreEntry *entry,
                           uint64_t *tally)
 {
@@ -232,13 +282,7 @@ static void access_memory(PmuCore *core, Side *side, PmuCoreEntry *entry,
             entry->from |= PMU_CORE_LAST_MISSED;
         }
     }
-    if (pmu_core_is_first(&side->tlb, entry->address)
-        && pmu_core_in_line(&side->tlb, entry->address, bytes)) {
-        note_recent(core, side, entry);
-        return;
-    }
-    forget_recent(side);
-    if (pmu_core_touch(&side->tlb, entry->address, bytes)) {
+    if (access_pages(core, side, entry)) {
         tally[TLB_MISSES]++;
         entry->from |= PMU_CORE_TLB_MISSED;
     }

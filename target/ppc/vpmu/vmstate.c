@@ -25,12 +25,28 @@ static const VMStateDescription vmstate_tallies = {
     }
 };
 
+/*
+ * Whether the guest has events counted, or its PMU is to interrupt.  PMC5 and
+ * PMC6 do not matter: kernels leave them running.  Before POWER7, registers
+ * keep the values written to them without a PMU, too.
+ */
+static bool counts_events(const PowerPCCPU *cpu)
+{
+    const CPUPPCState *env = &cpu->env;
+
+    return ppc_vpmu_model(cpu)
+           && (env->spr[SPR_POWER_MMCR1]
+               || env->spr[SPR_POWER_MMCR0] & (MMCR0_PMAE | MMCR0_PMAO));
+}
+
 static bool vpmu_needed(void *opaque)
 {
     PowerPCCPU *cpu = opaque;
     const PpcVPmu *v = cpu->vpmu;
 
-    return v && v->unit->tcg && pmu_tcg_has_fractions(v->unit->tcg);
+    return v && v->unit->tcg
+           && (pmu_tcg_has_fractions(v->unit->tcg)
+               || (cpu->pmu_core_model && counts_events(cpu)));
 }
 
 static int vpmu_pre_load(void *opaque)
@@ -51,20 +67,6 @@ const VMStateDescription vmstate_ppc_vpmu = {
         VMSTATE_END_OF_LIST()
     }
 };
-
-/*
- * Whether the guest has events counted, or its PMU is to interrupt.  PMC5 and
- * PMC6 do not matter: kernels leave them running.  Before POWER7, registers
- * keep the values written to them without a PMU, too.
- */
-static bool counts_events(const PowerPCCPU *cpu)
-{
-    const CPUPPCState *env = &cpu->env;
-
-    return ppc_vpmu_model(cpu)
-           && (env->spr[SPR_POWER_MMCR1]
-               || env->spr[SPR_POWER_MMCR0] & (MMCR0_PMAE | MMCR0_PMAO));
-}
 
 bool ppc_vpmu_post_load(PowerPCCPU *cpu, Error **errp)
 {

@@ -169,6 +169,22 @@ static void enter_mode(unsigned mode)
     }
 }
 
+/*
+ * With a core, each record has its place in the log of the core.  Branches of
+ * steps have no records, so that the core would take them for this one.
+ */
+static void set_place(PmuLoggedBranch *b, unsigned mode)
+{
+    const PmuTcgCells *cells = &cpu_env(fuzz_cpu)->pmu_cells;
+    PmuTcgCore *core = pmu_tcg_core_of(fuzz_cpu);
+
+    if (core) {
+        pmu_tcg_core_make_room(core, mode);
+        b->accesses = (uintptr_t)cells->core_next;
+        b->branches = (uintptr_t)cells->core_limit[mode];
+    }
+}
+
 /* Log a branch as translated code does. */
 static void log_branch(const PmuBranch *branch, unsigned mode)
 {
@@ -176,14 +192,16 @@ static void log_branch(const PmuBranch *branch, unsigned mode)
     int64_t distance = branch->to - branch->from;
     bool direct = pmu_logged_fits(distance);
     bool timed = fuzz_cpu->tcg_cflags & CF_PMU_INSNS;
-
-    enter_mode(mode);
-    log->room -= sizeof(log->branches[0]);
-    log->branches[log->room / sizeof(log->branches[0])] = (PmuLoggedBranch) {
+    PmuLoggedBranch b = {
         .from = direct ? 0xdead : branch->from, .to = branch->to,
         .what = pmu_logged_what(branch->kind, mode, direct ? distance : 0),
-        .left = timed ? *fuzz_cell(PMU_TALLY_INSNS, mode) : 0xdead,
     };
+
+    enter_mode(mode);
+    set_place(&b, mode);
+    b.left = timed ? *fuzz_cell(PMU_TALLY_INSNS, mode) : 0xdead;
+    log->room -= sizeof(log->branches[0]);
+    log->branches[log->room / sizeof(log->branches[0])] = b;
     if (!log->room) {
         pmu_tcg_see_branches(fuzz_cpu);
     }

@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "tests/qtest/vpmu-bits.h"
+#include "core-reference.h"
 #include "ppc-reference.h"
 
 #define NR_PMCS 6
@@ -277,13 +278,22 @@ void ref_write_bescr(uint64_t val)
  * Events
  */
 
+static unsigned times_of(PmuTallies any, const RefTimes *times)
+{
+    unsigned sum = 0;
+
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        sum += any >> t & 1 ? times->of[t] : 0;
+    }
+    return sum;
+}
+
 /* Returns: whether it has become negative, and its condition is in use */
 static bool advance(unsigned pmc, PmuTallies events, unsigned mode,
-                    unsigned cycles)
+                    const RefTimes *times)
 {
     PmuTallies counted = tallies_of(pmc);
-    unsigned by = ctpop32(counted & events)
-                  + (counted & T(CYCLES) ? cycles : 0);
+    unsigned by = ctpop64(counted & events) + times_of(counted, times);
     uint64_t *value = pmc_value(pmc), before = *value;
 
     if (!by || !counts(pmc, mode)) {
@@ -301,21 +311,35 @@ static unsigned cycles_of_next(unsigned mode)
     return regs.insns[mode] * pmu->cpi / 1000 - before;
 }
 
-void ref_happen(PmuTallies events, unsigned mode)
+static void happen(PmuTallies events, unsigned mode, RefTimes *times)
 {
     unsigned negative = 0;
-    unsigned cycles;
 
     if (!pmu) {
         return;
     }
-    cycles = events & T(INSNS) ? cycles_of_next(mode) : 0;
+    times->of[PMU_TALLY_CYCLES] += events & T(INSNS) ? cycles_of_next(mode)
+                                                     : 0;
     for (unsigned pmc = 1; pmc <= NR_PMCS; pmc++) {
-        negative |= advance(pmc, events, mode, cycles) << pmc;
+        negative |= advance(pmc, events, mode, times) << pmc;
     }
     if (negative) {
         look(negative);
     }
+}
+
+void ref_happen(PmuTallies events, unsigned mode)
+{
+    RefTimes times = { };
+
+    happen(events, mode, &times);
+}
+
+void ref_step(const FuzzInsn *insn, PmuTallies events, unsigned mode)
+{
+    RefTimes times = ref_core_step(0, insn);
+
+    happen(events, mode, &times);
 }
 
 /*
@@ -385,11 +409,15 @@ uint64_t ref_bhrb_entry(unsigned n)
 
 /*
  * Migration resets the count of alerts, and can lose half of the last branch.
+ * What a core remembers moves if events are counted.
  */
 void ref_moved(void)
 {
     unsigned entry = 0;
 
+    if (!regs.spr[SPR_MMCR1] && !mmcr0(MMCR0_PMAE | MMCR0_PMAO)) {
+        ref_core_reset();
+    }
     regs.alerts_unread = 0;
     for (unsigned i = 0; i < NR_ENTRIES; i++) {
         RefBranch *b = &regs.branches[i];
@@ -539,17 +567,20 @@ void ref_reset(void)
     memset(regs.branches, 0, sizeof(regs.branches));
     regs.uses_bhrb = false;
     ref_state.bescr = 0;
+    ref_core_reset();
     update_interrupt();
 }
 
 void ref_remember(void)
 {
     remembered = regs;
+    ref_core_remember();
     remembered_state = ref_state;
 }
 
 void ref_recall(void)
 {
     regs = remembered;
+    ref_core_recall();
     ref_state = remembered_state;
 }

@@ -150,6 +150,12 @@ void ref_write_bescr(uint64_t val);
 void ref_happen(PmuTallies events, unsigned mode);
 
 /**
+ * ref_step - execute an instruction that a modelled core sees
+ * @events: its own events, beside misses
+ */
+void ref_step(const FuzzInsn *insn, PmuTallies events, unsigned mode);
+
+/**
  * ref_branch - take a branch that ends in a mode
  */
 void ref_branch(const RefBranch *branch, unsigned mode);

@@ -12,6 +12,7 @@
 #include "hw/ppc/ppc.h"
 #include "vpmu/internal.h"
 #include "fuzz.h"
+#include "core-reference.h"
 #include "ppc-reference.h"
 
 #define NR_MODES 4
@@ -51,6 +52,13 @@ static const uint32_t denied[] = { 0x02, 0x200f4, 0x600f4, 0 };
     PMU(310, POWER10, .events = EVENTS_IN(POWER10, POWER10_STATES), \
         __VA_ARGS__)
 
+/*
+ * Events of the core come first, as on x86.  A program of its own would begin
+ * wherever the registers are 0, which they always are here.
+ */
+#define CORE "-object pmu-core,id=core0,state=shared," REF_CORE " "
+#define CODES_POWER9_WITH_CORE(E) CODES_POWER9_CORE(E) CODES_POWER9(E)
+
 static const FuzzFace faces[] = {
     { "power7", PSERIES "POWER7", PMU(206, POWER7) },
     { "power8", PSERIES "POWER8", PMU(207, POWER8) },
@@ -67,6 +75,8 @@ static const FuzzFace faces[] = {
       PMU(300, POWER9, .hv = true) },
     { "powernv10", POWERNV "10",
       PMU_310(.hv = true) },
+    { "power9-core", CORE PSERIES "POWER9,pmu-core=core0",
+      PMU(300, POWER9_WITH_CORE) },
     { "power9-off", PSERIES "POWER9,pmu=off", NULL },
 };
 
@@ -443,6 +453,7 @@ static const FuzzVerb verbs[] = {
     { "insns", 2, 25, fuzz_make_insns, fuzz_run_insns },
     { "retire", 3, 25, fuzz_make_retire, fuzz_run_retire },
     { "other", 3, 15, fuzz_make_other, fuzz_run_other },
+    { "step", 3, 40, fuzz_make_step, fuzz_run_step },
     { "msr", 2, 12, make_msr, run_msr },
     { "run", 1, 8, make_run, run_run },
     { "bescr", 1, 6, make_bescr, run_bescr },
@@ -513,10 +524,11 @@ static void check_legal(void)
     }
 }
 
-/* Empty the BHRB: a stream without one does not change it. */
-static void empty_bhrb(void)
+/* Empty the BHRB and the core: a stream without them does not change them. */
+static void empty_memories(void)
 {
     if (cpu()->vpmu) {
+        pmu_cpu_was_reset(cpu()->vpmu->unit);
         ppc_vpmu_bhrb_clear(env());
         env()->bhrb_offset = 0;
         cpu()->vpmu->bhrb_unread = PPC_VPMU_BHRB_UNUSED;
@@ -539,6 +551,7 @@ const FuzzTarget fuzz_target = {
     .nr_other = ARRAY_SIZE(other),
     .start = start,
     .happen = ref_happen,
+    .step = ref_step,
     .begin_cycle = ref_begin_cycle,
     .check_interrupts = check_pending,
     .begin = begin,
@@ -546,6 +559,6 @@ const FuzzTarget fuzz_target = {
     .check_legal = check_legal,
     .remember = ref_remember,
     .recall = ref_recall,
-    .before_load = empty_bhrb,
+    .before_load = empty_memories,
     .moved = ref_moved,
 };

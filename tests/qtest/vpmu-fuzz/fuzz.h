@@ -207,6 +207,7 @@ typedef struct FuzzFace {
  *        let its events happen; NULL if no face has a core
  * @note_insn: an instruction that causes these events is executed in a mode;
  *             store its address as translated code does; or NULL
+ * @note_step: the same for an instruction that a modelled core sees
  * @begin_cycle: begin a whole cycle in the reference
  * @check_interrupts: compare pending interrupts
  * @begin: bring the CPU and the reference to the state after a reset
@@ -234,6 +235,7 @@ typedef struct FuzzTarget {
     void (*happen)(PmuTallies events, unsigned mode);
     void (*step)(const FuzzInsn *insn, PmuTallies events, unsigned mode);
     void (*note_insn)(PmuTallies events, unsigned mode);
+    void (*note_step)(const FuzzInsn *insn, unsigned mode);
     void (*begin_cycle)(void);
     void (*check_interrupts)(void);
     void (*begin)(void);

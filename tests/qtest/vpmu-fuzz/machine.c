@@ -383,6 +383,9 @@ static void step(PmuTcgCore *core, const FuzzInsn *insn, unsigned mode)
     alone = enter_block(core, mode);
     fuzz_target.step(insn, events, mode);
     log_insn(insn, mode);
+    if (fuzz_target.note_step) {
+        fuzz_target.note_step(insn, mode);
+    }
     happen(counted_of(events), mode);
     if (alone) {
         pmu_fold(fuzz_cpu->pmu->pmu);
@@ -401,14 +404,20 @@ void fuzz_make_step(FuzzRandom *r, uint64_t *arg)
     arg[2] = fuzz_random(r);
 }
 
-/* Some lines in some pages; an access may reach into the next of either. */
+/*
+ * Some lines in some pages; an access may reach into the next of either.  How
+ * an instruction accesses memory follows from its address, as in a program:
+ * the address of the last access belongs to an instruction's address.
+ */
 void fuzz_run_step(const uint64_t *arg)
 {
     PmuTcgCore *core = pmu_tcg_core_of(fuzz_cpu);
     unsigned branch = (arg[0] >> 16 & 0xff) % 6;
+    PmuCoreKind access = (arg[0] >> 8 & 0xff) % 4;
     const FuzzInsn insn = {
-        .pc = 0x400000 + arg[1] % 3 * 4096 + (arg[1] >> 8) % 512,
-        .access = (arg[0] >> 8 & 0xff) % 4,
+        .pc = 0x400000 + arg[1] % 3 * 4096 + (arg[1] >> 8) % 512 / 4 * 4
+              + access,
+        .access = access,
         .data = 0x7f0000 + arg[2] % 5 * 4096 + (arg[2] >> 8) % 1024,
         .branch = branch ? PMU_CORE_NOT_TAKEN + branch - 1 : PMU_CORE_FETCH,
         .to = 0x400000 + (arg[1] >> 32) % 3 * 64,

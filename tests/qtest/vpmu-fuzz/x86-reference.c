@@ -50,6 +50,11 @@ static struct Registers {
 #define CODE_LOAD_LATENCY 0x01cd
 #define LATENCY           32
 
+/* With a core: of a load that hits, and that misses one level or both */
+#define LATENCY_OF_L1     4
+#define LATENCY_OF_LAST   7
+#define LATENCY_OF_MEMORY 14
+
 static unsigned nr_counters(void)
 {
     return pmu->nr_gp + pmu->nr_fixed;
@@ -161,6 +166,19 @@ static PmuTallies tallies_of_offcore(uint64_t rsp)
            : rsp & OFFCORE_LAST ? by[1] : rsp & OFFCORE_MEMORY ? by[2] : 0;
 }
 
+/* The loads that are slower than MSR_PEBS_LD_LAT says */
+static PmuTallies tallies_of_long_loads(void)
+{
+    uint64_t least = regs.ld_lat;
+
+    if (!pmu->core) {
+        return least < LATENCY ? T(LOADS) : 0;
+    }
+    return least < LATENCY_OF_L1 ? T(LOADS)
+           : least < LATENCY_OF_LAST ? T(L1D_LOAD_MISSES)
+           : least < LATENCY_OF_MEMORY ? T(LLC_LOAD_MISSES) : 0;
+}
+
 static PmuTallies tallies_of(unsigned i)
 {
     static const PmuTally fixed[] = {
@@ -178,11 +196,9 @@ static PmuTallies tallies_of(unsigned i)
         return tallies_of_offcore(regs.offcore[code == 0x01bb]);
     }
     for (const RefEvent *e = pmu->events; e->code; e++) {
-        if (e->code == CODE_LOAD_LATENCY && regs.ld_lat >= LATENCY) {
-            continue;
-        }
         if (e->code == code && !is_denied(code)) {
-            return e->tallies;
+            return code == CODE_LOAD_LATENCY ? tallies_of_long_loads()
+                                             : e->tallies;
         }
     }
     return 0;
@@ -325,10 +341,17 @@ static bool has_infos(void)
 #define CFG_XMMS   BIT_ULL(2)
 #define CFG_LBRS   BIT_ULL(3)
 
-/* An access hits the first level of caches. */
-#define SOURCE_L1 1
+/* The level of caches that an access hits, or memory; a miss of the TLB */
+#define SOURCE_L1         1
+#define SOURCE_LAST       4
+#define SOURCE_MEMORY     0xa
+#define SOURCE_TLB_MISSED 0x10
 
 #define OF_ACCESSES (BIT(PMU_TALLY_LOADS) | BIT(PMU_TALLY_STORES))
+/* Counters of these record the access. */
+#define OF_DATA                                                             \
+    (OF_ACCESSES | T(L1D_MISSES) | T(L1D_LOAD_MISSES) | T(L1D_LOAD_HITS)    \
+     | T(LLC_LOAD_HITS) | T(LLC_LOAD_MISSES))
 #define OF_INSNS                                                           \
     (BIT(PMU_TALLY_INSNS) | BIT(PMU_TALLY_COND_TAKEN)                      \
      | BIT(PMU_TALLY_COND_NOT_TAKEN) | BIT(PMU_TALLY_JUMPS)                \
@@ -356,6 +379,12 @@ typedef struct Sample {
     unsigned mode;
 } Sample;
 
+/* The instruction that is executed now, if a core sees it, and its events */
+static struct Stepped {
+    const FuzzInsn *insn;
+    RefTimes times;
+} stepped;
+
 /* An instruction's address follows from its events, and differs with these. */
 uint64_t ref_pc(PmuTallies events)
 {
@@ -375,7 +404,8 @@ static bool is_sample_of(const Sample *s, unsigned i)
 /* Events without an instruction are noticed before the next instruction. */
 static uint64_t eventing_ip(const Sample *s)
 {
-    return s->events & OF_INSNS ? ref_pc(s->events) : REF_IP;
+    return stepped.insn ? stepped.insn->pc
+           : s->events & OF_INSNS ? ref_pc(s->events) : REF_IP;
 }
 
 static uint64_t applicable_counters(const Sample *s)
@@ -396,19 +426,56 @@ static bool tells_access(const Sample *s)
     for (unsigned i = 0; i < nr_counters(); i++) {
         counted |= is_sample_of(s, i) ? tallies_of(i) : 0;
     }
-    return counted & OF_ACCESSES && s->events & OF_ACCESSES;
+    return counted & OF_DATA && s->events & OF_ACCESSES;
+}
+
+static unsigned times_of(PmuTallies any)
+{
+    unsigned times = 0;
+
+    for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
+        times += any >> t & 1 ? stepped.times.of[t] : 0;
+    }
+    return times;
+}
+
+/* What no core has seen hits. */
+static uint64_t source(void)
+{
+    unsigned tlb_misses = times_of(T(DTLB_LOAD_MISSES) | T(DTLB_STORE_MISSES));
+
+    return (times_of(T(LLC_LOAD_MISSES) | T(LLC_STORE_MISSES)) ? SOURCE_MEMORY
+            : times_of(T(L1D_MISSES)) ? SOURCE_LAST : SOURCE_L1)
+           | (tlb_misses ? SOURCE_TLB_MISSED : 0);
+}
+
+static uint64_t latency(void)
+{
+    switch (source() & ~SOURCE_TLB_MISSED) {
+    case SOURCE_MEMORY:
+        return LATENCY_OF_MEMORY;
+    case SOURCE_LAST:
+        return LATENCY_OF_LAST;
+    default:
+        return pmu->core ? LATENCY_OF_L1 : LATENCY;
+    }
+}
+
+static uint64_t data_address(const Sample *s)
+{
+    return stepped.insn ? stepped.insn->data : ref_data(s->events, s->mode);
 }
 
 static bool tells_latency(const Sample *s)
 {
-    bool latency = false;
+    bool tells = false;
 
     for (unsigned i = 0; i < pmu->nr_gp; i++) {
-        latency |= is_sample_of(s, i)
-                   && extract64(regs.evtsel[i], 0, 16) == CODE_LOAD_LATENCY
-                   && (pmu->version >= 5 || regs.pebs_enable & LOAD_LATENCY(i));
+        tells |= is_sample_of(s, i)
+                 && extract64(regs.evtsel[i], 0, 16) == CODE_LOAD_LATENCY
+                 && (pmu->version >= 5 || regs.pebs_enable & LOAD_LATENCY(i));
     }
-    return latency && tells_access(s);
+    return tells && tells_access(s);
 }
 
 static void put(PebsRecord *r, uint64_t word)
@@ -433,11 +500,11 @@ static void put_gprs(PebsRecord *r, const uint8_t *order)
 
 static void put_access(PebsRecord *r, const Sample *s)
 {
-    uint64_t latency = tells_latency(s) ? LATENCY : 0;
+    uint64_t cycles = tells_latency(s) ? latency() : 0;
 
-    put(r, tells_access(s) ? ref_data(s->events, s->mode) : 0);
-    put(r, tells_access(s) ? SOURCE_L1 : 0);
-    put(r, latency | (pmu->both_latencies ? latency << 32 : 0));
+    put(r, tells_access(s) ? data_address(s) : 0);
+    put(r, tells_access(s) ? source() : 0);
+    put(r, cycles | (pmu->both_latencies ? cycles << 32 : 0));
 }
 
 static void make_fixed(PebsRecord *r, const Sample *s)
@@ -812,7 +879,9 @@ void ref_step(const FuzzInsn *insn, PmuTallies events, unsigned mode)
 {
     RefTimes times = ref_core_step(pmu->private ? mode & 1 : 0, insn);
 
+    stepped = (struct Stepped) { insn, times };
     happen_all(events, mode, &times);
+    stepped = (struct Stepped) { };
 }
 
 /*

@@ -67,6 +67,7 @@ static const uint16_t denied[] = { 0x00c0, 0x20c4, 0x02c4, 0x01cb, 0 };
 /* Events of the core come first: other lists have them as not counted. */
 #define CORE(state) "-object pmu-core,id=core0,state=" #state "," REF_CORE " "
 #define CODES_SKYLAKE_WITH_CORE(E) CODES_SKYLAKE_CORE(E) CODES_SKYLAKE(E)
+#define CODES_SKYLAKE_PEBS_CORE(E) CODES_SKYLAKE_CORE(E) CODES_SKYLAKE_PEBS(E)
 #define CODES_ICE_LAKE_WITH_CORE(E) CODES_SKYLAKE_CORE(E) CODES_ICE_LAKE(E)
 #define CODES_ZEN4_WITH_CORE(E) CODES_ZEN_CORE(E) CODES_ZEN4(E)
 
@@ -141,6 +142,9 @@ static const FuzzFace faces[] = {
     { "intel-off", TCG "Skylake-Server,pmu=off", NULL },
     { "intel-core", CORE(shared) INTEL(4) ",pmu-core=core0",
       INTEL_PMU_OF(SKYLAKE_WITH_CORE, 4, 4, .core = true,
+                   .offcore = 0x3fffff8fff) },
+    { "intel-core-pebs", CORE(shared) INTEL(4) ",pebs=on,pmu-core=core0",
+      INTEL_PMU_OF(SKYLAKE_PEBS_CORE, 4, 4, .pebs = 3, .core = true,
                    .offcore = 0x3fffff8fff) },
     { "intel-core-metrics", CORE(private)
       TCG "Icelake-Server-v6,pmu=on,lbr=off,pmu-version=5,pmu-gp-counters=8,"
@@ -350,8 +354,11 @@ static uint64_t any_data_cfg(FuzzRandom *r)
 /* Mostly a latency near that of loads, which is 32 cycles */
 static uint64_t any_ld_lat(FuzzRandom *r)
 {
+    /* With a core, below and at the three latencies */
+    static const uint8_t of_core[] = { 3, 4, 6, 7, 13, 14 };
+
     return fuzz_chance(r, 4) ? fuzz_bits(r, ref_writable(MSR_PEBS_LD_LAT))
-                             : 30 + fuzz_below(r, 4);
+           : pmu->core ? fuzz_pick(r, of_core) : 30 + fuzz_below(r, 4);
 }
 
 /* Mostly with branches recorded */
@@ -769,19 +776,29 @@ static void begin(void)
     fuzz_align_cycles();
 }
 
-/* Store an instruction's address as translated code does. */
-static void note_insn(PmuTallies events, unsigned mode)
+/* Store an instruction's addresses as translated code does. */
+static void note_site(uint64_t pc, unsigned mode, bool accesses, uint64_t data)
 {
     PmuTcgCells *cells = &cpu_env(fuzz_cpu)->pmu_cells;
 
-    cells->site_pc = ref_pc(events);
+    cells->site_pc = pc;
     cells->site_mode = mode;
     cells->site_known = true;
-    if (fuzz_cpu->tcg_cflags & CF_PMU_ADDRESSES
-        && events & (T(LOADS) | T(STORES))) {
-        cells->access.pc = cells->site_pc;
-        cells->access.address = ref_data(events, mode);
+    if (fuzz_cpu->tcg_cflags & CF_PMU_ADDRESSES && accesses) {
+        cells->access.pc = pc;
+        cells->access.address = data;
     }
+}
+
+static void note_insn(PmuTallies events, unsigned mode)
+{
+    note_site(ref_pc(events), mode, events & (T(LOADS) | T(STORES)),
+              ref_data(events, mode));
+}
+
+static void note_step(const FuzzInsn *insn, unsigned mode)
+{
+    note_site(insn->pc, mode, insn->access != PMU_CORE_FETCH, insn->data);
 }
 
 static void for_each_register(void (*look)(uint32_t msr))
@@ -909,6 +926,7 @@ const FuzzTarget fuzz_target = {
     .happen = ref_happen,
     .step = ref_step,
     .note_insn = note_insn,
+    .note_step = note_step,
     .begin_cycle = ref_begin_cycle,
     .check_interrupts = check_interrupts,
     .begin = begin,

@@ -358,7 +358,7 @@ static uint64_t any_ld_lat(FuzzRandom *r)
     static const uint8_t of_core[] = { 3, 4, 6, 7, 13, 14 };
 
     return fuzz_chance(r, 4) ? fuzz_bits(r, ref_writable(MSR_PEBS_LD_LAT))
-           : pmu->core ? fuzz_pick(r, of_core) : 30 + fuzz_below(r, 4);
+           : pmu && pmu->core ? fuzz_pick(r, of_core) : 30 + fuzz_below(r, 4);
 }
 
 /* Mostly with branches recorded */

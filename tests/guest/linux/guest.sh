@@ -84,14 +84,14 @@ count()
     grep , /tmp/stat
 }
 
-# samples FIELDS: what perf script prints of these fields, and switches of
-# tasks, of what perf record -T has written.  That may write a sample twice, with
-# the same time: it reads twice where the ring ends, and what the kernel has
-# added in between comes again.
+# samples FIELDS [FILE]: what perf script prints of these fields, and of task
+# switches, if perf record -T has written the file.  That may write a sample
+# twice, with the same time: it reads twice where the ring ends, and what the
+# kernel has added in between comes again.
 samples()
 {
-    perf script -i /tmp/data --show-switch-events --ns -F "time,$1" | uniq |
-        sed 's/[0-9]*\.[0-9]*: *//'
+    perf script -i "${2:-/tmp/data}" --show-switch-events --ns \
+        -F "time,$1" | uniq | sed 's/[0-9]*\.[0-9]*: *//'
 }
 
 # perf_test NAME: run one of perf's own tests, and its parts.  By its number, as

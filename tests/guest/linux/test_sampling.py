@@ -18,7 +18,7 @@ from test_counting import perf_event
 RECORD = 'perf record -q -T -m 16M --switch-events -o /tmp/data'
 PINNED = f'taskset 1 {RECORD}'
 SWITCH = 'PERF_RECORD_SWITCH'
-ADDRESSES = "samples ip | awk '{ print $1 }'"
+ADDRESSES = "samples ip /tmp/data | awk '{ print $1 }'"
 
 # What prints what most_interrupted() wants, once before and once after.
 INTERRUPTS = """awk '/LOC:/ { n += $2 } END { print "interrupts", n }' \

@@ -242,7 +242,7 @@ record_all()
         if {RECORD.replace('16M', '1M')} -a -e instructions:u \\
             -c {HOTPLUG_PERIOD} busybox time -v taskset 1 loop \\
             2> /tmp/said; then
-            echo samples $(perf script -i /tmp/data -F comm,cpu |
+            echo samples $(samples comm,cpu |
                            grep -c '^ *loop *\\[000\\]') \\
                  $(sed -n 's/.*context switches: //p' /tmp/said)
         fi

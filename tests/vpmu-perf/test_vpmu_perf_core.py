@@ -83,7 +83,130 @@ __attribute__((used)) void work(void)
 }
 '''
 
-PROGRAMS = {'sort': SORT, 'scatter': SCATTER}
+# Walks over 1 MiB by strides below a line, of a line, of a page, and of a set.
+STRIDES = BEGIN + r'''
+static char area[1 << 20];
+__attribute__((used)) void work(void)
+{
+    static const int strides[] = { 4, 24, 64, 72, 4096, 4160, 32768 };
+
+    for (unsigned s = 0; s < sizeof(strides) / sizeof(strides[0]); s++)
+        for (int round = 0; round < 3; round++)
+            for (int i = 0; i < (int)sizeof(area); i += strides[s])
+                area[i] += round;
+}
+'''
+
+# Matrices of whole numbers, as they are defined: one is read by columns.
+MATRIX = BEGIN + r'''
+#define N 96
+static int a[N][N], b[N][N], c[N][N];
+__attribute__((used)) void work(void)
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            a[i][j] = b[j][i] = next() >> 16;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            for (int k = 0; k < N; k++)
+                c[i][j] += a[i][k] * b[k][j];
+}
+'''
+
+# A list of 4 MiB whose elements follow each other at random.
+LIST = BEGIN + r'''
+#define N 65536
+static struct { unsigned next, value[15]; } list[N];
+__attribute__((used)) void work(void)
+{
+    unsigned at = 0, sum = 0;
+
+    for (unsigned i = 0; i < N; i++)
+        list[i].next = i;
+    for (unsigned i = N - 1; i > 0; i--) {
+        unsigned j = (next() >> 8) % i, other = list[i].next;
+
+        list[i].next = list[j].next;
+        list[j].next = other;
+    }
+    for (int i = 0; i < 200000; i++) {
+        at = list[at].next;
+        sum += list[at].value[i % 15]++;
+    }
+    list[0].value[0] = sum;
+}
+'''
+
+# Code that is read: an indirect jump for each of its instructions.
+INTERPRETER = BEGIN + r'''
+static unsigned char code[4096];
+static unsigned registers[16];
+__attribute__((used)) void work(void)
+{
+    static const void *const table[] = {
+        &&add, &&sub, &&shift, &&load, &&store, &&skip, &&turn, &&mix };
+    unsigned at = 0, left = 300000, r = 0;
+
+    for (unsigned i = 0; i < sizeof(code); i++)
+        code[i] = next() >> 20;
+#define STEP do {                                                \
+        if (!--left)                                             \
+            return;                                              \
+        r = code[at] >> 4;                                       \
+        at = (at + 1) % sizeof(code);                            \
+        goto *table[code[at] & 7];                               \
+    } while (0)
+    STEP;
+add:   registers[r] += registers[r ^ 1]; STEP;
+sub:   registers[r] -= registers[r ^ 5]; STEP;
+shift: registers[r] = registers[r] << 3 | registers[r] >> 29; STEP;
+load:  registers[r] = code[registers[r ^ 3] % sizeof(code)]; STEP;
+store: code[(at + 64) % sizeof(code)] = registers[r]; STEP;
+skip:  at = (at + (registers[r] & 15)) % sizeof(code); STEP;
+turn:  registers[r] = ~registers[r]; STEP;
+mix:   registers[r] ^= registers[r ^ 7] + at; STEP;
+}
+'''
+
+# Calls within calls, deeper than a return stack.
+RECURSION = BEGIN + r'''
+static int __attribute__((noinline)) ways(int n, int most)
+{
+    int sum = 0;
+
+    if (n == 0)
+        return 1;
+    for (int part = most < n ? most : n; part > 0; part--)
+        sum += ways(n - part, part);
+    return sum;
+}
+static int volatile result;
+__attribute__((used)) void work(void)
+{
+    result = ways(40, 40);
+}
+'''
+
+# Bytes that are crossed out, and branches that become rarer.  Where nothing is
+# stored between two tests with the same target, as in "if (a && b)", Valgrind
+# makes one of them, and Cachegrind counts the second where it is not executed.
+SIEVE = BEGIN + r'''
+static char crossed[300000];
+static volatile int primes;
+__attribute__((used)) void work(void)
+{
+    for (int i = 2; i < (int)sizeof(crossed); i++)
+        if (!crossed[i]) {
+            primes++;
+            for (int j = 2 * i; j < (int)sizeof(crossed); j += i)
+                crossed[j] = 1;
+        }
+}
+'''
+
+PROGRAMS = {'sort': SORT, 'scatter': SCATTER, 'strides': STRIDES,
+            'matrix': MATRIX, 'list': LIST, 'interpreter': INTERPRETER,
+            'recursion': RECURSION, 'sieve': SIEVE}
 OPTIONS = ['-O2', '-nostdlib', '-static', '-fno-pic', '-no-pie',
            '-fno-builtin', '-fno-stack-protector',
            '-fno-asynchronous-unwind-tables']

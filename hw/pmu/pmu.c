@@ -420,32 +420,18 @@ static void stop_at_each(Pmu *pmu, const PmuCounter *c)
     }
 }
 
-static PmuTallies tallies_in_use(const Pmu *pmu)
+static PmuTallies tallies_in_use(const Pmu *pmu, PmuModes *modes)
 {
     PmuTallies used = 0;
     unsigned i;
 
+    *modes = 0;
     for (i = 0; i < pmu->nr_counters; i++) {
         const PmuCounter *c = &pmu->counters[i];
 
-        if (c->running && c->select.modes) {
+        if (c->running && c->select.modes && (c->plus | c->minus)) {
             used |= c->plus | c->minus;
-        }
-    }
-    return used;
-}
-
-/* The modes in which some running counter reads a tally */
-static PmuModes modes_in_use(const Pmu *pmu)
-{
-    PmuModes used = 0;
-    unsigned i;
-
-    for (i = 0; i < pmu->nr_counters; i++) {
-        const PmuCounter *c = &pmu->counters[i];
-
-        if (c->running && (c->plus | c->minus)) {
-            used |= c->select.modes;
+            *modes |= c->select.modes;
         }
     }
     return used;
@@ -465,13 +451,14 @@ static void clear_budgets(Pmu *pmu, PmuTallies tallies)
 void pmu_commit(Pmu *pmu)
 {
     PmuTallies before = pmu->wanted;
+    PmuModes modes;
     unsigned i;
 
     assert(pmu_in_transaction(pmu));
     if (--pmu->depth > 0) {
         return;
     }
-    pmu->wanted = tallies_in_use(pmu);
+    pmu->wanted = tallies_in_use(pmu, &modes);
     clear_budgets(pmu, pmu->wanted);
     for (i = 0; i < pmu->nr_counters; i++) {
         const PmuCounter *c = &pmu->counters[i];
@@ -483,7 +470,7 @@ void pmu_commit(Pmu *pmu)
             stop_at_each(pmu, c);
         }
     }
-    pmu->ops->plan(pmu->engine, pmu->wanted, modes_in_use(pmu), pmu->budgets);
+    pmu->ops->plan(pmu->engine, pmu->wanted, modes, pmu->budgets);
 
     /* Tallies that are new may not have moved until the engine planned. */
     take_snapshot(pmu, pmu->wanted & ~before);

@@ -137,20 +137,7 @@ TEST(clock, mode_alone)
 }
 
 /* Sleep: each turn would be many cycles if the CPU were awake. */
-CODE("clock_sleep:\n"
-     "    mov $0xfee00000, %eax\n"
-     "1:  movl $100000000, 0x380(%rax)\n"
-     "    sti\n"
-     "    hlt\n"
-     "    cli\n"
-     "    dec %rdi\n"
-     "    jnz 1b\n"
-     "    ret\n"
-     "clock_wake_up:\n"
-     "    movl $0, 0xb0(%rax)\n"
-     "    iretq\n");
-code_fn clock_sleep;
-LABEL(clock_wake_up);
+CODE_SLEEP(clock, 100000000);
 
 /*
  * The time to wake up counts.  On a busy host this can be as long as the sleep,

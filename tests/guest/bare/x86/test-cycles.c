@@ -66,20 +66,7 @@ TEST(cycles, alone)
 }
 
 /* Nothing counts while the CPU sleeps: 10 times 1 ms. */
-CODE("cycles_sleep:\n"
-     "    mov $0xfee00000, %eax\n"
-     "1:  movl $1000000, 0x380(%rax)\n"
-     "    sti\n"
-     "    hlt\n"
-     "    cli\n"
-     "    dec %rdi\n"
-     "    jnz 1b\n"
-     "    ret\n"
-     "cycles_wake_up:\n"
-     "    movl $0, 0xb0(%rax)\n"
-     "    iretq\n");
-code_fn cycles_sleep;
-LABEL(cycles_wake_up);
+CODE_SLEEP(cycles, 1000000);
 
 TEST(cycles, halted)
 {

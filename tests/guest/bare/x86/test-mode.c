@@ -351,25 +351,14 @@ TEST(mode, changed_filter)
 }
 
 /* The same, once QEMU has forgotten that the kernel was counted before. */
-CODE("mode_sleep:\n"
-     "    mov $0xfee00000, %eax\n"
-     "1:  movl $100000000, 0x380(%rax)\n"
-     "    sti\n"
-     "    hlt\n"
-     "    cli\n"
-     "    dec %rdi\n"
-     "    jnz 1b\n"
-     "    ret\n"
-     "mode_wake_up:\n"
-     "    movl $0, 0xb0(%rax)\n"
-     "    iretq\n"
-     "mode_faults:\n"
+CODE_SLEEP(mode, 100000000);
+
+CODE("mode_faults:\n"
      "    .rept 8\n"
      "    ud2\n"
      "    .endr\n"
      "    jmp mode_change\n");
-code_fn mode_sleep, mode_faults;
-LABEL(mode_wake_up);
+code_fn mode_faults;
 
 static void skip_ud2(struct regs *regs)
 {

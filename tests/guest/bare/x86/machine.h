@@ -360,29 +360,27 @@ void apic_x2_mode(void);
 void timer_once(uint32_t ns);
 
 /**
- * CODE_SLEEP - define a function that sleeps as often as its argument says, and
- *              the handler of VEC_TIMER that wakes it up
- * @name: their names are this and "_sleep", or "_wake_up"
+ * SLEEP - code that sleeps as often as the first argument says, and the handler
+ *         of VEC_TIMER that wakes it up
+ * @name: their labels are this and "_sleep", or "_wake_up"
  * @ns: a number, as it is written in assembly
  *
  * Each turn is six instructions, and two of the handler; timer_once(0) comes
  * before.
  */
-#define CODE_SLEEP(name, ns)                         \
-    CODE(#name "_sleep:\n"                           \
-         "    mov $0xfee00000, %eax\n"               \
-         "1:  movl $" #ns ", 0x380(%rax)\n"          \
-         "    sti\n"                                 \
-         "    hlt\n"                                 \
-         "    cli\n"                                 \
-         "    dec %rdi\n"                            \
-         "    jnz 1b\n"                              \
-         "    ret\n"                                 \
-         #name "_wake_up:\n"                         \
-         "    movl $0, 0xb0(%rax)\n"                 \
-         "    iretq\n");                             \
-    code_fn name##_sleep;                            \
-    LABEL(name##_wake_up)
+#define SLEEP(name, ns)                        \
+    name "_sleep:\n"                           \
+    "    mov $0xfee00000, %eax\n"              \
+    "1:  movl $" #ns ", 0x380(%rax)\n"         \
+    "    sti\n"                                \
+    "    hlt\n"                                \
+    "    cli\n"                                \
+    "    dec %rdi\n"                           \
+    "    jnz 1b\n"                             \
+    "    ret\n"                                \
+    name "_wake_up:\n"                         \
+    "    movl $0, 0xb0(%rax)\n"                \
+    "    iretq\n"
 
 /* ---- Other CPUs ----------------------------------------------------- */
 

@@ -137,7 +137,9 @@ TEST(clock, mode_alone)
 }
 
 /* Sleep: each turn would be many cycles if the CPU were awake. */
-CODE_SLEEP(clock, 100000000);
+CODE(SLEEP("clock", 100000000));
+code_fn clock_sleep;
+LABEL(clock_wake_up);
 
 /*
  * The time to wake up counts.  On a busy host this can be as long as the sleep,

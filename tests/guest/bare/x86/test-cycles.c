@@ -66,7 +66,9 @@ TEST(cycles, alone)
 }
 
 /* Nothing counts while the CPU sleeps: 10 times 1 ms. */
-CODE_SLEEP(cycles, 1000000);
+CODE(SLEEP("cycles", 1000000));
+code_fn cycles_sleep;
+LABEL(cycles_wake_up);
 
 TEST(cycles, halted)
 {

@@ -351,7 +351,9 @@ TEST(mode, changed_filter)
 }
 
 /* The same, once QEMU has forgotten that the kernel was counted before. */
-CODE_SLEEP(mode, 100000000);
+CODE(SLEEP("mode", 100000000));
+code_fn mode_sleep;
+LABEL(mode_wake_up);
 
 CODE("mode_faults:\n"
      "    .rept 8\n"

@@ -132,17 +132,23 @@ void pmu_observer_set_period(PmuObserver *o, uint64_t period)
  * Branches
  */
 
-/* Record branches in all modes in which an observer asks for them. */
-static void update_branches(CPUState *cpu)
+/*
+ * Record branches in all modes in which an observer asks for them, and note
+ * addresses if any of them asks for these.
+ */
+static void update_records(CPUState *cpu)
 {
     const PmuObserver *o = NULL;
     PmuModes modes = 0;
+    bool addresses = false;
 
     while ((o = pmu_observer_next(cpu, o))) {
         modes |= o->config.branches ? o->config.modes : 0;
+        addresses |= o->config.addresses;
     }
     if (tcg_enabled()) {
         pmu_tcg_record_outside(cpu->pmu->tcg, modes);
+        pmu_tcg_note_addresses_outside(cpu->pmu->tcg, addresses);
     }
 }
 
@@ -175,6 +181,29 @@ void pmu_observer_forget_branches(CPUState *cpu)
     if (cpu->pmu) {
         pmu_recorder_clear(recorder_outside(cpu));
     }
+}
+
+/*
+ * Data
+ */
+
+bool pmu_observer_access(CPUState *cpu, PmuAccess *access)
+{
+    const PmuCoreEntry *entry;
+    uint64_t pc;
+    unsigned mode;
+
+    if (!tcg_enabled() || !pmu_tcg_site(cpu, &pc, &mode)
+        || !pmu_tcg_data_address(cpu, pc, &access->address)) {
+        return false;
+    }
+    entry = pmu_tcg_data_entry(cpu);
+    access->in_core = entry;
+    access->kind = entry ? pmu_core_kind_of(entry) : 0;
+    access->outcome = entry ? entry->from : 0;
+    access->latency = entry ? pmu_core_latency(&cpu->pmu->core->penalties,
+                                               entry->from) : 0;
+    return true;
 }
 
 /*
@@ -385,7 +414,7 @@ static void begin_observer_on_cpu(CPUState *cpu, run_on_cpu_data data)
     r->done = take_slot(r->observer);
     if (r->done) {
         run_counter(r->observer);
-        update_branches(cpu);
+        update_records(cpu);
     }
 }
 
@@ -396,7 +425,7 @@ static void end_observer_on_cpu(CPUState *cpu, run_on_cpu_data data)
 
     stop_counter(o);
     all->slots[o->index] = NULL;
-    update_branches(cpu);
+    update_records(cpu);
     if (!pmu_observer_next(cpu, NULL)) {
         free_observers(all);
     }

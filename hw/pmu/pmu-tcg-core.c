@@ -536,8 +536,7 @@ void pmu_tcg_core_leave(PmuTcgCore *c)
 }
 
 /* The last fetch may come after the accesses, as others did before it. */
-bool pmu_tcg_core_outcome(const PmuTcgCore *c, uint64_t address,
-                          uint32_t *outcome)
+const PmuCoreEntry *pmu_tcg_core_entry(const PmuTcgCore *c, uint64_t address)
 {
     size_t least = c->seen - MIN(c->seen, PMU_TCG_CORE_BLOCK);
 
@@ -546,11 +545,10 @@ bool pmu_tcg_core_outcome(const PmuTcgCore *c, uint64_t address,
 
         if (entry->address == address
             && pmu_core_kind_of(entry) != PMU_CORE_FETCH) {
-            *outcome = entry->from;
-            return true;
+            return entry;
         }
     }
-    return false;
+    return NULL;
 }
 
 bool pmu_tcg_core_make_room(PmuTcgCore *c, unsigned mode)

@@ -100,16 +100,14 @@ const PmuCoreModel *pmu_tcg_core_model(const PmuTcgCore *c);
 void pmu_tcg_core_see(PmuTcgCore *c);
 
 /**
- * pmu_tcg_core_outcome - what became of an access to data
+ * pmu_tcg_core_entry - find the last access to data at an address
  * @c: the cores
- * @address: the lowest address that was accessed; this is about the last such
- *           access in the log that was read last
- * @outcome: set to a set of PmuCoreOutcome
+ * @address: the lowest address that was accessed
  *
- * Returns: false if it is not among the last ones.
+ * Returns: the entry, in the log that was read last; NULL if the access is not
+ * among the last ones there.
  */
-bool pmu_tcg_core_outcome(const PmuTcgCore *c, uint64_t address,
-                          uint32_t *outcome);
+const PmuCoreEntry *pmu_tcg_core_entry(const PmuTcgCore *c, uint64_t address);
 
 /**
  * pmu_tcg_core_flush - empty the caches of all cores

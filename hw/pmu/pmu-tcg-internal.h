@@ -46,7 +46,9 @@
  * @rest_ns: time that was left for later when the machine stopped
  * @halted: the vCPU sleeps, or did not execute anything yet
  * @stopped: it did not execute anything since the machine stopped
- * @note_addresses: note the addresses of data that instructions access
+ * @note_addresses: note the addresses of data that instructions access, for
+ *                  the guest's PMU
+ * @note_outside: likewise, for an observer
  * @record: to which extent the guest's PMU records taken branches
  * @time_seen: the time of recorders when the log of branches was read, if
  *             @record includes that
@@ -81,6 +83,7 @@ struct PmuTcg {
     bool halted;
     bool stopped;
     bool note_addresses;
+    bool note_outside;
     PmuTcgRecord record;
     uint64_t time_seen;
     bool outside;

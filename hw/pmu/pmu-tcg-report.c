@@ -176,6 +176,18 @@ void pmu_tcg_note_addresses(PmuTcg *engine, bool note)
     engine->note_addresses = note;
 }
 
+void pmu_tcg_note_addresses_outside(PmuTcg *engine, bool note)
+{
+    engine->note_outside = note;
+    pmu_tcg_adapt_flags(engine);
+}
+
+/* With CF_PCREL, only an instruction's offset in its page is known. */
+bool pmu_tcg_can_note_addresses(const CPUState *cpu)
+{
+    return !(cpu->tcg_cflags & CF_PCREL);
+}
+
 bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)
 {
     const PmuTcgAccess *access = &pmu_tcg_cells(cpu)->access;
@@ -184,17 +196,16 @@ bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address)
     return tcg_cflags_has(cpu, CF_PMU_ADDRESSES) && access->pc == pc;
 }
 
-bool pmu_tcg_data_outcome(const CPUState *cpu, uint32_t *outcome)
+const PmuCoreEntry *pmu_tcg_data_entry(const CPUState *cpu)
 {
     PmuTcgCore *core = pmu_tcg_core_of(cpu);
 
     if (!core) {
-        return false;
+        return NULL;
     }
     /* The tally that has overflowed may be none of the core's. */
     pmu_tcg_core_see(core);
-    return pmu_tcg_core_outcome(core, pmu_tcg_cells(cpu)->access.address,
-                                outcome);
+    return pmu_tcg_core_entry(core, pmu_tcg_cells(cpu)->access.address);
 }
 
 /*

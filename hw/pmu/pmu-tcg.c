@@ -133,7 +133,7 @@ uint32_t pmu_tcg_flags_for(PmuTallies wanted)
 
 static uint32_t needed_flags(const PmuTcg *e)
 {
-    bool note = e->wanted && e->note_addresses;
+    bool note = e->wanted && (e->note_addresses || e->note_outside);
 
     return pmu_tcg_flags_for(e->wanted) | (note ? CF_PMU_ADDRESSES : 0)
            | (e->record || e->outside ? CF_PMU_RECORD : 0)

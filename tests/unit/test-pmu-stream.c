@@ -433,17 +433,28 @@ static void test_nested(Tape *tape)
     assert_all_read(tape);
 }
 
-static void assert_sample(Tape *tape, const PmuStreamSample *sample,
-                          uint16_t misc)
+static void assert_sample_begins(Tape *tape, const PmuStreamSample *sample,
+                                 uint16_t misc)
 {
     assert_begins(tape, 9, misc);
     g_assert_cmphex(take64(tape), ==, sample->ip);
     g_assert_cmpuint(take32(tape), ==, sample->pid);
     g_assert_cmpuint(take32(tape), ==, sample->tid);
     g_assert_cmpuint(take64(tape), ==, sample->time_ns);
+}
+
+static void assert_sample_goes_on(Tape *tape, const PmuStreamSample *sample)
+{
     g_assert_cmpuint(take32(tape), ==, sample->cpu);
     g_assert_cmpuint(take32(tape), ==, 0);
     g_assert_cmpuint(take64(tape), ==, sample->period);
+}
+
+static void assert_sample(Tape *tape, const PmuStreamSample *sample,
+                          uint16_t misc)
+{
+    assert_sample_begins(tape, sample, misc);
+    assert_sample_goes_on(tape, sample);
 }
 
 static const uint64_t callers[2000] = { 0x401000, 0x402000, 0x403000 };
@@ -560,6 +571,98 @@ static void test_branches(Tape *tape)
     assert_all_read(tape);
 }
 
+static void begin_with_data(Tape *tape, bool source)
+{
+    PmuStreamEvent event = instructions;
+    struct perf_event_attr flags = {
+        .mmap = 1, .mmap2 = 1, .comm = 1, .sample_id_all = 1,
+    };
+
+    event.data_address = true;
+    event.data_source = source;
+    tape->at = tape->out->len;
+    pmu_stream_begin(&tape->stream, tape->out, &event, "x86_64");
+    assert_beginning(tape, &event, source ? 0xc18f : 0x18f, &flags);
+}
+
+/* A sample that has the address of data, if @access is not NULL */
+static void assert_address(Tape *tape, const PmuAccess *access)
+{
+    PmuStreamSample sample = a_sample();
+
+    sample.access = access;
+    pmu_stream_sample(&tape->stream, &sample);
+    assert_sample_begins(tape, &sample, 3);
+    g_assert_cmphex(take64(tape), ==, access ? access->address : 0);
+    assert_sample_goes_on(tape, &sample);
+}
+
+static void test_address(Tape *tape)
+{
+    const PmuAccess access = { .address = 0x7ffc12345678 };
+
+    begin_with_data(tape, false);
+    assert_address(tape, &access);
+    assert_ends(tape);
+    assert_address(tape, NULL);
+    assert_ends(tape);
+}
+
+static void assert_source(Tape *tape, const PmuAccess *access,
+                          union perf_mem_data_src want)
+{
+    union perf_mem_data_src source;
+
+    assert_address(tape, access);
+    g_assert_cmpuint(take64(tape), ==, access ? access->latency : 0);
+    source.val = take64(tape);
+    g_assert_cmphex(source.val, ==, want.val);
+    assert_ends(tape);
+}
+
+/* What an access that a core has seen is to perf */
+static union perf_mem_data_src source(unsigned op, unsigned level,
+                                      unsigned number, unsigned tlb)
+{
+    return (union perf_mem_data_src) {
+        .mem_op = op, .mem_lvl = PERF_MEM_LVL_HIT | level,
+        .mem_lvl_num = number, .mem_dtlb = tlb | PERF_MEM_TLB_L2,
+        .mem_snoop = PERF_MEM_SNOOP_NA, .mem_lock = PERF_MEM_LOCK_NA,
+    };
+}
+
+static void test_source(Tape *tape)
+{
+    const union perf_mem_data_src unknown = {
+        .mem_op = PERF_MEM_OP_NA, .mem_lvl = PERF_MEM_LVL_NA,
+        .mem_lvl_num = PERF_MEM_LVLNUM_NA, .mem_dtlb = PERF_MEM_TLB_NA,
+        .mem_snoop = PERF_MEM_SNOOP_NA, .mem_lock = PERF_MEM_LOCK_NA,
+    };
+    PmuAccess access = { .address = 0x1000 };
+
+    begin_with_data(tape, true);
+    assert_source(tape, NULL, unknown);
+    assert_source(tape, &access, unknown);
+    access = (PmuAccess) {
+        .address = 0x2000, .in_core = true, .kind = PMU_CORE_LOAD, .latency = 4,
+    };
+    assert_source(tape, &access,
+                  source(PERF_MEM_OP_LOAD, PERF_MEM_LVL_L1, PERF_MEM_LVLNUM_L1,
+                         PERF_MEM_TLB_HIT | PERF_MEM_TLB_L1));
+    access.kind = PMU_CORE_STORE;
+    access.outcome = PMU_CORE_L1_MISSED;
+    access.latency = 44;
+    assert_source(tape, &access,
+                  source(PERF_MEM_OP_STORE, PERF_MEM_LVL_L3, PERF_MEM_LVLNUM_L3,
+                         PERF_MEM_TLB_HIT | PERF_MEM_TLB_L1));
+    access.kind = PMU_CORE_MODIFY;
+    access.outcome |= PMU_CORE_LAST_MISSED | PMU_CORE_TLB_MISSED;
+    assert_source(tape, &access,
+                  source(PERF_MEM_OP_LOAD | PERF_MEM_OP_STORE,
+                         PERF_MEM_LVL_LOC_RAM, PERF_MEM_LVLNUM_RAM,
+                         PERF_MEM_TLB_MISS));
+}
+
 static void test_callchain(Tape *tape)
 {
     PmuStreamSample sample = a_sample();
@@ -669,7 +772,7 @@ static void test_whole(Tape *tape)
     g_assert_cmpuint(pmu_stream_whole(tape->out->data, 7), ==, 0);
 }
 
-static void test_next_sample(Tape *tape)
+static void assert_next_samples(Tape *tape)
 {
     PmuStreamSample sample = a_sample();
     size_t at = 0, end;
@@ -681,10 +784,24 @@ static void test_next_sample(Tape *tape)
     }
     end = tape->out->len;
     for (unsigned want = 5; want < 7; want++) {
-        g_assert_true(pmu_stream_next_sample(tape->out->data, end, &at, &cpu));
+        g_assert_true(pmu_stream_next_sample(&tape->stream, tape->out->data,
+                                             end, &at, &cpu));
         g_assert_cmpuint(cpu, ==, want);
     }
-    g_assert_false(pmu_stream_next_sample(tape->out->data, end, &at, &cpu));
+    g_assert_false(pmu_stream_next_sample(&tape->stream, tape->out->data, end,
+                                          &at, &cpu));
+}
+
+static void test_next_sample(Tape *tape)
+{
+    assert_next_samples(tape);
+}
+
+static void test_next_address(Tape *tape)
+{
+    g_byte_array_set_size(tape->out, 0);
+    begin_with_data(tape, true);
+    assert_next_samples(tape);
 }
 
 static void run(gconstpointer data)
@@ -720,6 +837,8 @@ int main(int argc, char *argv[])
     add("/pmu/stream/sample", test_sample);
     add("/pmu/stream/callchain", test_callchain);
     add("/pmu/stream/branches", test_branches);
+    add("/pmu/stream/address", test_address);
+    add("/pmu/stream/source", test_source);
     add("/pmu/stream/callers-are-no-contexts", test_callers_are_no_contexts);
     add("/pmu/stream/lost", test_lost);
     add("/pmu/stream/throttle", test_throttle);
@@ -727,5 +846,6 @@ int main(int argc, char *argv[])
     add("/pmu/stream/is-taken-away", test_is_taken_away);
     add("/pmu/stream/whole", test_whole);
     add("/pmu/stream/next-sample", test_next_sample);
+    add("/pmu/stream/next-address", test_next_address);
     return g_test_run();
 }

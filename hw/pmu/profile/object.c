@@ -388,6 +388,7 @@ static void describe_event(PmuProfile *p)
         .frequency = asked->frequency,
         .callchain = asked->callchain,
         .branch_stack = asked->branch_stack,
+        .data_address = asked->data_address,
         .exclude_user = !asked->user,
         .exclude_kernel = !asked->kernel,
     };

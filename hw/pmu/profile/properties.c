@@ -139,6 +139,18 @@ static void set_branch_stack(Object *obj, bool value, Error **errp)
     }
 }
 
+static bool get_data_address(Object *obj, Error **errp)
+{
+    return PMU_PROFILE(obj)->config.asked.data_address;
+}
+
+static void set_data_address(Object *obj, bool value, Error **errp)
+{
+    if (may_change(PMU_PROFILE(obj), errp)) {
+        PMU_PROFILE(obj)->config.asked.data_address = value;
+    }
+}
+
 /* The properties that can be set only before the object is complete */
 static const struct {
     const char *name;
@@ -204,4 +216,8 @@ void pmu_profile_add_properties(ObjectClass *oc)
                                    set_branch_stack);
     object_class_property_set_description(oc, "branch-stack",
         "Whether samples have the branches that were taken last");
+    object_class_property_add_bool(oc, "data-address", get_data_address,
+                                   set_data_address);
+    object_class_property_set_description(oc, "data-address",
+        "Whether samples have the address of the data that was accessed");
 }

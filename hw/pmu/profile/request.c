@@ -86,13 +86,13 @@ static bool check_accounting(const PmuProfileRequest *r, Error **errp)
 }
 
 /* Time is also spent on work that the guest does not execute. */
-static bool check_branch_stack(const PmuProfileRequest *r, Error **errp)
+static bool check_of_instructions(const PmuProfileRequest *r, Error **errp)
 {
     ERRP_GUARD();
 
-    if (r->branch_stack && r->cpu_clock) {
-        error_setg(errp, "branch-stack=on needs another event than "
-                   CPU_CLOCK);
+    if (r->cpu_clock && (r->branch_stack || r->data_address)) {
+        error_setg(errp, "%s=on needs another event than " CPU_CLOCK,
+                   r->branch_stack ? "branch-stack" : "data-address");
         error_append_hint(errp, "event=instructions is one.\n");
         return false;
     }
@@ -150,7 +150,7 @@ bool pmu_profile_request_check(PmuProfileRequest *r, Error **errp)
 {
     choose_event(r);
     return parse_event(r, errp) && check_accounting(r, errp)
-           && check_branch_stack(r, errp) && parse_modes(r, errp)
+           && check_of_instructions(r, errp) && parse_modes(r, errp)
            && check_period(r, errp);
 }
 

@@ -14,8 +14,9 @@
 
 /**
  * struct PmuProfileRequest - the request of a profile's user
- * @event, @accounting, @period, @frequency, @modes, @callchain, @branch_stack:
- *     as the user has given them; pmu_profile_request_check() fills in defaults
+ * @event, @accounting, @period, @frequency, @modes, @callchain, @branch_stack,
+ * @data_address: as the user has given them; pmu_profile_request_check() fills
+ *     in defaults
  * @cpu_clock: the event is the time of vCPUs' threads
  * @named: the event, if the user has named it; otherwise PMU_EVENT_NONE
  * @code: the code of the event, if the user has given that
@@ -30,6 +31,7 @@ typedef struct PmuProfileRequest {
     char *modes;
     uint8_t callchain;
     bool branch_stack;
+    bool data_address;
 
     bool cpu_clock;
     PmuEvent named;

@@ -9,7 +9,7 @@
 #include "qemu/host-utils.h"
 #include "ring.h"
 
-/* The words of a sample in the ring, without its task and callers */
+/* The words of a sample in the ring, without its task and what follows that */
 enum {
     WORD_IP,
     WORD_GUEST,
@@ -26,6 +26,8 @@ enum {
 
 #define KIND_USER          (1u << 0)
 #define KIND_TASK          (1u << 1)
+#define KIND_ACCESS        (1u << 2)
+#define KIND_IN_CORE       (1u << 3)
 #define KIND_CALLERS_SHIFT 8
 #define KIND_BRANCHES_SHIFT 16
 
@@ -34,6 +36,12 @@ enum {
 
 /* Above the kind of a branch */
 #define BRANCH_WRONG (1u << 8)
+
+/*
+ * The words of an access: its address, its kind and what became of it, and how
+ * long it took
+ */
+#define ACCESS_WORDS 3
 
 /**
  * struct PmuRing - a ring of words
@@ -74,6 +82,8 @@ static void get_words(const PmuRing *r, uint32_t at, uint64_t *words,
 static uint64_t kind_of_entry(const PmuSample *s)
 {
     return (s->user ? KIND_USER : 0) | (s->has_task ? KIND_TASK : 0)
+           | (s->has_access ? KIND_ACCESS : 0)
+           | (s->has_access && s->access.in_core ? KIND_IN_CORE : 0)
            | s->nr_callers << KIND_CALLERS_SHIFT
            | s->nr_branches << KIND_BRANCHES_SHIFT;
 }
@@ -121,6 +131,26 @@ static void get_branches(const PmuRing *r, uint32_t at, PmuSample *s)
     }
 }
 
+static void put_access(PmuRing *r, uint32_t at, const PmuAccess *a)
+{
+    const uint64_t words[ACCESS_WORDS] = {
+        a->address, (uint64_t)a->kind << 32 | a->outcome, a->latency,
+    };
+
+    put_words(r, at, words, ACCESS_WORDS);
+}
+
+static void get_access(const PmuRing *r, uint32_t at, PmuAccess *a)
+{
+    uint64_t words[ACCESS_WORDS];
+
+    get_words(r, at, words, ACCESS_WORDS);
+    a->address = words[0];
+    a->kind = words[1] >> 32;
+    a->outcome = words[1];
+    a->latency = words[2];
+}
+
 /* A sample from before the last pmu_ring_take_lost() may have a lower count. */
 static uint64_t tell_lost(PmuRing *r, unsigned long lost)
 {
@@ -151,19 +181,27 @@ bool pmu_ring_put(PmuRing *r, const PmuSample *s)
         [WORD_KIND] = kind_of_entry(s),
     };
     uint32_t used = r->head - qatomic_load_acquire(&r->tail);
-    uint32_t fixed = NR_WORDS + (s->has_task ? TASK_WORDS : 0);
-    uint32_t length = fixed + s->nr_callers + s->nr_branches * BRANCH_WORDS;
+    uint32_t at = r->head;
+    uint32_t length = NR_WORDS + (s->has_task ? TASK_WORDS : 0)
+                      + (s->has_access ? ACCESS_WORDS : 0)
+                      + s->nr_callers + s->nr_branches * BRANCH_WORDS;
 
     if (length > r->size - used) {
         qatomic_set(&r->lost, r->lost + 1);
         return false;
     }
-    put_words(r, r->head, words, NR_WORDS);
+    put_words(r, at, words, NR_WORDS);
+    at += NR_WORDS;
     if (s->has_task) {
-        put_task(r, r->head + NR_WORDS, &s->task);
+        put_task(r, at, &s->task);
+        at += TASK_WORDS;
     }
-    put_words(r, r->head + fixed, s->callers, s->nr_callers);
-    put_ring_branches(r, r->head + fixed + s->nr_callers, s);
+    if (s->has_access) {
+        put_access(r, at, &s->access);
+        at += ACCESS_WORDS;
+    }
+    put_words(r, at, s->callers, s->nr_callers);
+    put_ring_branches(r, at + s->nr_callers, s);
     qatomic_store_release(&r->head, r->head + length);
     return used <= r->size / 2 && used + length > r->size / 2;
 }
@@ -196,6 +234,12 @@ bool pmu_ring_get(PmuRing *r, PmuSample *s)
     if (s->has_task) {
         get_task(r, at, &s->task);
         at += TASK_WORDS;
+    }
+    s->has_access = words[WORD_KIND] & KIND_ACCESS;
+    s->access.in_core = words[WORD_KIND] & KIND_IN_CORE;
+    if (s->has_access) {
+        get_access(r, at, &s->access);
+        at += ACCESS_WORDS;
     }
     get_words(r, at, s->callers, s->nr_callers);
     at += s->nr_callers;

@@ -7,6 +7,7 @@
 #ifndef HW_PMU_PROFILE_SAMPLE_H
 #define HW_PMU_PROFILE_SAMPLE_H
 
+#include "hw/pmu/pmu-core.h"
 #include "hw/pmu/pmu-guest.h"
 #include "hw/pmu/pmu-recorder.h"
 
@@ -42,6 +43,8 @@ typedef enum PmuSampleKind {
  * @callers: whence @ip was called, the innermost first
  * @nr_branches: how many branches there are
  * @branches: the last taken branches, the newest first
+ * @has_access: @access is known
+ * @access: the instruction's access to data
  */
 typedef struct PmuSample {
     PmuSampleKind kind;
@@ -57,6 +60,8 @@ typedef struct PmuSample {
     uint64_t callers[PMU_SAMPLE_MAX_CALLERS];
     uint8_t nr_branches;
     PmuBranch branches[PMU_RECORDER_MAX];
+    bool has_access;
+    PmuAccess access;
 } PmuSample;
 
 #endif /* HW_PMU_PROFILE_SAMPLE_H */

@@ -94,6 +94,7 @@ static bool get(PmuSampler *sampler, PmuSample *sample)
     sample->user = pmu_host_sample_of_user(&found);
     sample->nr_callers = 0;
     sample->nr_branches = 0;
+    sample->has_access = false;
     return true;
 }
 
@@ -247,6 +248,10 @@ static bool check_possible(const PmuGuestOps *ops, const PmuProfileRequest *r,
         error_setg(errp, "branch-stack=on: the host does not report the "
                    "branches of a guest");
         error_append_hint(errp, "They are known with -accel tcg.\n");
+    } else if (r->data_address) {
+        error_setg(errp, "data-address=on: the host does not report a "
+                   "guest's accesses");
+        error_append_hint(errp, "Addresses are known with -accel tcg.\n");
     }
     return !*errp;
 }

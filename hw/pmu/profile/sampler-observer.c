@@ -10,6 +10,7 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "qapi/error.h"
+#include "system/tcg.h"
 #include "hw/pmu/pmu-cpu.h"
 #include "hw/pmu/pmu-observer.h"
 #include "perf-events.h"
@@ -104,9 +105,11 @@ static bool start_observer_sampler(PmuSampler *sampler, Error **errp)
         .modes = s->base.modes,
         .period = asked->frequency ? FIRST_PERIOD : asked->period,
         .branches = asked->branch_stack,
+        .addresses = asked->data_address,
         .overflow = take_observer_sample,
-        /* Callers are found by registers; the block's branch comes later. */
-        .in_place = asked->callchain || asked->branch_stack,
+        /* Callers are in registers; the block's branch and data come later. */
+        .in_place = asked->callchain || asked->branch_stack
+                    || asked->data_address,
         .prepare = note_owner,
         .gone = observed_cpu_gone,
         .opaque = s,
@@ -134,6 +137,7 @@ static void describe_observer_sampler(const PmuSampler *sampler,
                                             base.sampler);
 
     event->exact = pmu_cpu_is_exact(first_cpu, s->event);
+    event->data_source = event->data_address && first_cpu->pmu->core;
     if (!pmu_perf_event(s->event, &event->type, &event->config)) {
         event->type = PMU_PERF_TYPE_RAW;
         event->config = s->event;
@@ -171,6 +175,22 @@ static PmuEvent choose_observed_event(const CPUState *cpu,
     return event;
 }
 
+static bool check_addresses(const CPUState *cpu, const PmuProfileRequest *r,
+                            Error **errp)
+{
+    ERRP_GUARD();
+
+    if (!r->data_address
+        || (tcg_enabled() && pmu_tcg_can_note_addresses(cpu))) {
+        return true;
+    }
+    error_setg(errp, "data-address=on: the instructions of this CPU are not "
+               "known exactly");
+    error_append_hint(errp, "They are on x86 with pmu-core, or if the CPU's "
+                      "PMU has PEBS.\n");
+    return false;
+}
+
 PmuSampler *pmu_sampler_new_observer(CPUState *cpu,
                                      const PmuSamplerConfig *config,
                                      Error **errp)
@@ -178,7 +198,7 @@ PmuSampler *pmu_sampler_new_observer(CPUState *cpu,
     g_autofree ObserverSampler *s = g_new0(ObserverSampler, 1);
 
     s->event = choose_observed_event(cpu, &config->asked, errp);
-    if (!s->event
+    if (!s->event || !check_addresses(cpu, &config->asked, errp)
         || !pmu_ring_sampler_init(&s->base, &observer_ops, cpu, config, errp)) {
         return NULL;
     }

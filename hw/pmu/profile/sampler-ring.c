@@ -58,6 +58,8 @@ static void fill_in(const PmuRingSampler *s, PmuSample *sample,
     sample->task = owner->task;
     sample->nr_callers = find_callers(s, mode, sample->callers);
     sample->nr_branches = find_branches(s, sample->branches);
+    sample->has_access = s->sampler.config->asked.data_address
+                         && pmu_observer_access(cpu, &sample->access);
 }
 
 int64_t pmu_ring_sampler_take(PmuRingSampler *s, const PmuSampleOwner *owner,

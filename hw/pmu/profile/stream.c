@@ -42,10 +42,13 @@ enum {
 #define SAMPLE_IP        (1u << 0)
 #define SAMPLE_TID       (1u << 1)
 #define SAMPLE_TIME      (1u << 2)
+#define SAMPLE_ADDR      (1u << 3)
 #define SAMPLE_CALLCHAIN (1u << 5)
 #define SAMPLE_CPU       (1u << 7)
 #define SAMPLE_PERIOD    (1u << 8)
 #define SAMPLE_BRANCHES  (1u << 11)
+#define SAMPLE_WEIGHT    (1u << 14)
+#define SAMPLE_DATA_SRC  (1u << 15)
 
 /* The size of the version of perf_event_attr that ends with sig_data */
 #define ATTR_SIZE 128
@@ -70,8 +73,31 @@ enum {
 #define BRANCH_TYPES     (1u << 16)
 #define BRANCH_TYPE_AT   72 /* in the attributes */
 
-/* The offset of the vCPU in a sample */
+/* The offset of the vCPU in a sample without an address of data */
 #define SAMPLE_CPU_AT 32
+
+/* Parts of a source of data, which are bit-fields, too */
+#define DATA_NO_OP     ATTR_FIELD(0, 5, 1)
+#define DATA_LOAD      ATTR_FIELD(0, 5, 2)
+#define DATA_STORE     ATTR_FIELD(0, 5, 4)
+#define DATA_NO_LEVEL  ATTR_FIELD(5, 14, 1)
+#define DATA_HIT_L1    ATTR_FIELD(5, 14, 2 | 8)
+#define DATA_HIT_L3    ATTR_FIELD(5, 14, 2 | 0x40)
+#define DATA_HIT_RAM   ATTR_FIELD(5, 14, 2 | 0x80)
+#define DATA_NO_SNOOP  ATTR_FIELD(19, 5, 1)
+#define DATA_NO_LOCK   ATTR_FIELD(24, 2, 1)
+#define DATA_NO_TLB    ATTR_FIELD(26, 7, 1)
+#define DATA_HIT_TLB   ATTR_FIELD(26, 7, 2 | 8 | 0x10)
+#define DATA_MISS_TLB  ATTR_FIELD(26, 7, 4 | 0x10)
+#define DATA_LEVEL(n)  ATTR_FIELD(33, 4, n)
+
+/* Levels in the newer field */
+enum {
+    LEVEL_L1 = 1,
+    LEVEL_L3 = 3,
+    LEVEL_RAM = 13,
+    LEVEL_NONE = 15,
+};
 
 /* Flags of a branch, which are bit-fields, too */
 #define BRANCH_MISPREDICTED ATTR_FIELD(0, 1, 1)
@@ -206,7 +232,9 @@ static uint64_t attr_sample_type(const PmuStreamEvent *e)
 {
     return SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_PERIOD
            | (e->callchain ? SAMPLE_CALLCHAIN : 0)
-           | (e->branch_stack ? SAMPLE_BRANCHES : 0);
+           | (e->branch_stack ? SAMPLE_BRANCHES : 0)
+           | (e->data_address ? SAMPLE_ADDR : 0)
+           | (e->data_source ? SAMPLE_WEIGHT | SAMPLE_DATA_SRC : 0);
 }
 
 static uint64_t attr_branches(const PmuStreamEvent *e)
@@ -278,6 +306,8 @@ void pmu_stream_begin(PmuStream *s, GByteArray *out,
         .exact = event->exact,
         .callchain = event->callchain,
         .branch_stack = event->branch_stack,
+        .data_address = event->data_address,
+        .data_source = event->data_source,
     };
     put64(s, PIPE_MAGIC);
     put64(s, PIPE_HEADER_SIZE);
@@ -539,6 +569,39 @@ static void put_branches(PmuStream *s, const PmuStreamSample *sample)
     }
 }
 
+static uint64_t op_of(PmuCoreKind kind)
+{
+    return (kind == PMU_CORE_STORE ? 0 : DATA_LOAD)
+           | (kind == PMU_CORE_LOAD ? 0 : DATA_STORE);
+}
+
+static uint64_t level_of(uint32_t outcome)
+{
+    return outcome & PMU_CORE_LAST_MISSED
+               ? DATA_HIT_RAM | DATA_LEVEL(LEVEL_RAM)
+           : outcome & PMU_CORE_L1_MISSED
+               ? DATA_HIT_L3 | DATA_LEVEL(LEVEL_L3)
+               : DATA_HIT_L1 | DATA_LEVEL(LEVEL_L1);
+}
+
+static uint64_t data_source(const PmuAccess *access)
+{
+    if (!access || !access->in_core) {
+        return DATA_NO_OP | DATA_NO_LEVEL | DATA_NO_SNOOP | DATA_NO_LOCK
+               | DATA_NO_TLB | DATA_LEVEL(LEVEL_NONE);
+    }
+    return op_of(access->kind) | level_of(access->outcome) | DATA_NO_SNOOP
+           | DATA_NO_LOCK
+           | (access->outcome & PMU_CORE_TLB_MISSED ? DATA_MISS_TLB
+                                                    : DATA_HIT_TLB);
+}
+
+static void put_data_source(PmuStream *s, const PmuAccess *access)
+{
+    put64(s, access ? access->latency : 0);
+    put64(s, data_source(access));
+}
+
 void pmu_stream_sample(PmuStream *s, const PmuStreamSample *sample)
 {
     unsigned start = begin_record(s, RECORD_SAMPLE,
@@ -549,6 +612,9 @@ void pmu_stream_sample(PmuStream *s, const PmuStreamSample *sample)
     put32(s, sample->pid);
     put32(s, sample->tid);
     put64(s, sample->time_ns);
+    if (s->data_address) {
+        put64(s, sample->access ? sample->access->address : 0);
+    }
     put32(s, sample->cpu);
     put32(s, 0);
     put64(s, sample->period);
@@ -557,6 +623,9 @@ void pmu_stream_sample(PmuStream *s, const PmuStreamSample *sample)
     }
     if (s->branch_stack) {
         put_branches(s, sample);
+    }
+    if (s->data_source) {
+        put_data_source(s, sample->access);
     }
     end_record(s, start);
 }
@@ -622,9 +691,10 @@ size_t pmu_stream_whole(const uint8_t *bytes, size_t size)
     return whole;
 }
 
-bool pmu_stream_next_sample(const uint8_t *bytes, size_t size, size_t *at,
-                            uint32_t *cpu)
+bool pmu_stream_next_sample(const PmuStream *s, const uint8_t *bytes,
+                            size_t size, size_t *at, uint32_t *cpu)
 {
+    size_t cpu_at = SAMPLE_CPU_AT + (s->data_address ? sizeof(uint64_t) : 0);
     size_t record;
 
     while ((record = size_of_record(bytes + *at, size - *at))) {
@@ -634,7 +704,7 @@ bool pmu_stream_next_sample(const uint8_t *bytes, size_t size, size_t *at,
         *at += record;
         memcpy(&type, begin, sizeof(type));
         if (type == RECORD_SAMPLE) {
-            memcpy(cpu, begin + SAMPLE_CPU_AT, sizeof(*cpu));
+            memcpy(cpu, begin + cpu_at, sizeof(*cpu));
             return true;
         }
     }

@@ -274,6 +274,7 @@ static void write_sample(PmuWriter *w, const PmuSampler *s)
         .nr_callers = w->sample.nr_callers,
         .branches = w->sample.branches,
         .nr_branches = w->sample.nr_branches,
+        .access = w->sample.has_access ? &w->sample.access : NULL,
     };
 
     pmu_stream_sample(&w->stream, &sample);
@@ -440,7 +441,7 @@ void pmu_writer_unwrite(PmuWriter *w, const uint8_t *bytes, size_t size)
     uint32_t cpu;
 
     w->size -= size;
-    while (pmu_stream_next_sample(bytes, size, &at, &cpu)) {
+    while (pmu_stream_next_sample(&w->stream, bytes, size, &at, &cpu)) {
         w->samples--;
         w->lost++;
         pmu_stats_lost_samples(cpu, 1);

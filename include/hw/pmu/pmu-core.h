@@ -226,6 +226,22 @@ typedef enum PmuCoreOutcome {
 } PmuCoreOutcome;
 
 /**
+ * struct PmuAccess - an instruction's access to data
+ * @address: the first address that it accessed
+ * @in_core: a model of the core has seen it; otherwise, the rest is 0
+ * @kind: a load, a store, or a modify
+ * @outcome: what became of it, a set of PmuCoreOutcome
+ * @latency: how many cycles it took
+ */
+typedef struct PmuAccess {
+    uint64_t address;
+    bool in_core;
+    PmuCoreKind kind;
+    uint32_t outcome;
+    uint32_t latency;
+} PmuAccess;
+
+/**
  * pmu_core_what - make PmuCoreEntry.what
  * @kind: the kind of entry
  * @bytes: the number of bytes of an access; 0 otherwise

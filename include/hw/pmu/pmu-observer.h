@@ -22,6 +22,7 @@
 
 #include "hw/core/cpu.h"
 #include "hw/pmu/pmu.h"
+#include "hw/pmu/pmu-core.h"
 #include "hw/pmu/pmu-recorder.h"
 
 /**
@@ -77,6 +78,7 @@ typedef void PmuObserverGoneFn(void *opaque);
  * @modes: in which modes
  * @period: after how many events it calls @overflow, at least 1
  * @branches: @overflow uses pmu_observer_branches()
+ * @addresses: @overflow uses pmu_observer_access(); needs @in_place
  * @overflow: called once a period
  * @in_place: @overflow has to see the vCPU as the instruction has left it.
  *            Otherwise the rest of a block may be executed first: then no block
@@ -91,6 +93,7 @@ typedef struct PmuObserverConfig {
     PmuModes modes;
     uint64_t period;
     bool branches;
+    bool addresses;
     PmuObserverFn *overflow;
     bool in_place;
     PmuObserverPrepareFn *prepare;
@@ -163,6 +166,16 @@ const PmuObserverConfig *pmu_observer_config(const PmuObserver *observer);
  */
 unsigned pmu_observer_branches(CPUState *cpu, PmuBranch *branches,
                                unsigned max);
+
+/**
+ * pmu_observer_access - the access to data of the instruction that overflowed
+ * @cpu: a vCPU with an observer that asks for addresses, in its overflow
+ * @access: set to the access
+ *
+ * Returns: false if the instruction accessed no data, or did so in a helper, or
+ * if it is not known.
+ */
+bool pmu_observer_access(CPUState *cpu, PmuAccess *access);
 
 /**
  * pmu_observer_forget_branches - forget the branches before a jump of state

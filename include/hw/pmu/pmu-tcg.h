@@ -199,6 +199,19 @@ bool pmu_tcg_is_exact(const CPUState *cpu, PmuEvent event);
 void pmu_tcg_note_addresses(PmuTcg *engine, bool note);
 
 /**
+ * pmu_tcg_note_addresses_outside - the same for an observer
+ * @engine: the engine of a vCPU, in its thread between instructions
+ * @note: whether to note them
+ */
+void pmu_tcg_note_addresses_outside(PmuTcg *engine, bool note);
+
+/**
+ * pmu_tcg_can_note_addresses - whether noted addresses find their instruction
+ * @cpu: a vCPU, realized
+ */
+bool pmu_tcg_can_note_addresses(const CPUState *cpu);
+
+/**
  * enum PmuTcgRecord - the extent to which branches are recorded
  * @PMU_TCG_RECORD_NONE: not at all
  * @PMU_TCG_RECORD_BRANCHES: the branches
@@ -293,14 +306,14 @@ void pmu_tcg_far_branch_outside(CPUState *cpu, uint64_t from);
 bool pmu_tcg_data_address(CPUState *cpu, uint64_t pc, uint64_t *address);
 
 /**
- * pmu_tcg_data_outcome - what became of the access that pmu_tcg_data_address()
- *                        has found
+ * pmu_tcg_data_entry - the access that pmu_tcg_data_address() has found, as a
+ *                      model of the core has seen it
  * @cpu: the vCPU, while counters are being folded
- * @outcome: set to a set of PmuCoreOutcome
  *
- * Returns: false without a model of the core, or if it is not known.
+ * Returns: the entry of the core's log, which stays until the vCPU goes on;
+ * NULL without a model of the core, or if the access is not known.
  */
-bool pmu_tcg_data_outcome(const CPUState *cpu, uint32_t *outcome);
+const PmuCoreEntry *pmu_tcg_data_entry(const CPUState *cpu);
 
 /**
  * pmu_tcg_count - count an event that QEMU handles outside translated code

@@ -424,11 +424,13 @@ static uint64_t source_of(uint32_t outcome)
 
 static void find_access(const X86VPmu *v, Sample *s)
 {
-    uint32_t outcome = 0;
+    const PmuCoreEntry *entry;
+    uint32_t outcome;
 
     if (tcg_enabled() && any_of_memory(v, s->counters)
         && pmu_tcg_data_address(CPU(v->cpu), s->at, &s->address)) {
-        pmu_tcg_data_outcome(CPU(v->cpu), &outcome);
+        entry = pmu_tcg_data_entry(CPU(v->cpu));
+        outcome = entry ? entry->from : 0;
         s->source = source_of(outcome);
         s->latency = any_load_latency(v, s->counters) ? latency_of(v, outcome)
                                                       : 0;

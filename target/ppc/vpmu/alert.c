@@ -146,16 +146,16 @@ static uint64_t take_access(PpcVPmu *v, uint64_t pc)
 {
     const PpcVPmuSampleFields *fields = v->model->sample;
     uint64_t valid = take_data_address(v, pc), type = type_of_sample(v);
-    uint32_t outcome;
+    const PmuCoreEntry *entry = valid ? pmu_tcg_data_entry(CPU(v->cpu)) : NULL;
 
-    if (!valid || !pmu_tcg_data_outcome(CPU(v->cpu), &outcome)) {
+    if (!entry) {
         return valid | type;
     }
     if (fields->reg == SPR_POWER_SIER
         && *spr(v, SPR_POWER_MMCRA) & MMCRA_THR_CTL) {
-        take_latency(v, outcome);
+        take_latency(v, entry->from);
     }
-    return valid | type | source_of(fields, type, outcome);
+    return valid | type | source_of(fields, type, entry->from);
 }
 
 /* An event of the time base does not belong to any counter: PMC0. */

@@ -67,6 +67,7 @@ class Architecture:
         self.directory = HERE / f'programs{suffix}'
         self.sources = sorted({*self.directory.glob('*.[cS]'),
                                HERE / 'programs' / 'fifo.c',
+                               HERE / 'programs' / 'locality.c',
                                HERE / 'programs' / 'receive.c',
                                HERE / 'programs' / 'tally.c',
                                ROOT / 'contrib' / 'vpmu-agent'

@@ -13,7 +13,7 @@ from machines import (CORE_EPYC, CORE_EVENTS, CORE_GENOA, CORE_ICELAKE,
                       CORE_POWER8, CORE_POWER9, CORE_POWER10, CORE_ROME,
                       CORE_SAPPHIRE, CORE_UP, UNUSUAL)
 from test_counting import parse
-from test_profile import profiled
+from test_profile import perf, profiled
 
 USUAL = [CORE_UP, CORE_GENOA, CORE_POWER9]
 OTHERS = [CORE_ICELAKE, CORE_SAPPHIRE, CORE_EPYC, CORE_ROME, CORE_MILAN,
@@ -187,6 +187,19 @@ def test_caches_on_power(guest, machine):
 # Samples
 #
 
+@on(*USUAL, more=OTHERS)
+def test_locality(guest, machine):
+    """A program that measures itself: random reads miss, linear ones hit."""
+    found = {way: (int(reads), int(misses)) for way, reads, misses in
+             re.findall(r'(\w+) (\d+) (\d+)', guest.run('locality'))}
+    require_equal(sorted(found), ['linear', 'random'], str(machine))
+    for reads, _ in found.values():
+        require(reads >= 1 << 16, f'{found}')
+    # A line has 8 or 16 words; a first level holds 1/256 of them.
+    require(found['linear'][1] <= found['linear'][0] / 8 + 100, f'{found}')
+    require(found['random'][1] >= (1 << 16) * 0.98, f'{found}')
+
+
 # What perf calls the level that had the data, and how long that took
 LEVELS = {'L3 hit': 44, 'RAM hit': 244, 'Local RAM hit': 244}
 LEADER = {CORE_PEBS_SAPPHIRE: '{{cpu/mem-loads-aux/u,{}}}:S'}
@@ -266,18 +279,55 @@ def test_mispredictions(guest, machine):
     require(wrong and 0 < len(newest) - wrong <= 8, f'{machine}: {output}')
 
 
+# The program `misses`: the size of a line, and how often it reads each
+LINE = {CORE_UP: 64, CORE_POWER9: 128}
+TURNS = 3
+
+
 @on(CORE_UP, CORE_POWER9)
 def test_profile_of_misses(start, tmp_path, machine):
-    """Without the guest's knowledge: each sample is the read that missed."""
+    """Without the guest's knowledge: each sample is the read that missed, with
+    the address of the line, and where the line was."""
     period = 64
     want = expectations('misses')
+    names = symbols('misses')
     profile, _ = profiled(start, tmp_path, machine, '''
         wait_for_test
         misses
         echo @@@ end''', {'event': 'l1d-load-misses', 'period': period,
-                          'modes': 'u'})
-    found = profile.script('ip').split()
-    inside = [ip for ip in found if int(ip, 16) == symbols('misses')['line']]
+                          'modes': 'u', 'data-address': True})
+    found = re.findall(r'^ *([0-9a-f]+) .*OP LOAD\|LVL ([^|]+?) *\|.*?(\d+) +'
+                       fr'{names["line"]:x} *$',
+                       profile.script('ip,addr,weight,data_src'), re.M)
+    addresses = [int(address, 16) for address, _, _ in found]
     expected = want['first_misses'] // period
-    require(expected - 1 <= len(inside) <= expected + 1,
-            f'{len(inside)} samples, not {expected}')
+    require(expected - 1 <= len(found) <= expected + 1,
+            f'{len(found)} samples, not {expected}')
+    size = LINE[machine] * want['first_misses'] // TURNS
+    require_equal(addresses, [names['area']
+                              + (addresses[0] - names['area']
+                                 + nth * period * LINE[machine]) % size
+                              for nth in range(len(found))], 'addresses')
+    turn = want['first_misses'] // TURNS // period
+    require_equal([(level.split(' or ')[-1], int(latency))
+                   for _, level, latency in found],
+                  [('RAM hit', 244)] * turn
+                  + [('L3 hit', 44)] * (len(found) - turn), 'levels')
+
+
+@on(CORE_UP, CORE_POWER9)
+def test_memory_from_outside(start, tmp_path, machine):
+    """perf mem report sorts such a profile by level."""
+    profile, _ = profiled(start, tmp_path, machine, '''
+        wait_for_test
+        misses
+        echo @@@ end''', {'event': 'loads', 'period': 7, 'modes': 'u',
+                          'data-address': True})
+    output = perf('mem', '-i', profile.path, 'report', '--stdio',
+                  '--sort', 'mem,symbol')
+    want = expectations('misses')
+    for level, number in [('RAM', 'last_misses'), ('L3', 'last_hits')]:
+        found = re.search(fr'(\d+) +(?:.* or )?{level} hit .*'
+                          fr'{symbols("misses")["line"]:x}\b', output)
+        require(found and abs(int(found[1]) - want[number] // 7) <= 1,
+                f'{level}, not {want[number]} / 7: {output}')

@@ -9,6 +9,8 @@ import os
 import re
 import subprocess
 
+import pytest
+
 from harness import (ARCH, BUILD, Failure, expectations, on, require,
                      require_equal, symbols)
 from machines import (ALL_AT_ONCE, GENOA, ICOUNT, ONE_INSN, POWER8, POWER10,
@@ -101,6 +103,14 @@ def check_profile_of_mixed(profile, period):
     require(any(contains(got, expected(first)) for first in range(period)),
             f'among {len(got)} samples there are not {total // period} of the '
             f'program, {period} instructions from one to the next')
+
+
+@pytest.mark.arch('x86_64')
+def test_no_addresses_of_data(start):
+    """They are not known where samples are of the next instruction."""
+    profile = 'pmu-profile,id=p0,file=/dev/null,data-address=on'
+    said = start(UP, '', boots=True, extra=['-object', profile]).refusal()
+    require('not known exactly' in said and 'pmu-core' in said, said)
 
 
 @on(UP, POWER10, more=(GENOA, POWER8))

@@ -99,6 +99,7 @@ places() {
 # By name: properties of a profile, and what the answer says.
 REFUSED = {
     'callchain': ({'callchain': 3}, 'cannot follow the calls'),
+    'data': ({'data-address': True}, "a guest's accesses"),
     'nested': ({'modes': 'G'}, 'from its guests'),
     'event': ({'event': 'far-branches'}, 'no name for it'),
     'events_of_vcpu': ({'accounting': 'vcpu', 'event': 'instructions'},

@@ -27,6 +27,7 @@
 #ifndef HW_PMU_PROFILE_STREAM_H
 #define HW_PMU_PROFILE_STREAM_H
 
+#include "hw/pmu/pmu-core.h"
 #include "hw/pmu/pmu-recorder.h"
 #include "hw/pmu/profile/guest-kernel.h"
 
@@ -42,6 +43,8 @@
  * @exact: samples have the address of the very instruction
  * @callchain: samples have callchains
  * @branch_stack: samples have branches
+ * @data_address: samples have the addresses of data
+ * @data_source: and where the data was, and how long an access took
  * @exclude_user, @exclude_kernel: no samples were taken in that mode
  */
 typedef struct PmuStreamEvent {
@@ -53,6 +56,8 @@ typedef struct PmuStreamEvent {
     bool exact;
     bool callchain;
     bool branch_stack;
+    bool data_address;
+    bool data_source;
     bool exclude_user;
     bool exclude_kernel;
 } PmuStreamEvent;
@@ -71,6 +76,8 @@ typedef struct PmuStreamEvent {
  * @branches: branches taken before the instruction at @ip or by it, the newest
  *            first
  * @nr_branches: how many these are; ignored if the event is without branches
+ * @access: the instruction's access to data; NULL if it is not known; ignored
+ *          if the event is without addresses of data
  */
 typedef struct PmuStreamSample {
     uint64_t ip;
@@ -84,6 +91,7 @@ typedef struct PmuStreamSample {
     unsigned nr_callers;
     const PmuBranch *branches;
     unsigned nr_branches;
+    const PmuAccess *access;
 } PmuStreamSample;
 
 /**
@@ -107,7 +115,8 @@ typedef struct PmuStreamMap {
  * struct PmuStream - a stream that is being written
  * @out: the bytes that were written; between two calls, the caller may take
  *       bytes away
- * @exact, @callchain, @branch_stack: as in its event
+ * @exact, @callchain, @branch_stack, @data_address, @data_source: as in its
+ *     event
  * @has_kernel: pmu_stream_kernel() was called
  */
 typedef struct PmuStream {
@@ -115,6 +124,8 @@ typedef struct PmuStream {
     bool exact;
     bool callchain;
     bool branch_stack;
+    bool data_address;
+    bool data_source;
     bool has_kernel;
 } PmuStream;
 
@@ -252,14 +263,15 @@ size_t pmu_stream_whole(const uint8_t *bytes, size_t size);
 
 /**
  * pmu_stream_next_sample - find a sample in a stream
- * @bytes: the stream, from the beginning of any of its records on
+ * @stream: the stream
+ * @bytes: its bytes, from the beginning of any of its records on
  * @size: how much there is of it
  * @at: where a record begins; is set to the end of the sample
  * @cpu: is set to the number of the sample's vCPU
  *
  * Returns: whether there is a sample.
  */
-bool pmu_stream_next_sample(const uint8_t *bytes, size_t size, size_t *at,
-                            uint32_t *cpu);
+bool pmu_stream_next_sample(const PmuStream *stream, const uint8_t *bytes,
+                            size_t size, size_t *at, uint32_t *cpu);
 
 #endif /* HW_PMU_PROFILE_STREAM_H */

@@ -68,6 +68,17 @@ def test_user_program(tmp_path, how, name):
                    stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.skipif(VARIANT != 'default', reason='another QEMU has unit tests')
+def test_unit_tests():
+    """QEMU's build of the model's tests: they pass there, too."""
+    sources = (ROOT / 'tests' / 'unit' / 'pmu').glob('test-*.c')
+    targets = [f'tests/unit/pmu/{source.stem}' for source in sources]
+    subprocess.run([ROOT / 'scripts' / 'build-qemu', '--variant', 'default',
+                    *targets], check=True)
+    for target in targets:
+        subprocess.run([BUILD / 'qemu-default' / target, '--tap'], check=True)
+
+
 @pytest.mark.skipif(VARIANT != 'least', reason='another QEMU has documents')
 def test_documents():
     """Sphinx has nothing to say of our pages; QEMU's own are not ours."""

@@ -137,7 +137,8 @@ static void describe_observer_sampler(const PmuSampler *sampler,
                                             base.sampler);
 
     event->exact = pmu_cpu_is_exact(first_cpu, s->event);
-    event->data_source = event->data_address && first_cpu->pmu->core;
+    event->data_source = event->data_address && first_cpu->pmu
+                         && first_cpu->pmu->core;
     if (!pmu_perf_event(s->event, &event->type, &event->config)) {
         event->type = PMU_PERF_TYPE_RAW;
         event->config = s->event;

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from harness import (ARCH, BUILD, Failure, expectations, on, require,
+from harness import (ARCH, BUILD, QEMU, Failure, expectations, on, require,
                      require_equal, symbols)
 from machines import (ALL_AT_ONCE, GENOA, ICOUNT, ONE_INSN, POWER8, POWER10,
                       POWERNV9, SINGLE, SMP, UP, loop_address)
@@ -111,6 +111,17 @@ def test_no_addresses_of_data(start):
     profile = 'pmu-profile,id=p0,file=/dev/null,data-address=on'
     said = start(UP, '', boots=True, extra=['-object', profile]).refusal()
     require('not known exactly' in said and 'pmu-core' in said, said)
+
+
+@pytest.mark.arch('ppc64')
+def test_addresses_of_data_without_pmu(tmp_path):
+    """A CPU without a PMU has no core either, before it is observed, too."""
+    file = tmp_path / 'p0.perf.data'
+    subprocess.run(
+        [QEMU, '-M', 'none', '-cpu', 'power9,pmu=off', '-nodefaults',
+         '-display', 'none', '-monitor', 'stdio', '-object',
+         f'pmu-profile,id=p0,file={file},enabled=off,data-address=on'],
+        input='quit\n', text=True, check=True, stdout=subprocess.DEVNULL)
 
 
 @on(UP, POWER10, more=(GENOA, POWER8))

@@ -15,7 +15,7 @@
 
 char *ppc_args(const char *cpu)
 {
-    return g_strdup_printf("-machine pseries -cpu %s", cpu);
+    return g_strdup_printf("-machine pseries -m 256 -cpu %s", cpu);
 }
 
 static Machine ppc_start(const char *cpu)

@@ -19,7 +19,7 @@ static const X86Face *x86(void)
 /* Only the registers of an x2APIC can be reached without executing code. */
 char *x86_args(const char *cpu)
 {
-    return g_strdup_printf("-machine q35 -global apic-common.vapic=off "
+    return g_strdup_printf("-machine q35 -m 32 -global apic-common.vapic=off "
                            "-global x86_64-cpu.x2apic=on -cpu %s", cpu);
 }
 

@@ -241,10 +241,10 @@ class Machine:
         other.__dict__.update(self.__dict__, name=name, **changes)
         return other
 
-    def command(self, initrd, qemu=None, append=''):
+    def command(self, initrd, qemu=None, append='', kernel='kernel'):
         """QEMU's words for it."""
         parameters = [GUEST.append, PATIENCE, self.append, append]
-        return [*command(ARCH, self.system.guest / 'kernel', initrd,
+        return [*command(ARCH, self.system.guest / kernel, initrd,
                          qemu=qemu or QEMU, machine=self.machine, cpu=self.cpu,
                          accel=self.accel, smp=self.smp,
                          memory=self.system.memory,
@@ -327,8 +327,9 @@ class Guest:
                             job)
         else:
             initrd = system.initramfs()
-        words = [*machine.command(initrd, qemu,
-                                  '' if self.has_own_job else JOBS), *extra]
+        # One for snapshots need not unpack itself, nor move.
+        how = () if self.has_own_job else (JOBS, 'unpacked')
+        words = [*machine.command(initrd, qemu, *how), *extra]
         if self.arrives:
             words += ['-incoming', f'file:{incoming}']
         elif not self.has_own_job:

@@ -32,7 +32,7 @@ BOOT_SECONDS = 1800 * int(os.environ.get('SLOWNESS', '1'))
 # changes counts alone.
 HIDDEN = re.compile(
     r'(?<=^tcg),(thread|one-insn-per-tb|tb-size|pmu-filter)=[^,]*')
-ONLOOKERS = ('-plugin', '-d', '-D')
+ONLOOKERS = ('-plugin', '-trace', '-d', '-D')
 
 
 def saved_words(words):

@@ -20,7 +20,7 @@ WITHOUT_PMU = Machine('without', cpu=SKYLAKE.replace('pmu=on', 'pmu=off'))
 PERIOD = 10007
 DEPTHS = {LBR_PENRYN: 4, LBR_KNIGHTS: 8, LBR_NEHALEM: 16, LBR_HASWELL: 16,
           LBR_SKYLAKE: 32, LBR_DENVERTON: 32, LBR_SNOWRIDGE: 32,
-          LBR_SAPPHIRE: 32, LBR_GENOA: 16}
+          LBR_SAPPHIRE: 32, PEBS_SAPPHIRE: 32, LBR_GENOA: 16}
 
 # Kinds of branches, as perf's filters name them
 CALL, INDIRECT_CALL, RETURN = 'call', 'ind_call', 'any_ret'
@@ -206,9 +206,9 @@ def check_calls(machine, output, name, kinds):
 
 
 @on(LBR_SKYLAKE, LBR_HASWELL, each=FEW_FILTERS)
-@on(LBR_GENOA, LBR_SAPPHIRE, each=['any', 'any_call'])
-@on(more=(LBR_GENOA, LBR_SAPPHIRE), each=['cond,ind_jmp'])
-@on(more=(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, LBR_SAPPHIRE),
+@on(LBR_GENOA, PEBS_SAPPHIRE, each=['any', 'any_call'])
+@on(more=(LBR_GENOA, PEBS_SAPPHIRE), each=['cond,ind_jmp'])
+@on(more=(LBR_SKYLAKE, LBR_HASWELL, LBR_GENOA, PEBS_SAPPHIRE),
     each=OTHER_FILTERS)
 @on(LBR_PENRYN, each=['any'])
 @on(LBR_NEHALEM, each=['any', 'cond', 'ind_jmp'])
@@ -243,7 +243,7 @@ def test_branches_left(guest, machine, name):
 
 
 @on(LBR_SKYLAKE, LBR_HASWELL, each=FILTERS_BY_TRANSACTIONS,
-    more=[LBR_SAPPHIRE])
+    more=[PEBS_SAPPHIRE])
 def test_branches_of_transactions(guest, machine, name):
     """All branches are outside of transactions."""
     check_calls(machine, guest.run(record_calls(name)), name,
@@ -306,7 +306,7 @@ def test_indexes_of_branches(guest, machine):
         require(first, f'sample {number}: {index} after {found[:number]}')
 
 
-@on(LBR_SAPPHIRE, LBR_GENOA)
+@on(PEBS_SAPPHIRE, LBR_GENOA)
 def test_no_indexes_of_branches(guest, machine):
     """Where the newest record is always the first, samples say so."""
     found = in_loop(indexes(guest.run(f'''
@@ -319,7 +319,7 @@ def test_no_indexes_of_branches(guest, machine):
             require_equal(index, 0, f'sample {number}')
 
 
-@on(LBR_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA))
+@on(PEBS_SAPPHIRE, more=(LBR_SKYLAKE, LBR_GENOA))
 def test_calls_of_kernel(guest, machine):
     """What a filter of kinds leaves of the kernel's branches is calls, which
     end where a function begins; but for the calls in thunks, of themselves."""
@@ -334,7 +334,7 @@ def test_calls_of_kernel(guest, machine):
     require(not inside, f'calls into the midst of functions: {inside}')
 
 
-@on(LBR_GENOA, more=(LBR_SKYLAKE, LBR_HASWELL, LBR_SAPPHIRE))
+@on(LBR_GENOA, more=(LBR_SKYLAKE, LBR_HASWELL, PEBS_SAPPHIRE))
 def test_branches_of_kernel(guest, machine):
     """The filter is for where branches end: most come from the kernel, too,
     and those that do not enter it."""
@@ -375,7 +375,7 @@ def types(output):
             for sample in samples if sample]
 
 
-@on(LBR_SKYLAKE, LBR_DENVERTON, LBR_SNOWRIDGE, LBR_SAPPHIRE)
+@on(LBR_SKYLAKE, LBR_DENVERTON, LBR_SNOWRIDGE, PEBS_SAPPHIRE)
 def test_types_of_branches(guest, machine):
     """The hardware tells what time a branch took, and it, or Linux by the code,
     of what type it was."""
@@ -403,7 +403,7 @@ def test_types_of_branches(guest, machine):
     require_equal(told, set(wanted), 'branches')
 
 
-@on(LBR_SAPPHIRE, more=(LBR_SKYLAKE, LBR_HASWELL))
+@on(PEBS_SAPPHIRE, more=(LBR_SKYLAKE, LBR_HASWELL))
 def test_callers_by_branches(guest, machine):
     """Who called a loop, without frame pointers."""
     at = symbols('chain')
@@ -461,7 +461,7 @@ def decoded(output):
     return samples
 
 
-@on(LBR_SAPPHIRE, LBR_GENOA, more=[LBR_SKYLAKE])
+@on(PEBS_SAPPHIRE, LBR_GENOA, more=[LBR_SKYLAKE])
 def test_code_between_branches(guest, machine):
     """Between two records there is code that leads from one to the other."""
     period = 20011
@@ -505,7 +505,7 @@ def named_branches():
             for _, start, end in taken_in_round()}
 
 
-@on(LBR_SKYLAKE, more=(LBR_SAPPHIRE, LBR_GENOA))
+@on(LBR_SKYLAKE, more=(PEBS_SAPPHIRE, LBR_GENOA))
 def test_report_of_branches(guest, machine):
     """All branches of the loop have the same share."""
     output = guest.run(f'''
@@ -523,7 +523,7 @@ def test_report_of_branches(guest, machine):
     require(mean > 10 and max(shares) - min(shares) < mean / 20, found)
 
 
-@on(LBR_SKYLAKE, more=[LBR_SAPPHIRE])
+@on(LBR_SKYLAKE, more=[PEBS_SAPPHIRE])
 def test_history_of_branches(guest, machine):
     """perf shows what led to a sample, branch by branch, as a callchain."""
     output = guest.run(f'''

@@ -14,7 +14,6 @@ from test_sampling import INTERRUPTS, PINNED, most_interrupted
 
 PROGRAM = 'longcalls'
 PERIOD = 1000003
-DEPTH = {**DEPTHS, PEBS_SAPPHIRE: 32}
 
 # Of instructions; and for a buffer that is full in the middle of the program.
 PRECISE_PERIOD = 10000019
@@ -67,7 +66,7 @@ def stacks_in_loop(lines):
 
 
 def check_depth_of_long(machine, found, lines):
-    depth = DEPTH[machine]
+    depth = DEPTHS[machine]
     check_depth(found, depth, most_interrupted('\n'.join(lines), depth, PERIOD),
                 hidden_returns(machine))
 

@@ -110,6 +110,10 @@ case $QEMU_SERIES:$(name_of_build || true) in
 10.0:*) die "$BUILD is the directory of QEMU ${BUILD##*/}" ;;
 *) share_build ;;
 esac
+# The directory of a QEMU of a later series without anything of ours, for tests
+# that migrate guests to and from it; meson starts them in another directory.
+[ -z "${PEER:-}" ] || PEER=$(realpath -ms -- "$PEER")
+export PEER=${PEER:-}
 
 # The architecture of the guest, and what it is called elsewhere.
 export ARCH=${ARCH:-x86_64}

@@ -61,9 +61,12 @@ class Which:
 
 OURS = Which('ours', os.environ.get('QEMU') or qemu_of(ARCH))
 STOCK = Which('stock', BUILD / f'stock-{ARCH}' / 'qemu')
-# QEMU of the later series without anything of ours, see conftest.py
-LATER = Which('later', BUILD / 'qemu-stock' / f'qemu-system-{ARCH}')
-STOCKS = [STOCK, LATER] if IS_LATER else [STOCK]
+# QEMU of a later series without anything of ours: of the same series as ours,
+# see conftest.py, or that of another directory
+PEER = os.environ.get('PEER')
+LATER = Which('later', pathlib.Path(PEER or BUILD / 'qemu-stock',
+                                    f'qemu-system-{ARCH}'))
+STOCKS = [STOCK, LATER] if IS_LATER or PEER else [STOCK]
 
 
 class Qemu:

@@ -158,8 +158,9 @@ MOVES = [(source, target, machine, cpu)
          for source, target in (*((OURS, stock) for stock in STOCKS),
                                 *((stock, OURS) for stock in STOCKS),
                                 (OURS, OURS))
-         for machine in (TYPES if LATER not in (source, target)
-                         else [OF_LATER_ONLY, *TYPES]) for cpu in CPUS
+         for machine in ([OF_LATER_ONLY, *TYPES]
+                         if IS_LATER and LATER in (source, target)
+                         else TYPES) for cpu in CPUS
          if target is not STOCK or cpu != 'POWER8']
 
 

@@ -2,8 +2,11 @@
 """AMD's PMU under KVM, and a stock QEMU that migrates it itself: as QEMU 11.0
 does, which does not load registers from where it has stored them.
 
-This QEMU and that one are of the same series.  See docs/devel/vpmu-compat.rst.
+This QEMU and that one are of the same series, or this one is of an earlier one,
+which has only older machine types.  See docs/devel/vpmu-compat.rst.
 """
+
+import os
 
 import pytest
 
@@ -23,6 +26,11 @@ WAYS = {
     'peer/ours/old': 'old', 'ours/peer/old': 'old',
     'ours/peer/ours': 'new',
 }
+if os.environ.get('QEMU_SERIES', '10.0') in ('10.0', '10.2'):
+    WAYS = {name: machine for name, machine in WAYS.items()
+            if machine == 'old'}
+only_new = pytest.mark.skipif('peer/peer' not in WAYS,
+                              reason='this QEMU has no such machine type')
 
 # All programs end by themselves, but for one that is refused.
 ENDS = 2 * len(WAYS) - 1
@@ -81,13 +89,15 @@ def test_unused_pmu_of_old_type_has_been_reset(phases):
         == {GLOBAL_CONTROL: '3f'}
 
 
-@pytest.mark.parametrize('name', [
-    'ours/peer', 'peer/ours', 'peer/ours/old', 'ours/peer/ours'])
+@pytest.mark.parametrize('name', sorted({
+    'ours/peer', 'peer/ours', 'peer/ours/old', 'ours/peer/ours'}
+    & WAYS.keys()))
 def test_used_pmu_moves(phases, name):
     assert values(phases[f'{name}/{USED}'], 'migration').keys() == REGISTERS
     require_passed(phases[f'{name}/{USED}'], 'state/migration')
 
 
+@only_new
 def test_peer_does_not_load_what_it_stores(phases):
     """If it does one day, vpmu-compat.rst has to say so."""
     assert ['ok', 'state/migration'] not in phases[f'peer/peer/{USED}']

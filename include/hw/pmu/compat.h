@@ -74,6 +74,7 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 #include "system/memory.h"
 #if IS_AFTER_10_2
 #include "hw/core/boards.h"
+#include "system/ramblock.h"
 #else
 #include "hw/boards.h"
 #endif

@@ -35,7 +35,7 @@ def go_on(qemu, rounds=1000):
 #
 
 OLD_TYPES = ['pc-i440fx-9.2', 'pc-q35-9.2', 'pc-i440fx-8.2', 'pc-q35-6.2',
-             'pc-i440fx-5.0' if IS_LATER else 'pc-i440fx-4.2']
+             'pc-i440fx-5.1' if IS_LATER else 'pc-i440fx-4.2']
 # The newest, where only who asks for a PMU has one.
 TYPES = ['pc', 'q35']
 INTEL = ['Skylake-Client', 'SapphireRapids', 'core2duo', 'qemu32',

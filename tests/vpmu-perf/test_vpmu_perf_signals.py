@@ -8,12 +8,15 @@ import pathlib
 import pty
 import select
 import signal
+import subprocess
+import sys
 import termios
 import time
 
 import pytest
 
 from installed import ARCH, PATIENCE, on_x86
+from linux_guest import ROOT
 
 pytestmark = on_x86
 
@@ -74,6 +77,30 @@ def test_signal_before_perf_begins(place):
     while is_running(place.prefix / 'bin' / f'qemu-system-{ARCH}'):
         assert time.monotonic() < end, 'QEMU is left'
         time.sleep(0.1)
+
+
+# Of the command as a module: a process that begins when its parent has ended.
+ORPHAN = '''
+import importlib.util, importlib.machinery, os, sys
+loader = importlib.machinery.SourceFileLoader('command', sys.argv[1])
+command = importlib.util.module_from_spec(
+    importlib.util.spec_from_loader('command', loader))
+loader.exec_module(command)
+begin = command.end_with_parent()
+if not os.fork():
+    if not os.fork():
+        begin()
+        os._exit(0)
+    os._exit(os.WTERMSIG(os.wait()[1]))
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+'''
+
+
+def test_signal_before_qemu_begins():
+    """On a busy host, the command can have ended before its child runs."""
+    program = ROOT / 'contrib' / 'vpmu-perf' / 'vpmu-perf'
+    done = subprocess.run([sys.executable, '-c', ORPHAN, program], check=False)
+    assert done.returncode == signal.SIGKILL
 
 
 def test_signal_while_the_guest_is_made(place):

@@ -25,6 +25,7 @@
 #include <linux/kvm.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -370,6 +371,13 @@ static int other(const char *host, unsigned long request, void *argument)
     return 0;
 }
 
+/* An old kernel does not offer this capability; QEMU 11.0 asks before. */
+static bool lacks(const char *host, unsigned long request, void *argument)
+{
+    return !strcmp(host, "old") && request == KVM_CHECK_EXTENSION
+           && (uintptr_t)argument == KVM_CAP_PMU_CAPABILITY;
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
     const char *host = getenv("OTHER_HOST");
@@ -384,6 +392,9 @@ int ioctl(int fd, unsigned long request, ...)
     request = (unsigned)request;
     if (with_registers(host, fd, request, argument, &result)) {
         return result;
+    }
+    if (lacks(host, request, argument)) {
+        return 0;
     }
     error = other(host, request, argument);
     if (error) {

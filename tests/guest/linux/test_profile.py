@@ -118,7 +118,7 @@ def test_addresses_of_data_without_pmu(tmp_path):
     """A CPU without a PMU has no core either, before it is observed, too."""
     file = tmp_path / 'p0.perf.data'
     subprocess.run(
-        [QEMU, '-M', 'none', '-cpu', 'power9,pmu=off', '-nodefaults',
+        [QEMU, '-M', 'none', '-cpu', 'power9,pmu=off', '-S', '-nodefaults',
          '-display', 'none', '-monitor', 'stdio', '-object',
          f'pmu-profile,id=p0,file={file},enabled=off,data-address=on'],
         input='quit\n', text=True, check=True, stdout=subprocess.DEVNULL)

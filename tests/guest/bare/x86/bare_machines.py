@@ -140,7 +140,8 @@ MACHINES = {
     'mode': [DEFAULT, Pc('max', 'max,vendor=GenuineIntel')],
     'nopmu': [
         Pc('off', 'Skylake-Client-v1,pmu=off'),
-        Pc('max', 'max'),
+        # All leaves of CPUID
+        Pc('max', 'max,level=0x1f'),
         Pc('AMD', 'EPYC-Genoa'),
         Pc('Zhaoxin', 'YongFeng,pmu=on'),
     ],

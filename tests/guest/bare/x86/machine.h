@@ -382,6 +382,18 @@ void timer_once(uint32_t ns);
     "    movl $0, 0xb0(%rax)\n"                \
     "    iretq\n"
 
+/* ---- PCI ------------------------------------------------------------ */
+
+#define PCI_ADDRESS     0xcf8
+#define PCI_DATA        0xcfc
+
+/*
+ * The host bridge's switches for RAM from 0xd0000 to 0xeffff, and a value of
+ * them; 0 is the other one.  A change is one of the memory map.
+ */
+#define PAM3_TO_6       (BIT(31) | 0x5c)
+#define ALL_RAM         0x33333333
+
 /* ---- Other CPUs ----------------------------------------------------- */
 
 /**

@@ -439,8 +439,6 @@ TEST(memory, tlb_hits)
  * tables may lead to a device.  Reading a register can have an effect: a
  * network card (82540EM) clears its interrupt causes when they are read.
  */
-#define PCI_ADDRESS     0xcf8
-#define PCI_DATA        0xcfc
 #define PCI_SLOT(n)     (0x80000000 | (n) << 11)
 #define PCI_COMMAND     4
 #define PCI_MEMORY      2

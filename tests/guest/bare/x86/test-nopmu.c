@@ -16,6 +16,21 @@ TEST(nopmu, cpuid)
     expect(cpuid(1, 0).c >> 15 & 1, 0, "PDCM");
 }
 
+/* A leaf that describes branch records has no values of another leaf. */
+TEST(nopmu, cpuid_of_records)
+{
+    struct cpuid name = cpuid(0, 0), leaf;
+
+    if (name.a < 0x1c) {
+        skip();
+    }
+    leaf = cpuid(0x1c, 0);
+    expect(leaf.a, 0, "EAX");
+    expect(leaf.b, 0, "EBX");
+    expect(leaf.c, 0, "ECX");
+    expect(leaf.d, 0, "EDX");
+}
+
 TEST(nopmu, rdpmc)
 {
     expect(rdpmc_fault(0), GP_VECTOR, "RDPMC 0");

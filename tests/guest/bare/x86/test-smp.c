@@ -329,12 +329,6 @@ TEST(smp, atomic_change_of_page)
 
 /* ---- Memory --------------------------------------------------------- */
 
-#define PCI_ADDRESS     0xcf8
-#define PCI_DATA        0xcfc
-/* The host bridge's switches for RAM from 0xd0000 to 0xeffff */
-#define PAM3_TO_6       (BIT(31) | 0x5c)
-#define ALL_RAM         0x33333333
-
 #define MAP_CHANGES     2000
 
 static volatile uint32_t apic_version, wrong_versions;

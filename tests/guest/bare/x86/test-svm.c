@@ -407,6 +407,46 @@ TEST(svm, injected_interrupts)
     }
 }
 
+/*
+ * Another CPU changes the memory map while the handler of an injected interrupt
+ * waits for that, so that QEMU has to interrupt what it executes: the handler
+ * runs once.  It has no PAUSE, at which QEMU forgets what was injected.
+ */
+CODE("svm_handler:\n"
+     "    incl svm_handled\n"
+     "1:  cmpl $0, svm_map_changed\n"
+     "    je 1b\n"
+     "    mov $1000, %ecx\n"
+     "2:  loop 2b\n"
+     "    iretq\n");
+LABEL(svm_handler);
+
+volatile uint32_t svm_handled, svm_map_changed;
+
+static void change_map(void)
+{
+    while (!svm_handled) {
+        pause();
+    }
+    outl(PCI_ADDRESS, PAM3_TO_6);
+    outl(PCI_DATA, ALL_RAM);
+    outl(PCI_DATA, 0);
+    svm_map_changed = true;
+}
+
+TEST(svm, injected_once)
+{
+    svm_handled = svm_map_changed = 0;
+    set_gate(VEC_SYSCALL, svm_handler);
+    prepare_guest(svm_guest, false, 0);
+    vmcb.rflags = 2;
+    vmcb.event_injection = INJECT(VEC_SYSCALL, INJECT_INTERRUPT);
+    start_cpu(1, change_map);
+    svm_run((uint64_t)&vmcb);
+    expect(vmcb.exit_code, EXIT_VMMCALL, "exit");
+    expect(svm_handled, 1, "interrupts");
+}
+
 /* Without an intercept, VMMCALL is undefined, in the middle of a block. */
 CODE("svm_vmmcall:\n"
      "    nop\n"

@@ -421,3 +421,14 @@ TEST(ebb, addresses)
     run(MMCR0_FC, STATE_PROBLEM, ebb_disabling, 0);
     expect(mfspr(SPR_BESCR), 0, "behind");
 }
+
+/* rfebb takes no trace interrupt; the instruction after it does. */
+TEST(ebb, single_step)
+{
+    mtspr(SPR_EBBRR, (uint64_t)ebb_behind);
+    mtspr(SPR_BESCR, 0);
+    expect(count_steps(STATE_PROBLEM, ebb_enabling, 0), 3, "steps");
+    expect(step_trace[2], (uint64_t)run_return, "return");
+    expect(mfspr(SPR_BESCR), BESCR_GE, "BESCR");
+    mtspr(SPR_BESCR, 0);
+}

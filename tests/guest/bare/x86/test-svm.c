@@ -409,8 +409,8 @@ TEST(svm, injected_interrupts)
 
 /*
  * Another CPU changes the memory map while the handler of an injected interrupt
- * waits for that, so that QEMU has to interrupt what it executes: the handler
- * runs once.  It has no PAUSE, at which QEMU forgets what was injected.
+ * waits for that, so that QEMU has to interrupt the first one: the handler runs
+ * once.  It has no PAUSE, at which QEMU forgets the injected vector.
  */
 CODE("svm_handler:\n"
      "    incl svm_handled\n"

@@ -24,10 +24,10 @@ DATA = {'x86_64': 'off', 'ppc64': 'on'}[ARCH]
 
 # Whoever looks from outside must not be noticed.  Instructions have a period so
 # short that most blocks have the end of one; events of many kinds cannot.  One
-# has all branches recorded, beside what the guest records; on Power, another has
-# the addresses of data noted (x86 needs a core for that).  The last one comes
-# from another thread, whenever that pleases; it wakes up several times in each
-# period, which takes the host's time.
+# has all branches recorded, beside what the guest records; on Power, another
+# has the addresses of data noted (x86 needs a core for that).  The last one
+# comes from another thread, whenever that pleases; it wakes up several times in
+# each period, which takes the host's time.
 OBSERVERS = [word for number, what in enumerate([
                  'event=instructions,period=97',
                  'event=branches,period=4001,branch-stack=on',

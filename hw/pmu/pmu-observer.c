@@ -193,16 +193,18 @@ bool pmu_observer_access(CPUState *cpu, PmuAccess *access)
     uint64_t pc;
     unsigned mode;
 
+    *access = (PmuAccess) { .kind = PMU_CORE_FETCH };
     if (!tcg_enabled() || !pmu_tcg_site(cpu, &pc, &mode)
         || !pmu_tcg_data_address(cpu, pc, &access->address)) {
         return false;
     }
     entry = pmu_tcg_data_entry(cpu);
-    access->in_core = entry;
-    access->kind = entry ? pmu_core_kind_of(entry) : 0;
-    access->outcome = entry ? entry->from : 0;
-    access->latency = entry ? pmu_core_latency(&cpu->pmu->core->penalties,
-                                               entry->from) : 0;
+    if (entry) {
+        access->kind = pmu_core_kind_of(entry);
+        access->outcome = entry->from;
+        access->latency = pmu_core_latency(&cpu->pmu->core->penalties,
+                                           entry->from);
+    }
     return true;
 }
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -38,6 +39,19 @@ def usual_first(values):
     first, *others = values
     return [first, *(pytest.param(other, marks=pytest.mark.more)
                      for other in others)]
+
+
+@contextlib.contextmanager
+def busy_host():
+    """Others want the CPUs, too."""
+    busy = [subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+            for _ in range(os.cpu_count() + 1)]
+    try:
+        yield
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
 
 
 LOOPS = 1000003

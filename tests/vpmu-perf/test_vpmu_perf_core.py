@@ -7,14 +7,12 @@ Cachegrind predicts every return.  As a locked instruction is a loop to
 Valgrind, it counts a conditional branch: no program here has one.
 """
 
-import contextlib
-import os
 import re
 import subprocess
 
 import pytest
 
-from installed import on_x86, usual_first
+from installed import busy_host, on_x86, usual_first
 
 # In front of each program's work().
 BEGIN = r'''
@@ -268,19 +266,6 @@ def cachegrinds(program, tmp_path):
 def test_misses_are_cachegrinds(place, tmp_path, name):
     program = place.compile(name, PROGRAMS[name], *OPTIONS)
     assert modelled(place, program) == cachegrinds(program, tmp_path)
-
-
-@contextlib.contextmanager
-def busy_host():
-    """The host has as much to do as it has CPUs, beside the guest."""
-    others = [subprocess.Popen(['sh', '-c', 'while :; do :; done'])
-              for _ in range(os.cpu_count())]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
 
 
 @pytest.mark.more

@@ -2,14 +2,13 @@
 """Counts and samples that are known, or the same again."""
 
 import contextlib
-import os
 import re
 import subprocess
-import sys
 
 import pytest
 
-from installed import ARCH, KNOWN, KNOWN_COUNT, on_x86, usual_first
+from installed import (ARCH, KNOWN, KNOWN_COUNT, busy_host, on_x86,
+                       usual_first)
 
 # Of programs in which locks are taken: on a busy host, one count of six has
 # tried a lock again.
@@ -149,19 +148,6 @@ def test_users_trace(place):
     assert err.startswith('1,,sched:sched_process_exec,'), err
     status, _, err = place.run('ftrace', 'true')
     assert status and 'the host needs no change' in err, err
-
-
-@contextlib.contextmanager
-def busy_host():
-    """Others want the CPUs, too."""
-    busy = [subprocess.Popen([sys.executable, '-c', 'while True: pass'])
-            for _ in range(os.cpu_count() + 1)]
-    try:
-        yield
-    finally:
-        for one in busy:
-            one.kill()
-            one.wait()
 
 
 def check_counts_the_same(place, program):

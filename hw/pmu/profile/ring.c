@@ -27,7 +27,6 @@ enum {
 #define KIND_USER          (1u << 0)
 #define KIND_TASK          (1u << 1)
 #define KIND_ACCESS        (1u << 2)
-#define KIND_IN_CORE       (1u << 3)
 #define KIND_CALLERS_SHIFT 8
 #define KIND_BRANCHES_SHIFT 16
 
@@ -83,7 +82,6 @@ static uint64_t kind_of_entry(const PmuSample *s)
 {
     return (s->user ? KIND_USER : 0) | (s->has_task ? KIND_TASK : 0)
            | (s->has_access ? KIND_ACCESS : 0)
-           | (s->has_access && s->access.in_core ? KIND_IN_CORE : 0)
            | s->nr_callers << KIND_CALLERS_SHIFT
            | s->nr_branches << KIND_BRANCHES_SHIFT;
 }
@@ -236,7 +234,6 @@ bool pmu_ring_get(PmuRing *r, PmuSample *s)
         at += TASK_WORDS;
     }
     s->has_access = words[WORD_KIND] & KIND_ACCESS;
-    s->access.in_core = words[WORD_KIND] & KIND_IN_CORE;
     if (s->has_access) {
         get_access(r, at, &s->access);
         at += ACCESS_WORDS;

@@ -586,7 +586,7 @@ static uint64_t level_of(uint32_t outcome)
 
 static uint64_t data_source(const PmuAccess *access)
 {
-    if (!access || !access->in_core) {
+    if (!access || access->kind == PMU_CORE_FETCH) {
         return DATA_NO_OP | DATA_NO_LEVEL | DATA_NO_SNOOP | DATA_NO_LOCK
                | DATA_NO_TLB | DATA_LEVEL(LEVEL_NONE);
     }

@@ -228,14 +228,13 @@ typedef enum PmuCoreOutcome {
 /**
  * struct PmuAccess - an instruction's access to data
  * @address: the first address that it accessed
- * @in_core: a model of the core has seen it; otherwise, the rest is 0
- * @kind: a load, a store, or a modify
+ * @kind: a load, a store, or a modify, if a model of the core has seen it;
+ *        otherwise PMU_CORE_FETCH, and the rest is 0
  * @outcome: what became of it, a set of PmuCoreOutcome
  * @latency: how many cycles it took
  */
 typedef struct PmuAccess {
     uint64_t address;
-    bool in_core;
     PmuCoreKind kind;
     uint32_t outcome;
     uint32_t latency;

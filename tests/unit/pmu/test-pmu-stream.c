@@ -644,7 +644,7 @@ static void test_source(Tape *tape)
     assert_source(tape, NULL, unknown);
     assert_source(tape, &access, unknown);
     access = (PmuAccess) {
-        .address = 0x2000, .in_core = true, .kind = PMU_CORE_LOAD, .latency = 4,
+        .address = 0x2000, .kind = PMU_CORE_LOAD, .latency = 4,
     };
     assert_source(tape, &access,
                   source(PERF_MEM_OP_LOAD, PERF_MEM_LVL_L1, PERF_MEM_LVLNUM_L1,

@@ -7,6 +7,9 @@ CONFIG_I440FX=y
 CONFIG_Q35=y
 CONFIG_ISA_DEBUG=y
 
+# Its registers change when they are read.
+CONFIG_E1000_PCI=y
+
 # Tables of ACPI call a function of CXL's, of which QEMU 10.2 has no stub; and CXL
 # does not select what it needs.
 CONFIG_PXB=y

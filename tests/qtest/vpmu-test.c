@@ -51,8 +51,21 @@ Machine start(const char *args)
     return (Machine) { .qts = qts };
 }
 
+/* libqtest looks every 100 ms, which is longer than most tests take. */
+static void end_soon(pid_t qemu)
+{
+    siginfo_t ended = {};
+
+    kill(qemu, SIGTERM);
+    for (int ms = 0; ms < 1000 && !ended.si_pid; ms++) {
+        g_usleep(1000);
+        waitid(P_PID, qemu, &ended, WEXITED | WNOWAIT | WNOHANG);
+    }
+}
+
 void stop(Machine *m)
 {
+    end_soon(qtest_pid(m->qts));
     qtest_quit(m->qts);
 }
 

@@ -300,11 +300,12 @@ class Guest:
     Without @boots it goes on from a snapshot of its machine, if that can be
     saved.  With @boots, and with more files for it in @adds, it boots, and has
     its job in the initramfs, so that it begins anew after a reset.  With
-    @incoming, the file of a stream, it arrives in the midst of a job.
+    @moves, or with more files, Linux of x86 chooses its place.  With @incoming,
+    the file of a stream, it arrives in the midst of a job.
     """
 
     def __init__(self, directory, machine, job=None, *, adds=(), extra=(),
-                 boots=False, incoming=None, qemu=None,
+                 boots=False, moves=False, incoming=None, qemu=None,
                  seconds=GUEST_SECONDS):
         self.directory = pathlib.Path(tempfile.mkdtemp(dir=directory))
         self.machine = machine
@@ -327,9 +328,11 @@ class Guest:
                             job)
         else:
             initrd = system.initramfs()
-        # One for snapshots need not unpack itself, nor move.
-        how = () if self.has_own_job else (JOBS, 'unpacked')
-        words = [*machine.command(initrd, qemu, *how), *extra]
+        # One that need not move need not unpack itself either.
+        words = [*machine.command(initrd, qemu,
+                                  '' if self.has_own_job else JOBS,
+                                  'kernel' if moves or adds else 'unpacked'),
+                 *extra]
         if self.arrives:
             words += ['-incoming', f'file:{incoming}']
         elif not self.has_own_job:

@@ -229,7 +229,7 @@ def test_cycles_of_suspended_machine(start, machine):
     """None pass while a machine is suspended to RAM, even if it is stopped and
     goes on meanwhile."""
     # A kernel that QEMU has put into memory itself is there anew afterwards.
-    guest = start(machine, SUSPEND, boots=True)
+    guest = start(machine, SUSPEND, boots=True, moves=True)
     monitor = guest.monitor
     guest.lines_until('@@@ ready')
     count_cycles(monitor)

@@ -205,10 +205,14 @@ LEVELS = {'L3 hit': 44, 'RAM hit': 244, 'Local RAM hit': 244}
 LEADER = {CORE_PEBS_SAPPHIRE: '{{cpu/mem-loads-aux/u,{}}}:S'}
 
 
+# Of so many loads one is recorded.
+EACH = 101
+
+
 def levels(guest, machine, event):
     """The levels that had the data of samples, and their latencies."""
     output = guest.run(f"""
-        perf record -q -o /tmp/data -d -W -c 31 \
+        perf record -q -o /tmp/data -d -W -c {EACH} \
             -e '{LEADER.get(machine, '{}').format(event)}' misses
         perf script -i /tmp/data -F ip,weight,data_src""")
     found = re.findall(r'LVL ([^|]+?) *\|.*?(\d+) +([0-9a-f]+) *$', output,
@@ -225,9 +229,9 @@ def check_levels(found, want):
     counts = [sum('RAM' in level for level, _ in found),
               sum('RAM' not in level for level, _ in found)]
     # Linux may lengthen a period when it switches tasks.
-    require(all(abs(count - number // 31) <= 2
+    require(all(abs(count - number // EACH) <= 2
                 for count, number in zip(counts, want)),
-            f'{counts}, not {want} / 31')
+            f'{counts}, not {want} / {EACH}')
 
 
 @pytest.mark.arch('x86_64')

@@ -184,7 +184,7 @@ def test_profile_goes_back_to_other_kernel(start, tmp_path, machine):
     guest.rest()
 
 
-@on(UP_OF_X86, more=(UP,))
+@on(more=(UP,))
 def test_profile_of_given_kernel_ends(start, tmp_path, machine):
     """Where the user says which kernel runs, it may be another one after a
     reset, and in another snapshot."""

@@ -29,7 +29,7 @@ RUNS = {
 # That use the first counter, which the host then takes away.
 LOSERS = ['running', 'host_first', 'programming']
 # So often QEMU looks, at each of them at the same time.
-LOOKS = 10
+LOOKS = 6
 LOST = 'has taken performance counters away'
 LINE = 'pmu_host_account cpu 0, guest'
 LOOK = 'x86_vpmu_kvm_get'
@@ -45,7 +45,7 @@ CONTENTIONS = {
     'six_host_first': (6, HOST_FIRST, 'is lost'),
 }
 # At each of these, while that lasts.
-CONTENTION_LOOKS = 4
+CONTENTION_LOOKS = 3
 # Whose counter the host's kernel stops, as it samples too often.
 THROTTLED = {'throttled_guest_first': PMU, 'throttled_host_first': HOST_FIRST}
 RATE = '/proc/sys/kernel/perf_event_max_sample_rate'

@@ -616,7 +616,7 @@ static uint64_t counted(const struct counters *c, unsigned pmc, unsigned steps)
 
 /* ---- Trials --------------------------------------------------------- */
 
-#define TRIALS 500
+#define TRIALS 200
 
 static const uint64_t states[] = {
     STATE_PROBLEM, STATE_PRIV | MSR_EE, STATE_HV | MSR_EE, STATE_HV_PROBLEM,

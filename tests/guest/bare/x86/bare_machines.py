@@ -184,7 +184,7 @@ REPLAYED = ['core', 'count', 'interrupt', 'memory', 'oracle', 'overflow', 'rep']
 # Of long suites, no usual check has replays, or a debugger that interferes; of
 # the longest, in which each observer takes some hundred thousand samples, it
 # has no observers.
-LONG = ['count', 'oracle', 'overflow', 'rep']
+LONG = ['core', 'count', 'oracle', 'overflow', 'rep']
 UNOBSERVED = [mode for mode in USUAL_MODES if mode != 'observed']
 RECORDED = Pc('', options={'recorded': 1}, cpus=1, ended=[0])
 RECORDED_MACHINES = {

@@ -206,7 +206,7 @@ TEST(smp, cross_modification)
  * the old code before.  The page also has other code: QEMU can miss a store in
  * flight to a page in which it has seen no code so far.
  */
-#define CHANGES 10000
+#define CHANGES 4000
 
 CODE("    .balign 4096\n"
      "smp_stamped:\n"

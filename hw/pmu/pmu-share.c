@@ -131,14 +131,10 @@ static void merge(PmuShare *s, const PmuPort *p, PmuTallies wanted)
     }
 }
 
-/* Plan for all; the plan of @port is new, and its limits are not set yet. */
-static void plan_for_all(PmuShare *s, const PmuPort *port,
-                         const PmuBudgets budgets)
+/* Begin a plan for all Pmus with that of a port, whose limits are not set. */
+static void begin_plan(PmuShare *s, PmuTallies wanted,
+                       const PmuBudgets budgets)
 {
-    PmuTallies wanted = port->wanted;
-    PmuModes modes = port->modes;
-    PmuPort *p;
-
     memset(s->budgets, 0xff, sizeof(s->budgets));
     for (unsigned t = 0; t < PMU_TALLY__MAX; t++) {
         if (wanted >> t & 1) {
@@ -146,14 +142,30 @@ static void plan_for_all(PmuShare *s, const PmuPort *port,
                    s->nr_modes * sizeof(budgets[t][0]));
         }
     }
+}
+
+/* Add the plans of all ports but @but. */
+static void plan_for_others(PmuShare *s, const PmuPort *but,
+                            PmuTallies wanted, PmuModes modes)
+{
+    PmuPort *p;
+
     FOR_EACH_PORT(p, s) {
-        if (p != port) {
+        if (p != but) {
             merge(s, p, p->wanted);
             wanted |= p->wanted;
             modes |= p->modes;
         }
     }
     s->ops->plan(s->engine, wanted, modes, s->budgets);
+}
+
+/* Plan with the budgets that all ports have left. */
+static void plan_again(PmuShare *s)
+{
+    look_at_time(s);
+    begin_plan(s, 0, NULL);
+    plan_for_others(s, NULL, 0, 0);
 }
 
 /*
@@ -202,7 +214,8 @@ static void port_plan(void *engine, PmuTallies wanted, PmuModes modes,
     if (is_alone(s)) {
         s->ops->plan(s->engine, wanted, modes, budgets);
     } else {
-        plan_for_all(s, p, budgets);
+        begin_plan(s, wanted, budgets);
+        plan_for_others(s, p, wanted, modes);
         set_limits(p, budgets);
     }
 }
@@ -238,12 +251,17 @@ static bool is_spent(const PmuPort *p, uint64_t within)
 void pmu_share_fold(PmuShare *s, uint64_t within)
 {
     bool alone = is_alone(s);
+    bool has_folded = false;
     PmuPort *p;
 
     FOR_EACH_PORT(p, s) {
         if (alone || is_spent(p, within)) {
             pmu_fold(p->pmu);
+            has_folded = true;
         }
+    }
+    if (!has_folded) {
+        plan_again(s);
     }
 }
 

@@ -126,6 +126,10 @@ void pmu_share_leave(PmuShare *share, Pmu *pmu);
  *
  * Budgets of timed tallies (PmuEngineOps.timed) are not looked at: reading
  * these can change how they are attributed to modes.
+ *
+ * If there is no such Pmu, the engine gets a plan of the budgets that are left,
+ * as it does after a fold: of a budget of cycles it may have used up the part
+ * for instructions, but not that for misses.
  */
 void pmu_share_fold(PmuShare *share, uint64_t within);
 

@@ -288,6 +288,28 @@ LINE = {CORE_UP: 64, CORE_POWER9: 128}
 TURNS = 3
 
 
+@on(CORE_UP)
+def test_deadlines_beside_a_profile(start, tmp_path, machine):
+    """Instructions have a part of what is left to an overflow of cycles; when
+    that is used up, they get another one, and do not go on one by one."""
+    period = 1000003
+    log = tmp_path / 'log'
+    guest = start(machine, f"""
+. /tests/guest.sh
+guest_setup
+echo 0 > /proc/sys/kernel/nmi_watchdog
+perf record -q -o /tmp/data -e cycles:u -c {period} loop
+perf script -i /tmp/data -F ip""", extra=[
+        '-trace', 'pmu_tcg_fold', '-D', str(log), '-object',
+        'pmu-profile,id=p0,file=/dev/null,event=l1d-misses,'
+        'period=1000000000000'])
+    samples = len(guest.rest())
+    require(samples >= expectations('loop')['instructions'] // period,
+            f'{samples} samples')
+    folds = log.read_text().count('pmu_tcg_fold')
+    require(folds < 20000 * samples, f'{folds} folds for {samples} samples')
+
+
 @on(CORE_UP, CORE_POWER9)
 def test_profile_of_misses(start, tmp_path, machine):
     """Without the guest's knowledge: each sample is the read that missed, with

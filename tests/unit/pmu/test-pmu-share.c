@@ -300,11 +300,14 @@ static void test_leaves_the_clock_alone(Rig *rig)
     pmu_share_leave(rig->engine.share, other_pmu);
 }
 
-/* A Pmu with at most so many events left is folded before they happen. */
+/*
+ * A Pmu with at most so many events left is folded before they happen; if there
+ * is none, the engine has a plan all the same.
+ */
 static void test_folds_before(Rig *rig)
 {
     PmuShare *share = rig->engine.share;
-    uint64_t folds, others_folds;
+    uint64_t folds, others_folds, plans;
 
     other_pmu = pmu_share_join(share, 1, other_overflow, NULL);
     rig_start(rig, 0, PMU_EVENT_INSNS, BIT64(USER));
@@ -312,8 +315,11 @@ static void test_folds_before(Rig *rig)
     rig_count(rig, PMU_TALLY_INSNS, USER, 90);
     folds = pmu_folds(rig->pmu);
     others_folds = pmu_folds(other_pmu);
+    plans = rig->engine.plans;
     pmu_share_fold(share, 9);
     g_assert_cmpuint(pmu_folds(rig->pmu), ==, folds);
+    g_assert_cmpuint(rig->engine.plans, ==, plans + 1);
+    g_assert_cmpuint(rig->engine.budgets[PMU_TALLY_INSNS][USER], ==, 10);
     pmu_share_fold(share, 10);
     g_assert_cmpuint(pmu_folds(rig->pmu), ==, folds + 1);
     g_assert_cmpuint(pmu_folds(other_pmu), ==, others_folds);

@@ -138,6 +138,7 @@ fuzz: source
 bench:
 	@$(MAKE) --no-print-directory build ARCH=x86_64
 	@$(MAKE) --no-print-directory build ARCH=ppc64
+	@scripts/build-qemu contrib-plugins
 	@$(with_build) scripts/bench
 	@$(MAKE) --no-print-directory bench-cachegrind
 

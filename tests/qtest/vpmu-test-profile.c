@@ -571,7 +571,10 @@ static void check_given_file(int how)
     delete_profile(&p, "p");
     g_assert_cmpint(fcntl(fd, F_GETFL) & how, ==, how);
     close(fd);
-    g_assert_cmpuint(nr_fdsets(&p), ==, 0);
+    /* On a slow host the file's end is written after the profile has left. */
+    while (nr_fdsets(&p)) {
+        g_usleep(G_USEC_PER_SEC / 100);
+    }
     g_assert_true(g_file_get_contents(file, &contents, NULL, NULL));
     g_assert_true(g_str_has_prefix(contents, "before"));
     g_assert_true(has_word(contents + 6, WORD_SIZE, &magic));

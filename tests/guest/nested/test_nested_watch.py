@@ -45,7 +45,7 @@ CONTENTIONS = {
     'six_host_first': (6, HOST_FIRST, 'is lost'),
 }
 # At each of these, while that lasts.
-CONTENTION_LOOKS = 3
+CONTENTION_LOOKS = 4
 # Whose counter the host's kernel stops, as it samples too often.
 THROTTLED = {'throttled_guest_first': PMU, 'throttled_host_first': HOST_FIRST}
 RATE = '/proc/sys/kernel/perf_event_max_sample_rate'

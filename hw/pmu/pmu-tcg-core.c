@@ -5,7 +5,6 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/error-report.h"
 #include "migration/qemu-file-types.h"
 #include "migration/vmstate.h"
 #include "hw/pmu/pmu-guest.h"
@@ -818,22 +817,17 @@ static int pmu_tcg_core_see_log(void *opaque)
     return 0;
 }
 
-static int pmu_tcg_core_post_load(void *opaque, int version_id)
+static int get_tally(QEMUFile *f, void *pv, size_t size,
+                     const VMStateField *field)
 {
-    PmuTcgCore *c = opaque;
-
-    for (unsigned m = 0; m < PMU_MAX_MODES; m++) {
-        for (unsigned t = 0; t < PMU_CORE_TALLIES; t++) {
-            if (c->tallies[m][t] >= MAX_TALLY) {
-                memset(c->tallies, 0, sizeof(c->tallies));
-                error_report("The source's pmu-core has impossibly high "
-                             "counts.");
-                return -EINVAL;
-            }
-        }
-    }
-    return 0;
+    return pmu_tcg_get_count(f, pv, 0, MAX_TALLY);
 }
+
+static const VMStateInfo tally_info = {
+    .name = "pmu-core-tally",
+    .get = get_tally,
+    .put = pmu_tcg_put_count,
+};
 
 /*
  * The contents depend on the sizes, and cycles on all that they have been
@@ -884,15 +878,14 @@ const VMStateDescription vmstate_pmu_tcg_core = {
     .minimum_version_id = 2,
     .pre_save = pmu_tcg_core_see_log,
     .pre_load = pmu_tcg_core_see_log,
-    .post_load = pmu_tcg_core_post_load,
     .fields = (const VMStateField[]) {
         {
             .name = "model",
             .vmsd = &vmstate_model,
             .flags = VMS_STRUCT,
         },
-        VMSTATE_UINT64_2DARRAY(tallies, PmuTcgCore, PMU_MAX_MODES,
-                               PMU_CORE_TALLIES),
+        VMSTATE_2DARRAY(tallies, PmuTcgCore, PMU_MAX_MODES, PMU_CORE_TALLIES,
+                        0, tally_info, uint64_t),
         {
             .name = "contents",
             .info = &contents_info,

@@ -18,6 +18,7 @@
 #ifndef HW_PMU_PMU_TCG_CORE_H
 #define HW_PMU_PMU_TCG_CORE_H
 
+#include "migration/vmstate.h"
 #include "hw/core/cpu.h"
 #include "hw/pmu/pmu-core-model.h"
 #include "hw/pmu/pmu-engine.h"
@@ -234,6 +235,33 @@ uint64_t pmu_tcg_core_insns(const PmuTcgCore *c, uint64_t cycles);
  */
 void pmu_tcg_core_plan(PmuTcgCore *c, PmuTallies wanted,
                        const PmuBudgets budgets);
+
+/**
+ * pmu_tcg_get_count - load a count
+ * @f: the stream
+ * @count: the count; stays as it was if that of the stream is refused
+ * @taken_back: so many events may be taken back before they are counted
+ * @limit: no count is as high
+ *
+ * What follows in the stream can be refused, and the CPU go on with this count.
+ *
+ * Returns: 0, or -EINVAL after it has reported that the count is too high.
+ */
+int pmu_tcg_get_count(QEMUFile *f, uint64_t *count, uint64_t taken_back,
+                      uint64_t limit);
+
+/**
+ * pmu_tcg_put_count - save a count, as VMStateInfo.put asks for it
+ * @f: the stream
+ * @pv: the count
+ * @size: not used
+ * @field: not used
+ * @vmdesc: not used
+ *
+ * Returns: 0
+ */
+int pmu_tcg_put_count(QEMUFile *f, void *pv, size_t size,
+                      const VMStateField *field, JSONWriter *vmdesc);
 
 /**
  * vmstate_pmu_tcg_core - the tallies, and what cores remember, for migration

@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
+#include "migration/qemu-file-types.h"
 #include "migration/vmstate.h"
 #include "pmu-tcg-internal.h"
 
@@ -32,20 +33,50 @@ static int pmu_tcg_pre_save(void *opaque)
     return 0;
 }
 
-/* Check that cycles computed from the tallies do not wrap. */
-static bool is_plausible(const PmuTcg *e)
+int pmu_tcg_get_count(QEMUFile *f, uint64_t *count, uint64_t taken_back,
+                      uint64_t limit)
 {
-    uint64_t most = 0, most_ns = 0;
-    unsigned t, m;
+    uint64_t loaded = qemu_get_be64(f);
 
-    for (m = 0; m < PMU_MAX_MODES; m++) {
-        most_ns |= e->mode_ns[m];
-        for (t = 0; t < PMU_TALLY_CORE_FIRST; t++) {
-            most |= e->total[t][m] + MAX_TAKEN_BACK;
-        }
+    if (loaded + taken_back >= limit) {
+        error_report("The source's PMU has impossibly high counts.");
+        return -EINVAL;
     }
-    return most < MAX_TOTAL && most_ns < MAX_NS;
+    *count = loaded;
+    return 0;
 }
+
+int pmu_tcg_put_count(QEMUFile *f, void *pv, size_t size,
+                      const VMStateField *field, JSONWriter *vmdesc)
+{
+    qemu_put_be64(f, *(uint64_t *)pv);
+    return 0;
+}
+
+/* Cycles that are computed of these do not wrap. */
+static int get_total(QEMUFile *f, void *pv, size_t size,
+                     const VMStateField *field)
+{
+    return pmu_tcg_get_count(f, pv, MAX_TAKEN_BACK, MAX_TOTAL);
+}
+
+static const VMStateInfo total_info = {
+    .name = "pmu-total",
+    .get = get_total,
+    .put = pmu_tcg_put_count,
+};
+
+static int get_ns(QEMUFile *f, void *pv, size_t size,
+                  const VMStateField *field)
+{
+    return pmu_tcg_get_count(f, pv, 0, MAX_NS);
+}
+
+static const VMStateInfo ns_info = {
+    .name = "pmu-ns",
+    .get = get_ns,
+    .put = pmu_tcg_put_count,
+};
 
 /* Drop the events in the cells: the loaded totals replace them. */
 static void begin_cells(PmuTcg *e)
@@ -63,12 +94,6 @@ static int pmu_tcg_post_load(void *opaque, int version_id)
 {
     PmuTcg *e = opaque;
 
-    if (!is_plausible(e)) {
-        memset(e->total, 0, sizeof(e->total));
-        memset(e->mode_ns, 0, sizeof(e->mode_ns));
-        error_report("The source's PMU has impossibly high counts.");
-        return -EINVAL;
-    }
     begin_cells(e);
     e->time_seen = pmu_tcg_all_time(e);
     pmu_tcg_clock_start(e);
@@ -110,9 +135,9 @@ const VMStateDescription vmstate_pmu_tcg = {
     .pre_save = pmu_tcg_pre_save,
     .post_load = pmu_tcg_post_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT64_2DARRAY(total, PmuTcg, PMU_TALLY_CORE_FIRST,
-                               PMU_MAX_MODES),
-        VMSTATE_UINT64_ARRAY(mode_ns, PmuTcg, PMU_MAX_MODES),
+        VMSTATE_2DARRAY(total, PmuTcg, PMU_TALLY_CORE_FIRST, PMU_MAX_MODES, 0,
+                        total_info, uint64_t),
+        VMSTATE_ARRAY(mode_ns, PmuTcg, PMU_MAX_MODES, 0, ns_info, uint64_t),
         VMSTATE_BOOL(halted, PmuTcg),
         VMSTATE_END_OF_LIST()
     },

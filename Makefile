@@ -183,7 +183,7 @@ clean:
 	cd $(SERIES_BUILD) && { [ -e qemu-pristine.stamp ] || rm -rf qemu-pristine; }
 
 distclean: clean
-	cd $(SERIES_BUILD) && rm -rf apt download firmware tools stock-* qemu-pristine* keyring [0-9]*.[0-9]*
+	cd $(SERIES_BUILD) && rm -rf apt download firmware tools stock-* valgrind-* qemu-pristine* keyring [0-9]*.[0-9]*
 	[ -L $(SERIES_BUILD) ] || rmdir --ignore-fail-on-non-empty $(SERIES_BUILD)
 
 # What builds uses all CPUs by itself, and shows how far it is.

@@ -301,8 +301,8 @@ static void test_leaves_the_clock_alone(Rig *rig)
 }
 
 /*
- * A Pmu with at most so many events left is folded before they happen; if there
- * is none, the engine has a plan all the same.
+ * A Pmu with at most so many events left is folded before they happen; if all
+ * have more, the engine gets a plan all the same.
  */
 static void test_folds_before(Rig *rig)
 {

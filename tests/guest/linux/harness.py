@@ -58,6 +58,9 @@ QUICK = ('mitigations=off cryptomgr.notests initcall_blacklist='
          'crypto_kdf108_init,jent_mod_init,load_system_certificate_list,'
          'init_encrypted')
 PROTECTED = 'mitigations=auto'
+# Linux would clear pages by "rep stosb", of which TCG stores each byte alone.
+# Programs ask CPUID, which keeps these bits.
+BY_WORDS = 'clearcpuid=erms,fsrm'
 
 
 class Architecture:
@@ -81,7 +84,8 @@ class Architecture:
 
 GUEST = {
     # On a busy host Linux may find that the TSC is not stable, and say so.
-    'x86_64': Architecture('', SKYLAKE, append=f'tsc=reliable {QUICK}'),
+    'x86_64': Architecture('', SKYLAKE,
+                           append=f'tsc=reliable {BY_WORDS} {QUICK}'),
     'ppc64': Architecture('-ppc64', 'POWER9', tools='powerpc64le-linux-gnu-',
                           append=QUICK, flags=['-mcpu=power9']),
 }[ARCH]

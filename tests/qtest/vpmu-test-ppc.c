@@ -497,7 +497,7 @@ static void test_states(void)
 }
 
 /* POWER10's PM_DATA_FROM_*: a counter has a field of MMCR3 for the source. */
-#define FROM_L3 0x9a0ull
+#define FROM_L3 0x9aull
 #define SOURCE_OF(pmc, source) ((source) << (49 - 15 * ((pmc) - 1)))
 
 static void test_source(void)

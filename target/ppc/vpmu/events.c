@@ -92,7 +92,7 @@ static const PpcVPmuEvent power10_core[] = {
     EVENT(PMC(3), 0xe, 0x98, BRANCH_MISSES),
     EVENT(PMC(3), 0x0, 0x08, BACKEND_CYCLES),
     /* PM_DATA_FROM_*: PM_DATA_FROM_L3 */
-    { ANY, 0xc, 0x40, PMU_EVENT_LLC_LOAD_HITS, .source = 0x9a0 },
+    { ANY, 0xc, 0x40, PMU_EVENT_LLC_LOAD_HITS, .source = 0x9a },
 };
 
 /* PMC5 and PMC6, whatever MMCR1 says; the run latch is with the freeze bits. */

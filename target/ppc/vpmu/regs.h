@@ -136,10 +136,13 @@ enum {
 #define SIER_SDAR_VALID PPC_BIT(42)
 #define SIER_TYPE_LOAD  PPC_BIT(48) /* TYPE, bits 46 to 48: 1 is a load */
 #define SIER_TYPE_STORE PPC_BIT(47) /* and 2 a store */
-/* LDST, bits 60 to 62: hits; or memory; or a store that missed level 1 */
+/*
+ * LDST, bits 60 to 62: hits; or memory; or a store that missed level 1.  Bits 8
+ * to 10 say which memory: 1 is that of its chip.
+ */
 #define SIER_LDST_L1     (1ull << 1)
 #define SIER_LDST_L3     (3ull << 1)
-#define SIER_LDST_MEMORY (4ull << 1)
+#define SIER_LDST_MEMORY (4ull << 1 | PPC_BIT(10))
 #define SIER_LDST_STORE  (7ull << 1)
 #define SIER_PROBLEM    0x7fffffull /* the bits readable in problem state */
 

@@ -337,7 +337,8 @@ def test_calls_of_kernel(guest, machine):
 @on(LBR_GENOA, more=(LBR_SKYLAKE, LBR_HASWELL, PEBS_SAPPHIRE))
 def test_branches_of_kernel(guest, machine):
     """The filter is for where branches end: most come from the kernel, too,
-    and those that do not enter it."""
+    and those that do not enter it.  In architectural records the source of
+    these is hidden, and Linux leaves them out."""
     output = guest.run(f'''
         {PINNED} -j any,k -e branches:k -c 10007 syscalls
         perf script -i /tmp/data -F brstack''')
@@ -348,7 +349,8 @@ def test_branches_of_kernel(guest, machine):
     require(all(target for _, target in found), 'some end in user mode')
     within = sum(source for source, _ in found)
     # There are more than ten branches in a system call.
-    require(len(found) * 8 // 10 <= within < len(found),
+    require(len(found) * 8 // 10 <= within
+            and (within == len(found)) == (machine is PEBS_SAPPHIRE),
             f'{within} of {len(found)} are within the kernel')
 
 

@@ -243,7 +243,7 @@ record_all()
             -c {HOTPLUG_PERIOD} busybox time -v taskset 1 loop \\
             2> /tmp/said; then
             echo samples $(samples comm,cpu |
-                           grep -c '^ *loop *\\[000\\]') \\
+                           grep -c '^ *loop *\\[000\\] *$') \\
                  $(sed -n 's/.*context switches: //p' /tmp/said)
         fi
     done

@@ -58,6 +58,24 @@ static void init_memory(void)
     asm volatile("ptesync\n\tisync" : : : "memory");
 }
 
+/* The segment that begins at SEGMENT, in the first entry of the SLB. */
+#define SLB_ENTRY       (SEGMENT | BIT(36))
+
+void use_hashed_table(uint64_t table, uint64_t vsid)
+{
+    partitions[FIRST_LPID][0] = table;
+    mtspr(SPR_LPCR, mfspr(SPR_LPCR) & ~(LPCR_HR | LPCR_UPRT));
+    asm volatile("slbmte %0, %1\n\tisync" : : "r"(vsid << 12), "r"(SLB_ENTRY));
+}
+
+void use_tree(void)
+{
+    asm volatile("slbie %0\n\tisync" : : "r"(SEGMENT));
+    mtspr(SPR_LPCR, mfspr(SPR_LPCR) | LPCR_HR | LPCR_UPRT);
+    partitions[FIRST_LPID][0] = PARTITION_RADIX | (uint64_t)root |
+                                RADIX_TREE_52 | ROOT_BITS;
+}
+
 void code_changed(const void *from, size_t size)
 {
     for (const char *p = from; p < (const char *)from + size; p += 64) {

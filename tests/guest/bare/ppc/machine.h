@@ -212,6 +212,19 @@ void set_vector(unsigned vector, const void *entry);
 /* A handler that skips the instruction */
 void skip_insn(struct regs *regs);
 
+/* A segment of 256 MiB above the memory */
+#define SEGMENT         0x10000000ull
+
+/**
+ * use_hashed_table() - translate data of the hypervisor by a hashed table
+ * @table: its address, with nothing in its low bits: it has 256 KiB
+ * @vsid: of the segment at SEGMENT; it is the group of the segment's first page
+ *
+ * Until use_tree(), which has the usual tables again.
+ */
+void use_hashed_table(uint64_t table, uint64_t vsid);
+void use_tree(void);
+
 /**
  * code_changed - let the processor see code that was written
  * @from: where it begins

@@ -187,3 +187,40 @@ TEST(debugger, branches)
     expect(ask(MMCR0_FC, READ, "bescrs"), BESCR_GE, "BESCRS");
     mtspr(SPR_BESCR, 0);
 }
+
+/*
+ * A hashed table with the page of a request at SEGMENT, in the first group of
+ * the segment.  What a debugger reads and writes there does not mark the page:
+ * the hypervisor of a guest goes by these bits.
+ */
+#define HASH_SIZE       0x40000
+#define GROUP_ENTRIES   16      /* 64-bit words */
+#define VSID            1
+#define HPTE_VALID      BIT(63)
+#define HPTE_WRITABLE   BIT(62)
+#define HPTE_CHANGED    BIT(56)
+#define HPTE_REFERENCED BIT(55)
+
+static uint64_t hashed[HASH_SIZE / 8] __attribute__((aligned(HASH_SIZE)));
+
+static struct {
+    struct request request;
+    char name[16];
+} page __attribute__((aligned(0x1000))) = { .name = "pmc5" };
+
+TEST(debugger, page_is_not_marked)
+{
+    uint64_t *entry = &hashed[VSID * GROUP_ENTRIES];
+    const char *name = (char *)SEGMENT + offsetof(typeof(page), name);
+
+    page.request = (struct request) { .name = name, .how = READ };
+    entry[0] = (uint64_t)VSID << 12 | HPTE_VALID;
+    entry[1] = (uint64_t)&page | HPTE_WRITABLE;
+    start();
+    write_pmc(5, 1000);
+    use_hashed_table((uint64_t)hashed, VSID);
+    run(MMCR0_FC, STATE_HV | MSR_DR, debugger_call_problem, SEGMENT);
+    use_tree();
+    expect(page.request.value, 1000, "PMC5");
+    expect(entry[1] & (HPTE_REFERENCED | HPTE_CHANGED), 0, "marks");
+}

@@ -419,13 +419,11 @@ TEST(memory, tables_in_device)
 }
 
 /*
- * A hashed table that is a bus: the group of the page at OUTSIDE ends with the
+ * A hashed table that is a bus: the group of the page at SEGMENT ends with the
  * registers of the serial port.
  */
 #define HASH_TABLE      (SERIAL & -0x40000)
 #define HASH_GROUP      ((SERIAL - HASH_TABLE) / 0x80)
-#define OUTSIDE         0x10000000ull
-#define SLB_INDEX_VALID (OUTSIDE | BIT(36) | 1)
 
 CODE("memory_outside:\n"
      "    lwz r4, 0(r3)\n"
@@ -442,22 +440,14 @@ static void page_missing(struct regs *regs)
 
 TEST(memory, hash_table_in_device)
 {
-    uint64_t *partition = table_of(mfspr(SPR_PTCR)) + 2 * mfspr(SPR_LPIDR);
-    uint64_t tree = *partition;
-
     enable_serial(0);
     enable_serial(IER_SENT);
-    *partition = HASH_TABLE;
-    mtspr(SPR_LPCR, mfspr(SPR_LPCR) & ~(LPCR_HR | LPCR_UPRT));
-    asm volatile("slbmte %0, %1\n\tisync"
-                 : : "r"(HASH_GROUP << 12), "r"(SLB_INDEX_VALID));
+    use_hashed_table(HASH_TABLE, HASH_GROUP);
     on_trap(VEC_DATA, page_missing);
     pages_missing = 0;
-    run(MMCR0_FC, STATE_HV | MSR_DR, memory_outside, OUTSIDE);
+    run(MMCR0_FC, STATE_HV | MSR_DR, memory_outside, SEGMENT);
     expect(pages_missing, 1, "pages that are not there");
-    asm volatile("slbie %0\n\tisync" : : "r"(OUTSIDE));
-    mtspr(SPR_LPCR, mfspr(SPR_LPCR) | LPCR_HR | LPCR_UPRT);
-    *partition = tree;
+    use_tree();
     expect(interrupt_of_serial(), IIR_SENT, "interrupt that nobody read");
     enable_serial(0);
 }

@@ -11,6 +11,8 @@
 #ifdef CONFIG_LINUX
 #include <sys/syscall.h>
 #endif
+#include "qemu/event_notifier.h"
+#include "qemu/lockable.h"
 #include "qemu/main-loop.h"
 #include "qemu/queue.h"
 #include "qemu/rcu.h"
@@ -48,12 +50,17 @@ struct PmuClock {
  * is held for some instructions only, and never during callbacks.  A clock is
  * added and removed in the vCPU's thread, or while the vCPU is not executed.
  */
-static GMutex lock;
-static GCond changed;
+static QemuMutex lock;
+static EventNotifier changed;
 static QLIST_HEAD(, PmuClock) clocks = QLIST_HEAD_INITIALIZER(clocks);
 static bool stopping;
 static QemuThread looker;
 static unsigned users;
+
+static void __attribute__((constructor)) init_lock(void)
+{
+    qemu_mutex_init(&lock);
+}
 
 /*
  * The host's clocks
@@ -79,6 +86,18 @@ static uint64_t read_host_clock(const PmuClock *c)
     return clock_gettime(c->id, &t) ? c->seen_ns
            : t.tv_sec * NANOSECONDS_PER_SECOND + t.tv_nsec;
 }
+
+/* A QemuCond waits for whole milliseconds, which is longer than a period. */
+static void await_change(int64_t most_ns)
+{
+    GPollFD fd = {
+        .fd = event_notifier_get_fd(&changed), .events = G_IO_IN,
+    };
+
+    if (qemu_poll_ns(&fd, 1, most_ns) > 0) {
+        event_notifier_test_and_clear(&changed);
+    }
+}
 #else
 static bool find_host_clock(PmuClock *c, Error **errp)
 {
@@ -89,6 +108,12 @@ static bool find_host_clock(PmuClock *c, Error **errp)
 static uint64_t read_host_clock(const PmuClock *c)
 {
     return c->seen_ns;
+}
+
+/* There is no clock to look at. */
+static void await_change(int64_t most_ns)
+{
+    g_usleep(SCALE_US);
 }
 #endif
 
@@ -175,35 +200,47 @@ static int64_t look_at_all(void)
     return soonest;
 }
 
+/* Returns: when to look again; -1 for never. */
+static int64_t look(void)
+{
+    QEMU_LOCK_GUARD(&lock);
+    return stopping ? -1 : look_at_all();
+}
+
 static void *look_again_and_again(void *unused)
 {
-    rcu_register_thread();
-    g_mutex_lock(&lock);
-    while (!stopping) {
-        int64_t now_us = g_get_monotonic_time();
+    int64_t soonest;
 
-        g_cond_wait_until(&changed, &lock,
-                          now_us + look_at_all() / SCALE_US);
+    rcu_register_thread();
+    while ((soonest = look()) >= 0) {
+        await_change(soonest);
     }
-    g_mutex_unlock(&lock);
     rcu_unregister_thread();
     return NULL;
 }
 
-static void start_looking(void)
+static bool start_looking(Error **errp)
 {
+    int ret = event_notifier_init(&changed, false);
+
+    if (ret < 0) {
+        error_setg_errno(errp, -ret, "The time of vCPUs cannot be watched");
+        return false;
+    }
     stopping = false;
     qemu_thread_create(&looker, "pmu-clock", look_again_and_again, NULL,
                        QEMU_THREAD_JOINABLE);
+    return true;
 }
 
 static void stop_looking(void)
 {
-    g_mutex_lock(&lock);
-    stopping = true;
-    g_cond_signal(&changed);
-    g_mutex_unlock(&lock);
+    WITH_QEMU_LOCK_GUARD(&lock) {
+        stopping = true;
+    }
+    event_notifier_set(&changed);
     qemu_thread_join(&looker);
+    event_notifier_cleanup(&changed);
 }
 
 /*
@@ -226,13 +263,12 @@ static PmuClock *take_due(const CPUState *cpu, uint64_t *ns)
 {
     PmuClock *c;
 
-    g_mutex_lock(&lock);
+    QEMU_LOCK_GUARD(&lock);
     c = find_due(cpu);
     if (c) {
         *ns = c->due_ns;
         c->due_ns = 0;
     }
-    g_mutex_unlock(&lock);
     return c;
 }
 
@@ -266,10 +302,10 @@ static void begin_clock_on_cpu(CPUState *cpu, run_on_cpu_data data)
         return;
     }
     c->seen_ns = read_host_clock(c);
-    g_mutex_lock(&lock);
-    QLIST_INSERT_HEAD(&clocks, c, next);
-    g_cond_signal(&changed);
-    g_mutex_unlock(&lock);
+    WITH_QEMU_LOCK_GUARD(&lock) {
+        QLIST_INSERT_HEAD(&clocks, c, next);
+    }
+    event_notifier_set(&changed);
     r->done = true;
 }
 
@@ -285,9 +321,9 @@ static void end_clock_on_cpu(CPUState *cpu, run_on_cpu_data data)
 {
     PmuClock *c = data.host_ptr;
 
-    g_mutex_lock(&lock);
-    QLIST_REMOVE(c, next);
-    g_mutex_unlock(&lock);
+    WITH_QEMU_LOCK_GUARD(&lock) {
+        QLIST_REMOVE(c, next);
+    }
     free_clock(c);
 }
 
@@ -311,14 +347,16 @@ static PmuClock *begin_clock(PmuClock *c, Error **errp)
 PmuClock *pmu_clock_new(CPUState *cpu, const PmuClockConfig *config,
                         Error **errp)
 {
-    PmuClock *c = g_new0(PmuClock, 1);
+    PmuClock *c;
 
+    if (!users && !start_looking(errp)) {
+        return NULL;
+    }
+    users++;
+    c = g_new0(PmuClock, 1);
     c->cpu = cpu;
     c->config = *config;
     c->config.gone = NULL;
-    if (users++ == 0) {
-        start_looking();
-    }
     c = begin_clock(c, errp);
     if (c) {
         c->config.gone = config->gone;

@@ -24,29 +24,33 @@
  * @is_regular: it is neither a pipe nor a device
  * @written: the end of the last record that was written; a regular file is cut
  *           there after an error
- * @queue: of GByteArray, for the thread; an empty array means the end
  * @backlog: how many bytes are in @queue, or are being written
- * @unwritten: of GByteArray, from the thread
  * @error: why @unwritten is in use, or why closing failed
- * @has_end: @queue has got the empty array
  * @ended: posted when the thread has closed the file
- * @lock: protects the next two
+ * @lock: protects what follows
+ * @has_more: signalled when @queue has more, or has its end
+ * @queue: of GByteArray, for the thread
+ * @has_end: nothing more comes to @queue
+ * @unwritten: of GByteArray, from the thread
  * @is_left: pmu_file_leave() was called
  * @failed: scheduled when there is more in @unwritten, unless @is_left
+ * @is_closed: the thread does not need the file any more
  */
 struct PmuFile {
     int fd;
     bool is_regular;
     off_t written;
-    GAsyncQueue *queue;
     size_t backlog;
-    GAsyncQueue *unwritten;
     int error;
-    bool has_end;
     QemuSemaphore ended;
     QemuMutex lock;
+    QemuCond has_more;
+    GQueue *queue;
+    bool has_end;
+    GQueue *unwritten;
     bool is_left;
     QEMUBH *failed;
+    bool is_closed;
 };
 
 static void unref_bytes(void *bytes)
@@ -54,19 +58,14 @@ static void unref_bytes(void *bytes)
     g_byte_array_unref(bytes);
 }
 
-static void clear_file(void *opaque)
+static void free_file(PmuFile *f)
 {
-    PmuFile *f = opaque;
-
-    g_async_queue_unref(f->queue);
-    g_async_queue_unref(f->unwritten);
+    g_queue_free_full(f->queue, unref_bytes);
+    g_queue_free_full(f->unwritten, unref_bytes);
     qemu_sem_destroy(&f->ended);
+    qemu_cond_destroy(&f->has_more);
     qemu_mutex_destroy(&f->lock);
-}
-
-static void unref_file(PmuFile *f)
-{
-    g_atomic_rc_box_release_full(f, clear_file);
+    g_free(f);
 }
 
 /*
@@ -124,10 +123,9 @@ static void cut_file(PmuFile *f)
     }
 }
 
-static void tell(PmuFile *f)
+/* With the lock held */
+static void report_failure(PmuFile *f)
 {
-    QEMU_LOCK_GUARD(&f->lock);
-
     if (!f->is_left) {
         qemu_bh_schedule(f->failed);
     }
@@ -142,8 +140,9 @@ static void give_back(PmuFile *f, GByteArray *bytes, size_t done)
         cut_file(f);
     }
     g_byte_array_remove_range(bytes, 0, whole);
-    g_async_queue_push(f->unwritten, bytes);
-    tell(f);
+    QEMU_LOCK_GUARD(&f->lock);
+    g_queue_push_tail(f->unwritten, bytes);
+    report_failure(f);
 }
 
 static void write_bytes(PmuFile *f, GByteArray *bytes)
@@ -165,7 +164,9 @@ static void close_file(PmuFile *f)
 {
     if (qemu_close(f->fd) < 0 && !f->error) {
         qatomic_set(&f->error, -errno);
-        tell(f);
+        WITH_QEMU_LOCK_GUARD(&f->lock) {
+            report_failure(f);
+        }
     }
     if (f->error && f->is_regular && qatomic_read(&f->is_left)) {
         warn_report("The end of a profile cannot be written: %s",
@@ -173,19 +174,34 @@ static void close_file(PmuFile *f)
     }
 }
 
+/* Returns: NULL at the end */
+static GByteArray *await_bytes(PmuFile *f)
+{
+    QEMU_LOCK_GUARD(&f->lock);
+    while (g_queue_is_empty(f->queue) && !f->has_end) {
+        qemu_cond_wait(&f->has_more, &f->lock);
+    }
+    return g_queue_pop_head(f->queue);
+}
+
 static void *write_queue(void *opaque)
 {
     PmuFile *f = opaque;
-    GByteArray *bytes = g_async_queue_pop(f->queue);
+    GByteArray *bytes;
+    bool is_left;
 
-    while (bytes->len) {
+    while ((bytes = await_bytes(f))) {
         write_bytes(f, bytes);
-        bytes = g_async_queue_pop(f->queue);
     }
-    g_byte_array_unref(bytes);
     close_file(f);
     qemu_sem_post(&f->ended);
-    unref_file(f);
+    WITH_QEMU_LOCK_GUARD(&f->lock) {
+        f->is_closed = true;
+        is_left = f->is_left;
+    }
+    if (is_left) {
+        free_file(f);
+    }
     return NULL;
 }
 
@@ -207,30 +223,33 @@ static off_t end_of_written(int fd, const struct stat *st)
 
 PmuFile *pmu_file_new(int fd, QEMUBH *failed)
 {
-    PmuFile *f = g_atomic_rc_box_new0(PmuFile);
+    PmuFile *f = g_new0(PmuFile, 1);
     QemuThread thread;
     struct stat st;
 
     f->fd = fd;
     f->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     f->written = f->is_regular ? end_of_written(fd, &st) : 0;
-    f->queue = g_async_queue_new_full(unref_bytes);
-    f->unwritten = g_async_queue_new_full(unref_bytes);
+    f->queue = g_queue_new();
+    f->unwritten = g_queue_new();
     f->failed = failed;
     qemu_sem_init(&f->ended, 0);
+    qemu_cond_init(&f->has_more);
     qemu_mutex_init(&f->lock);
-    qemu_thread_create(&thread, "pmu-profile", write_queue,
-                       g_atomic_rc_box_acquire(f), QEMU_THREAD_DETACHED);
+    qemu_thread_create(&thread, "pmu-profile", write_queue, f,
+                       QEMU_THREAD_DETACHED);
     return f;
 }
 
 void pmu_file_write(PmuFile *f, GByteArray *bytes)
 {
-    if (f->has_end || !bytes->len) {
+    QEMU_LOCK_GUARD(&f->lock);
+    if (f->has_end) {
         g_byte_array_unref(bytes);
     } else {
         qatomic_fetch_add(&f->backlog, bytes->len);
-        g_async_queue_push(f->queue, bytes);
+        g_queue_push_tail(f->queue, bytes);
+        qemu_cond_signal(&f->has_more);
     }
 }
 
@@ -241,10 +260,9 @@ size_t pmu_file_backlog(PmuFile *f)
 
 void pmu_file_end(PmuFile *f)
 {
-    if (!f->has_end) {
-        f->has_end = true;
-        g_async_queue_push(f->queue, g_byte_array_new());
-    }
+    QEMU_LOCK_GUARD(&f->lock);
+    f->has_end = true;
+    qemu_cond_signal(&f->has_more);
 }
 
 int pmu_file_await(PmuFile *f, int most_ms)
@@ -262,13 +280,19 @@ int pmu_file_error(PmuFile *f)
 
 GByteArray *pmu_file_take_unwritten(PmuFile *f)
 {
-    return g_async_queue_try_pop(f->unwritten);
+    QEMU_LOCK_GUARD(&f->lock);
+    return g_queue_pop_head(f->unwritten);
 }
 
 void pmu_file_leave(PmuFile *f)
 {
+    bool is_closed;
+
     WITH_QEMU_LOCK_GUARD(&f->lock) {
         qatomic_set(&f->is_left, true);
+        is_closed = f->is_closed;
     }
-    unref_file(f);
+    if (is_closed) {
+        free_file(f);
+    }
 }

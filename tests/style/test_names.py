@@ -1,8 +1,5 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""check-names - find names in documents and comments that name nothing
-
-Checks:
+"""Names in documents and comments name something.
 
 * documents (.md, .rst): what is marked as code names files, functions, types,
   options, variables and targets of make that there are; links lead to a file, a
@@ -13,20 +10,21 @@ Checks:
 
 A name has to be a file's, or a word of code that is no comment, in this tree
 or in QEMU's below it (as scripts/overlay leaves it, with our patches).
-Prints `ok names FILE` for each document, `ok names comments` for all other
-files, and `not ok names FILE` with what it is that FILE names.
 """
 
 import ast
+import functools
 import os
 import pathlib
 import re
 import subprocess
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build'))
+import pytest
+
+from linux_guest import BUILD, ROOT
+
 QEMU = BUILD / 'qemu-src'
+THIS = str(pathlib.Path(__file__).resolve().relative_to(ROOT))
 
 # Where QEMU's names are.
 QEMU_PARTS = ['VERSION', 'MAINTAINERS', 'configure', 'meson.build',
@@ -103,7 +101,7 @@ class Tree:
         for name, text in self.files.items():
             # Not this file, which lists names.
             if kind_of(name, text) != 'document' \
-                    and name != 'scripts/check-names':
+                    and name != THIS:
                 self.words.update(words_of(code_of(name, text)))
 
     def has_file(self, name, beside):
@@ -250,7 +248,9 @@ def missing_in_qemu(words):
     return words - set(found.splitlines())
 
 
-def main():
+@functools.lru_cache
+def missing():
+    """What there is not, by the path of the file that names it."""
     tree = Tree()
     labels = {label for name, text in tree.files.items()
               if name.endswith('.rst') for label in LABEL.findall(text)}
@@ -270,30 +270,35 @@ def main():
         wrong[name].update(file for file in files
                            if not tree.has_file(file, name))
         wanted[name] = {word for word in words if word not in tree.words}
-    missing = missing_in_qemu(set().union(*wanted.values()))
-    report({name: wrong[name] | (wanted[name] & missing) for name in wrong})
+    nowhere = missing_in_qemu(set().union(*wanted.values()))
+    return {name: wrong[name] | (wanted[name] & nowhere) for name in wrong}
 
 
-def report(wrong):
-    """@wrong: what there is not, by file."""
-    unneeded = dict(OTHERS)
-    good_comments = True
-    for name, words in sorted(wrong.items()):
-        for owner, names in OTHERS.items():
-            of_owner = {word for word in words if re.fullmatch(names, word)}
-            words -= of_owner
-            if of_owner:
-                unneeded.pop(owner, None)
-        if words:
-            print(f'not ok names {name} # {" ".join(sorted(words))}')
-        elif kind_of(name, '') == 'document':
-            print(f'ok names {name}')
-        good_comments &= not words or kind_of(name, '') == 'document'
-    for owner in unneeded:
-        print(f'not ok names scripts/check-names # of OTHERS {owner}')
-    if good_comments:
-        print('ok names comments')
+def is_others(word):
+    return any(re.fullmatch(names, word) for names in OTHERS.values())
 
 
-if __name__ == '__main__':
-    sys.exit(main())
+def unknown_in(name):
+    return {word for word in missing()[name] if not is_others(word)}
+
+
+DOCUMENTS = sorted(name for path in our_files() if kind_of(
+    name := str(path.relative_to(ROOT)), '') == 'document')
+
+
+@pytest.mark.parametrize('name', DOCUMENTS)
+def test_names_in(name):
+    assert not unknown_in(name)
+
+
+def test_names_in_comments():
+    unknown = {name: unknown_in(name) for name in missing()
+               if name not in DOCUMENTS}
+    assert not {name: words for name, words in unknown.items() if words}
+
+
+@pytest.mark.parametrize('owner', OTHERS)
+def test_names_of_others(owner):
+    """They are needed."""
+    assert any(re.fullmatch(OTHERS[owner], word)
+               for words in missing().values() for word in words)

@@ -146,31 +146,39 @@ def shellcheck(paths):
         '--format=gcc', *paths), paths)
 
 
-TOOLS = {
-    'C': functools.partial(checkpatch, FILES['C'], '-f'),
-    'patch': functools.partial(checkpatch, FILES['patch']),
-    'Python': functools.partial(lint, FILES['Python']),
-    'shell': functools.partial(shellcheck, FILES['shell']),
-}
+TOOLS = {'C': lambda paths: checkpatch(paths, '-f'), 'patch': checkpatch,
+         'Python': lint, 'shell': shellcheck}
 
 
-@functools.lru_cache
-def findings_in(language):
-    return TOOLS[language]()
+@pytest.fixture(scope='session')
+def complaints(request):
+    """What the tool of a language finds in the files that are selected."""
+    selected = {language: [] for language in FILES}
+    for item in request.session.items:
+        if item.originalname == 'test_style_of':
+            about = item.callspec.params
+            selected[about['language']].append(about['path'])
+
+    @functools.lru_cache
+    def of_language(language):
+        paths = selected[language]
+        return TOOLS[language](paths) if paths else {}
+
+    return of_language
 
 
 @pytest.mark.parametrize('language, path', [
     pytest.param(language, path, id=path)
     for language, paths in FILES.items() for path in paths])
-def test_style_of(language, path):
-    found = findings_in(language).get(path, [])
+def test_style_of(complaints, language, path):
+    found = complaints(language).get(path, [])
     assert not found, '\n'.join(found)
 
 
 @pytest.mark.parametrize('language', FILES)
-def test_tools(language):
+def test_tools(complaints, language):
     """They have nothing to say of themselves."""
-    found = findings_in(language).get('', [])
+    found = complaints(language).get('', [])
     assert not found, '\n'.join(found)
 
 

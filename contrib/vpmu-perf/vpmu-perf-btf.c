@@ -30,7 +30,10 @@ static bool read_all(const char *path)
     off_t done = 0;
     ssize_t n = 1;
 
-    if (fd < 0 || fstat(fd, &st) < 0 || !(btf.data = malloc(st.st_size))) {
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        btf.data = malloc(st.st_size);
+    }
+    if (!btf.data) {
         close(fd);
         return false;
     }

@@ -130,12 +130,13 @@ void measure_counts(pid_t pid, die_fn *die)
 
 static int open_fifo(const char *path, die_fn *die)
 {
-    int fd;
+    int fd = -1;
 
-    if (mkfifo(path, 0) < 0 || chmod(path, 0666) < 0 ||
-        (fd = open(path, O_RDWR | O_CLOEXEC)) < 0) {
+    if (mkfifo(path, 0) == 0 && chmod(path, 0666) == 0) {
+        fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    if (fd < 0) {
         die("%s: %s", path, strerror(errno));
-        return -1;
     }
     return fd;
 }

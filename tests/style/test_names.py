@@ -14,7 +14,6 @@ or in QEMU's below it (as scripts/overlay leaves it, with our patches).
 
 import ast
 import functools
-import os
 import pathlib
 import re
 import subprocess
@@ -22,6 +21,7 @@ import subprocess
 import pytest
 
 from linux_guest import BUILD, ROOT
+from tree import our_files
 
 QEMU = BUILD / 'qemu-src'
 THIS = str(pathlib.Path(__file__).resolve().relative_to(ROOT))
@@ -81,21 +81,12 @@ LINK = {'.rst': re.compile(r':doc:`(?:[^`<]*<)?([^`>]+)>?`'),
         '.md': re.compile(r'\]\(([^)#:]+)\)')}
 
 
-def our_files():
-    """All but what is made."""
-    for directory, below, names in os.walk(ROOT):
-        directory = pathlib.Path(directory)
-        below[:] = [name for name in below if directory / name != BUILD
-                    and name not in ('.git', 'build', '__pycache__')]
-        yield from (directory / name for name in names)
-
-
 class Tree:
     """The files of this repository and, below it, of QEMU."""
 
     def __init__(self):
-        self.files = {str(path.relative_to(ROOT)):
-                      path.read_text(errors='replace') for path in our_files()}
+        self.files = {name: (ROOT / name).read_text(errors='replace')
+                      for name in our_files()}
         self.paths = [pathlib.PurePath(name) for name in self.files]
         self.words = set()
         for name, text in self.files.items():
@@ -282,8 +273,7 @@ def unknown_in(name):
     return {word for word in missing()[name] if not is_others(word)}
 
 
-DOCUMENTS = sorted(name for path in our_files() if kind_of(
-    name := str(path.relative_to(ROOT)), '') == 'document')
+DOCUMENTS = [name for name in our_files() if kind_of(name, '') == 'document']
 
 
 @pytest.mark.parametrize('name', DOCUMENTS)
@@ -292,9 +282,8 @@ def test_names_in(name):
 
 
 def test_names_in_comments():
-    unknown = {name: unknown_in(name) for name in missing()
-               if name not in DOCUMENTS}
-    assert not {name: words for name, words in unknown.items() if words}
+    assert not {name: words for name in missing()
+                if name not in DOCUMENTS and (words := unknown_in(name))}
 
 
 @pytest.mark.parametrize('owner', OTHERS)

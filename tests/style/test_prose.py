@@ -6,11 +6,11 @@ are good English; each has a limit in 10,000 words of a group.
 """
 
 import re
-import subprocess
 
 import pytest
 
 from linux_guest import ROOT
+from tree import our_files
 
 # Each turn of phrase, and its limit in 10,000 words.
 PHRASES = {
@@ -29,12 +29,6 @@ MARK = re.compile(r'^[ \t]*(?:/\*+|\*/?) ?', re.M)
 LITERAL = re.compile(r'"([^"\n]*)"')
 
 
-def files(*patterns):
-    return [ROOT / name for name in subprocess.run(
-        ['git', '-C', ROOT, 'ls-files', '-co', '--exclude-standard', *patterns],
-        check=True, text=True, capture_output=True).stdout.splitlines()]
-
-
 def text_of(match):
     """The words for readers in a comment, a message or a document."""
     if match.re is MESSAGE:
@@ -45,26 +39,26 @@ def text_of(match):
 def found_in(paths, pattern):
     """Of each place that matches, its path, its line, and its words."""
     for path in paths:
-        text = path.read_text(errors='replace')
+        text = (ROOT / path).read_text(errors='replace')
         for match in pattern.finditer(text):
             yield (path, text.count('\n', 0, match.start()) + 1,
                    text_of(match))
 
 
 def texts_of(group):
-    code = files('*.[ch]')
+    code = our_files('*.[ch]')
     if group == 'comments':
         return found_in(code, COMMENT)
     if group == 'messages':
-        return found_in([path for path in code if 'tests' not in
-                         path.relative_to(ROOT).parts], MESSAGE)
-    return found_in(files('*.md', 'docs/*.rst', 'qapi/*.json'), DOCUMENT)
+        return found_in([path for path in code
+                         if 'tests' not in path.split('/')], MESSAGE)
+    return found_in(our_files('*.md', 'docs/*.rst', 'qapi/*.json'), DOCUMENT)
 
 
 def places_of(phrase, texts):
     """Where it is, and how it goes on."""
     flags = re.M if 'Of' in phrase else re.M | re.I
-    return [f'{path.relative_to(ROOT)}:'
+    return [f'{path}:'
             f'{line + text.count(chr(10), 0, match.start())}: '
             + ' '.join(text[match.start():match.end() + 40].split())
             for path, line, text in texts

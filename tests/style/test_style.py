@@ -16,6 +16,7 @@ import subprocess
 import pytest
 
 from linux_guest import BUILD, ROOT
+from tree import our_files
 
 CHECKPATCH = BUILD / 'qemu-pristine' / 'scripts' / 'checkpatch.pl'
 
@@ -37,8 +38,8 @@ MISTAKEN = re.compile(
 # pylint finds modules where pytest and QEMU do.
 PYTHONPATH = ':'.join(map(str, [
     *(ROOT / 'tests' / name for name in (
-        'consumers', 'guest', 'guest/linux', 'guest/nested',
-        'guest/bare/common')),
+        'consumers', 'fuzz', 'guest', 'guest/linux', 'guest/nested',
+        'guest/bare/common', 'style')),
     ROOT / 'scripts', BUILD / 'qemu-src/tests/functional',
     BUILD / 'qemu-src/python']))
 
@@ -64,20 +65,9 @@ def language_of(path):
     return None
 
 
-def files():
-    """Paths of all files but those that are made, by language."""
-    found = {'C': [], 'patch': [], 'Python': [], 'shell': []}
-    names = subprocess.run(
-        ['git', '-C', ROOT, 'ls-files', '-co', '--exclude-standard'],
-        check=True, text=True, capture_output=True).stdout.splitlines()
-    for name in sorted(names):
-        language = language_of(name) if (ROOT / name).is_file() else None
-        if language:
-            found[language].append(name)
-    return found
-
-
-FILES = files()
+FILES = {'C': [], 'patch': [], 'Python': [], 'shell': []}
+for name in our_files():
+    FILES.get(language_of(name), []).append(name)
 
 
 def output_of(*command):

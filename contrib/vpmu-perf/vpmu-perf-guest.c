@@ -21,9 +21,10 @@
  *   lost TEXT                    why the host has not kept all that was written
  *   error TEXT                   perf cannot be run
  *
- * If the job has run=1, its arguments are a program's, and it is executed in
- * perf's place.  vpmu-perf-measure.h has more fields, and more reports;
- * vpmu-perf-seed.h has a field.
+ * The job's arguments are perf's, of which the first is its name; with run=1,
+ * they are those of a program that is executed in perf's place.
+ * vpmu-perf-measure.h has more fields, and more reports; vpmu-perf-seed.h has a
+ * field.
  *
  * OUT and ERR are the numbers of bytes written to the streams; KILLED is the
  * number of processes that the kernel has killed for lack of memory.
@@ -36,7 +37,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <grp.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <net/if.h>
@@ -49,6 +49,7 @@
 #include <string.h>
 #include <sys/acct.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
@@ -62,12 +63,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vpmu-perf-job.h"
 #include "vpmu-perf-measure.h"
 #include "vpmu-perf-process.h"
 #include "vpmu-perf-seed.h"
 
-/* The host's files, until perf's root is there */
-#define HOST "/host"
 /* The same, without other file systems mounted over it */
 #define PLAIN "/plain"
 /* What may be written of them, by numbers */
@@ -266,6 +266,7 @@ static void prepare_system(void)
     must_mount("layers", "/layers", "tmpfs", 0, "mode=755");
     load_modules();
     raise_loopback();
+    write_file("/proc/sys/kernel/randomize_va_space", "0");
     write_file("/proc/sys/kernel/perf_event_paranoid", "-1");
     write_file("/proc/sys/kernel/kptr_restrict", "0");
     write_file("/proc/sys/kernel/perf_event_mlock_kb", "65536");
@@ -285,35 +286,46 @@ static void prepare_system(void)
  * The job
  */
 
-enum kind { PIPE, TTY, NOTHING, CLOSED, PATH, SAME };
+/* Shared with perf */
+static struct job *job;
+static int job_fd;
 
-struct stream {
-    enum kind kind;
-    const char *path;
-    off_t offset;
-};
-
-static struct job {
-    const char *directory;
-    const char **argv, **envp, **sources, **targets;
-    gid_t *groups;
-    size_t args, envs, n_sources, n_targets, n_groups, n_exports;
-    uid_t uid;
-    gid_t gid;
-    mode_t umask;
-    bool run;
-    struct stream streams[3];
-    struct winsize window;
-    struct rlimit limits[RLIM_NLIMITS];
-    bool limited[RLIM_NLIMITS];
-} job;
-
-/* A list that ends with NULL. */
-static void append(const char ***list, size_t *n, const char *value)
+/* Begin a job, before perf is started. */
+static void share_job(void)
 {
-    *list = realloc(*list, (*n + 2) * sizeof(**list));
-    (*list)[(*n)++] = value;
-    (*list)[*n] = NULL;
+    job_fd = memfd_create("job", MFD_CLOEXEC);
+    if (job_fd < 0 || ftruncate(job_fd, JOB_SIZE) < 0 ||
+        mmap(JOB_ADDRESS, JOB_SIZE, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED_NOREPLACE, job_fd, 0) != JOB_ADDRESS) {
+        die("there is no memory for a job: %s", strerror(errno));
+    }
+    job = JOB_ADDRESS;
+    job->used = sizeof(*job);
+}
+
+/* Some of the job's memory, which is zero */
+static void *take_memory(size_t size)
+{
+    void *memory = (char *)job + job->used;
+
+    size = (size + 15) & ~15ul;
+    if (size > JOB_SIZE - job->used) {
+        die("the job is too long");
+    }
+    job->used += size;
+    return memory;
+}
+
+/* Each list has room for all fields of the job, and a NULL. */
+static void make_lists(size_t fields)
+{
+    const size_t size = (fields + 2) * sizeof(char *);
+
+    job->argv = take_memory(size);
+    job->envp = take_memory(size);
+    job->sources = take_memory(size);
+    job->targets = take_memory(size);
+    job->groups = take_memory(size);
 }
 
 static void describe_stream(const char *text)
@@ -332,7 +344,7 @@ static void describe_stream(const char *text)
     }
     for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (!strcmp(kind, kinds[i])) {
-            job.streams[number] = (struct stream) { i, text + length, offset };
+            job->streams[number] = (struct stream) { i, text + length, offset };
         }
     }
 }
@@ -352,19 +364,19 @@ static void set_limit(const char *text)
 
     if (sscanf(text, "%u %llu %llu", &which, &soft, &hard) == 3 &&
         which < RLIM_NLIMITS) {
-        job.limits[which] = (struct rlimit) { soft, hard };
-        job.limited[which] = true;
+        job->limits[which] = (struct rlimit) { soft, hard };
+        job->limited[which] = true;
     }
 }
 
 static bool understand_writable(const char *key, const char *value)
 {
     if (!strcmp(key, "exports")) {
-        job.n_exports = strtoul(value, NULL, 10);
+        job->n_exports = strtoul(value, NULL, 10);
     } else if (!strcmp(key, "from")) {
-        append(&job.sources, &job.n_sources, value);
+        job->sources[job->n_sources++] = value;
     } else if (!strcmp(key, "write")) {
-        append(&job.targets, &job.n_targets, value);
+        job->targets[job->n_targets++] = value;
     } else {
         return false;
     }
@@ -374,37 +386,35 @@ static bool understand_writable(const char *key, const char *value)
 static void understand(const char *key, const char *value)
 {
     if (!strcmp(key, "argument")) {
-        append(&job.argv, &job.args, value);
+        job->argv[job->args++] = value;
     } else if (!strcmp(key, "environment")) {
-        append(&job.envp, &job.envs, value);
+        job->envp[job->envs++] = value;
     } else if (understand_writable(key, value)) {
         /* It is one of its three keys. */
     } else if (!strcmp(key, "group")) {
-        job.groups = realloc(job.groups,
-                             (job.n_groups + 1) * sizeof(*job.groups));
-        job.groups[job.n_groups++] = strtoul(value, NULL, 10);
+        job->groups[job->n_groups++] = strtoul(value, NULL, 10);
     } else if (!strcmp(key, "directory")) {
-        job.directory = value;
+        job->directory = value;
     } else if (!strcmp(key, "stream")) {
         describe_stream(value);
     } else if (!strcmp(key, "window")) {
-        sscanf(value, "%hu %hu", &job.window.ws_row, &job.window.ws_col);
+        sscanf(value, "%hu %hu", &job->window.ws_row, &job->window.ws_col);
     } else if (!strcmp(key, "limit")) {
         set_limit(value);
     } else if (!strcmp(key, "uid")) {
-        job.uid = strtoul(value, NULL, 10);
+        job->uid = strtoul(value, NULL, 10);
     } else if (!strcmp(key, "gid")) {
-        job.gid = strtoul(value, NULL, 10);
+        job->gid = strtoul(value, NULL, 10);
     } else if (!strcmp(key, "umask")) {
-        job.umask = strtoul(value, NULL, 8);
+        job->umask = strtoul(value, NULL, 8);
     } else if (!strcmp(key, "time")) {
         set_clock(value);
     } else if (!strcmp(key, "host")) {
         sethostname(value, strlen(value));
     } else if (!strcmp(key, "aslr")) {
-        write_file("/proc/sys/kernel/randomize_va_space", value);
+        write_file("/proc/sys/kernel/randomize_va_space", "2");
     } else if (!strcmp(key, "run")) {
-        job.run = true;
+        job->run = true;
     } else if (!measure_understand(key, value) &&
                !seed_understand(key, value, die)) {
         die("the job's '%s' is not understood", key);
@@ -442,14 +452,14 @@ static size_t read_length(void)
 /* The job stays in memory: its fields are kept by address. */
 static void read_job(void)
 {
-    size_t size = read_length();
-    char *text = malloc(size + 1), *equals, *next, *field;
+    size_t size = read_length(), fields = 0, i;
+    char *text = take_memory(size + 1), *equals, *next, *field;
 
-    if (!text) {
-        die("the job is too long");
-    }
     read_exactly(text, size);
-    text[size] = '\0';
+    for (i = 0; i < size; i++) {
+        fields += !text[i];
+    }
+    make_lists(fields);
     for (field = text; *field; field = next) {
         next = field + strlen(field) + 1;
         equals = strchr(field, '=');
@@ -466,8 +476,8 @@ static void give_tracing(void)
 {
     char options[64];
 
-    snprintf(options, sizeof(options), "uid=%u,gid=%u,mode=755", job.uid,
-             job.gid);
+    snprintf(options, sizeof(options), "uid=%u,gid=%u,mode=755", job->uid,
+             job->gid);
     must_mount("tracefs", "/sys/kernel/tracing", "tracefs", MS_REMOUNT,
                options);
 }
@@ -527,12 +537,12 @@ static void mount_directory(void)
 {
     char source[PATH_MAX], target[PATH_MAX];
 
-    if (strncmp(job.directory, "/tmp/", 5) &&
-        strncmp(job.directory, "/var/tmp/", 9)) {
+    if (strncmp(job->directory, "/tmp/", 5) &&
+        strncmp(job->directory, "/var/tmp/", 9)) {
         return;
     }
-    snprintf(source, sizeof(source), PLAIN "%s", job.directory);
-    snprintf(target, sizeof(target), HOST "%s", job.directory);
+    snprintf(source, sizeof(source), PLAIN "%s", job->directory);
+    snprintf(target, sizeof(target), HOST "%s", job->directory);
     must_mount(source, target, NULL, MS_BIND, NULL);
 }
 
@@ -618,15 +628,15 @@ static void mount_exports(void)
     char tag[32], where[32];
     size_t i;
 
-    for (i = 0; i < job.n_exports && i < MAX_EXPORTS; i++) {
+    for (i = 0; i < job->n_exports && i < MAX_EXPORTS; i++) {
         snprintf(tag, sizeof(tag), "vpmu-perf-write%zu", i);
         snprintf(where, sizeof(where), WRITABLE "/%zu", i);
         mkdir(where, 0755);
         mount_host_writable(tag, where);
         writable[i] = open(where, O_RDONLY | O_CLOEXEC);
     }
-    for (i = 0; i < job.n_sources && i < job.n_targets; i++) {
-        mount_writable(job.sources[i], job.targets[i]);
+    for (i = 0; i < job->n_sources && i < job->n_targets; i++) {
+        mount_writable(job->sources[i], job->targets[i]);
     }
 }
 
@@ -725,26 +735,22 @@ static struct pollfd wish(const struct relay *r)
     return is_empty(r) ? await(r->from, POLLIN) : await(r->to, POLLOUT);
 }
 
-/* perf's ends */
-static int child_fds[3] = { -1, -1, -1 };
-
 static void open_terminal(void)
 {
-    char path[64];
     int slave;
 
     terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (terminal < 0 || unlockpt(terminal) < 0 ||
-        ptsname_r(terminal, path, sizeof(path))) {
+        ptsname_r(terminal, job->terminal, sizeof(job->terminal))) {
         die("there is no terminal: %s", strerror(errno));
     }
-    ioctl(terminal, TIOCSWINSZ, &job.window);
-    slave = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    fchown(slave, job.uid, -1);
+    ioctl(terminal, TIOCSWINSZ, &job->window);
+    slave = open(job->terminal, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    fchown(slave, job->uid, -1);
     set_nonblocking(terminal);
     for (int i = 0; i < 3; i++) {
-        if (job.streams[i].kind == TTY) {
-            child_fds[i] = fcntl(slave, F_DUPFD_CLOEXEC, 0);
+        if (job->streams[i].kind == TTY) {
+            job->fds[i] = fcntl(slave, F_DUPFD_CLOEXEC, 0);
         }
     }
     close(slave);
@@ -757,9 +763,9 @@ static void open_pipe(int number)
     if (pipe2(ends, O_CLOEXEC) < 0) {
         die("there is no pipe: %s", strerror(errno));
     }
-    child_fds[number] = ends[!ours];
+    job->fds[number] = ends[!ours];
     /* /dev/stdout is opened anew by name. */
-    fchown(ends[!ours], job.uid, job.gid);
+    fchown(ends[!ours], job->uid, job->gid);
     set_nonblocking(ends[ours]);
     if (number == 0) {
         relays[0].to = ends[ours];
@@ -771,12 +777,12 @@ static void open_pipe(int number)
 /* Terminals have one end for all output. */
 static void connect_terminal(void)
 {
-    if (job.streams[0].kind == TTY) {
+    if (job->streams[0].kind == TTY) {
         relays[0].to = terminal;
     }
-    if (job.streams[1].kind == TTY) {
+    if (job->streams[1].kind == TTY) {
         relays[1].from = terminal;
-    } else if (job.streams[2].kind == TTY) {
+    } else if (job->streams[2].kind == TTY) {
         relays[2].from = terminal;
     }
 }
@@ -797,18 +803,18 @@ static int open_input(struct stream *stream)
 
 static void open_stream(int i)
 {
-    switch (job.streams[i].kind) {
+    switch (job->streams[i].kind) {
     case PIPE:
         open_pipe(i);
         break;
     case NOTHING:
-        child_fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        job->fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
         break;
     case PATH:
-        child_fds[i] = open_input(&job.streams[i]);
+        job->fds[i] = open_input(&job->streams[i]);
         break;
     case SAME:
-        child_fds[i] = fcntl(child_fds[1], F_DUPFD_CLOEXEC, 0);
+        job->fds[i] = fcntl(job->fds[1], F_DUPFD_CLOEXEC, 0);
         break;
     case TTY:
     case CLOSED:
@@ -823,8 +829,9 @@ static void connect_streams(void)
 
     for (i = 0; i < 3; i++) {
         relays[i] = (struct relay) { .from = -1, .to = -1, .is_port = i > 0 };
+        job->fds[i] = -1;
         set_nonblocking(ports[IN + i]);
-        has_terminal |= job.streams[i].kind == TTY;
+        has_terminal |= job->streams[i].kind == TTY;
     }
     relays[0].from = ports[IN];
     relays[1].to = ports[OUT];
@@ -845,158 +852,74 @@ static void connect_streams(void)
  * perf
  */
 
-static __attribute__((noreturn)) void fail_child(const char *what)
+/* Let ld.so load all of perf, which then waits (vpmu-perf-begin.c). */
+static __attribute__((noreturn)) void execute_perf(int waker)
 {
-    die("%s: %s", what, strerror(errno));
-}
-
-static void become_user(void)
-{
-    size_t i;
-
-    for (i = 0; i < RLIM_NLIMITS; i++) {
-        if (job.limited[i]) {
-            /* The host may allow more than this guest does. */
-            setrlimit(i, &job.limits[i]);
-        }
-    }
-    umask(job.umask);
-    if (chroot(HOST) < 0 || chdir("/") < 0) {
-        fail_child("/");
-    }
-    if (setgroups(job.n_groups, job.groups) < 0 ||
-        setresgid(job.gid, job.gid, job.gid) < 0 ||
-        setresuid(job.uid, job.uid, job.uid) < 0) {
-        fail_child("the user");
-    }
-    if (chdir(job.directory) < 0) {
-        fail_child(job.directory);
-    }
-}
-
-static void arrange_streams(void)
-{
-    int i;
-
-    /* None of our descriptors is below 3, or it would be overwritten. */
-    for (i = 0; i < 3; i++) {
-        if (child_fds[i] < 0) {
-            close(i);
-        } else if (dup2(child_fds[i], i) < 0) {
-            fail_child("a stream");
-        }
-    }
-}
-
-static const char **perf_arguments(void)
-{
-    const char **argv = NULL;
-    size_t i, n = 0;
-
-    append(&argv, &n, PERF "/ld.so");
-    append(&argv, &n, "--argv0");
-    append(&argv, &n, "perf");
-    append(&argv, &n, "--library-path");
-    append(&argv, &n, PERF "/lib");
-    append(&argv, &n, PERF "/perf");
-    for (i = 0; i < job.args; i++) {
-        append(&argv, &n, job.argv[i]);
-    }
-    return argv;
-}
-
-/* Does not return; its status is that of a shell that cannot do it. */
-static __attribute__((noreturn)) void execute(const char **argv)
-{
-    int status;
-
-    if (!job.run) {
-        execve(argv[0], (char **)argv, (char **)job.envp);
-        _exit(127);
-    }
-    environ = (char **)job.envp;
-    execvp(argv[0], (char **)argv);
-    status = errno == ENOENT ? 127 : 126;
-    dprintf(2, "vpmu-perf: %s: %s\n", argv[0], strerror(errno));
-    _exit(status);
-}
-
-/* perf begins when there is something to read. */
-static int go[2];
-
-static __attribute__((noreturn)) void execute_perf(void)
-{
-    const char **argv = job.run ? job.argv : perf_arguments();
+    static char *const argv[] = {
+        PERF "/ld.so", "--argv0", "perf", "--library-path", PERF "/lib",
+        "--preload", PERF "/begin.so", PERF "/perf", NULL
+    };
+    static char *const envp[] = { "LD_BIND_NOW=1", NULL };
+    int i, fds[] = { waker, job_fd, ports[CONTROL] };
     sigset_t none;
-    char byte;
 
-    become_user();
-    while (read(go[0], &byte, 1) < 0 && errno == EINTR) {
-        /* The counters are not there yet. */
-    }
-    arrange_streams();
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (!job.envp) {
-        append(&job.envp, &job.envs, NULL);
-    }
-    execute(argv);
-}
-
-/* The terminal that a process of perf's has, or -1 */
-static int terminal_of_perf(void)
-{
-    int i;
-
+    /* Not one over the other */
     for (i = 0; i < 3; i++) {
-        if (job.streams[i].kind == TTY) {
-            return child_fds[i];
-        }
+        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, WAKER_FD + 3);
     }
-    return -1;
+    for (i = 0; i < 3; i++) {
+        dup2(fds[i], WAKER_FD + i);
+    }
+    execve(argv[0], argv, envp);
+    _exit(127);
 }
 
-/* perf's own process group, which has the terminal */
-static void begin_group(void)
+/* Let perf's process group have the terminal. */
+static void give_terminal(pid_t perf)
 {
-    sigset_t output;
+    int fd;
 
-    setpgid(0, 0);
-    if (terminal_of_perf() >= 0) {
-        sigemptyset(&output);
-        sigaddset(&output, SIGTTOU);
-        sigprocmask(SIG_BLOCK, &output, NULL);
-        tcsetpgrp(terminal_of_perf(), getpid());
+    if (job->terminal[0]) {
+        fd = open(job->terminal, O_RDWR | O_NOCTTY);
+        ioctl(fd, TIOCSCTTY, 0);
+        tcsetpgrp(fd, perf);
+        close(fd);
     }
 }
 
 /*
  * Linux does not stop a process group by the terminal's keys unless one of its
  * processes has a parent in the same session that is not PID 1: a shell,
- * natively, and here this process.  It writes who perf is, and then its
- * statuses.
+ * natively, and here this process.  It writes who perf is when that waits for
+ * its job; wakes it; writes that it has begun; and then writes its statuses.
  */
-static __attribute__((noreturn)) void lead_session(int to)
+static __attribute__((noreturn)) void lead_session(int first)
 {
-    int status;
-    pid_t perf;
+    int status = 0, wakers[2];
+    pid_t perf = -1;
 
     setsid();
-    if (terminal_of_perf() >= 0) {
-        ioctl(terminal_of_perf(), TIOCSCTTY, 0);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wakers) == 0) {
+        perf = fork();
     }
-    perf = fork();
     if (!perf) {
-        begin_group();
-        execute_perf();
+        setpgid(0, 0);
+        execute_perf(wakers[1]);
     }
-    setpgid(perf, perf);
-    /* Whoever waits for the end of a stream does not wait for this process. */
-    dup2(to, 3);
-    close_range(4, ~0U, 0);
-    write(3, &perf, sizeof(perf));
+    close(wakers[1]);
+    if (read(wakers[0], &status, 1) != 1 ||
+        write(first, &perf, sizeof(perf)) < 0 || read(first, &status, 1) != 1) {
+        _exit(1);
+    }
+    give_terminal(perf);
+    write(wakers[0], &status, 1);
+    /* It closes this when it has its streams. */
+    read(wakers[0], &status, 1);
+    write(first, &perf, sizeof(perf));
     while (waitpid(perf, &status, WUNTRACED) == perf) {
-        write(3, &status, sizeof(status));
+        write(first, &status, sizeof(status));
         if (!WIFSTOPPED(status)) {
             break;
         }
@@ -1004,17 +927,25 @@ static __attribute__((noreturn)) void lead_session(int to)
     _exit(0);
 }
 
-/* Where perf's statuses come from */
+static pid_t leader, perf;
+/* Where the leader writes */
 static int statuses = -1;
-static pid_t leader;
 
-static pid_t start_perf(void)
+static void await_leader(void)
+{
+    if (read(statuses, &perf, sizeof(perf)) != sizeof(perf)) {
+        die("perf cannot be started");
+    }
+}
+
+/* Start perf, which then waits for its job. */
+static void prepare_perf(void)
 {
     int ends[2];
-    pid_t perf;
 
-    if (pipe2(ends, O_CLOEXEC) < 0) {
-        die("there is no pipe: %s", strerror(errno));
+    share_job();
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+        die("there is no socket: %s", strerror(errno));
     }
     leader = fork();
     if (!leader) {
@@ -1022,30 +953,19 @@ static pid_t start_perf(void)
     }
     close(ends[1]);
     statuses = ends[0];
-    if (read(statuses, &perf, sizeof(perf)) != sizeof(perf) || perf < 0) {
-        die("perf cannot be started");
-    }
-    return perf;
+    await_leader();
 }
 
-/* Start it, counted from its first instruction. */
-static pid_t start_measured(void)
+/* Let perf begin, counted from its first instruction if it runs a program. */
+static void start_measured(void)
 {
-    pid_t pid;
-
     measure_maps(die);
-    measure_listen(PERF, !job.run, die);
-    if (pipe2(go, O_CLOEXEC) < 0) {
-        die("there is no pipe: %s", strerror(errno));
+    measure_listen(PERF, !job->run, die);
+    measure_counts(perf, die);
+    if (write(statuses, "", 1) < 0) {
+        die("perf cannot be started: %s", strerror(errno));
     }
-    pid = start_perf();
-    measure_counts(pid, die);
-    if (write(go[1], "", 1) < 0) {
-        die("the program cannot be started: %s", strerror(errno));
-    }
-    close(go[0]);
-    close(go[1]);
-    return pid;
+    await_leader();
 }
 
 /*
@@ -1063,7 +983,7 @@ static void list_ended(void)
 }
 
 /* Report the last signal that has ended a child of perf. */
-static void report_crash(pid_t perf)
+static void report_crash(void)
 {
     struct acct_v3 one;
     int number = 0, fd = open(ENDED, O_RDONLY | O_CLOEXEC);
@@ -1085,24 +1005,24 @@ static void report_crash(pid_t perf)
  */
 
 /* A terminal's signals are for all processes there, others are for perf. */
-static void send_signal(pid_t pid, int number)
+static void send_signal(int number)
 {
     bool for_all = number == SIGINT || number == SIGQUIT ||
                    number == SIGTSTP || number == SIGCONT;
 
     /* It may not be a process group yet. */
-    if (!for_all || kill(-pid, number) < 0) {
-        kill(pid, number);
+    if (!for_all || kill(-perf, number) < 0) {
+        kill(perf, number);
     }
 }
 
-static void obey_line(pid_t pid, const char *line)
+static void obey_line(const char *line)
 {
     struct winsize window = { };
     int number;
 
     if (sscanf(line, "signal %d", &number) == 1) {
-        send_signal(pid, number);
+        send_signal(number);
     } else if (sscanf(line, "closed %d", &number) == 1 &&
                (number == 1 || number == 2)) {
         close_end(&relays[number].from);
@@ -1114,7 +1034,7 @@ static void obey_line(pid_t pid, const char *line)
 }
 
 /* Obey the host's lines. */
-static void obey(pid_t pid)
+static void obey(void)
 {
     static char text[4096];
     static size_t used;
@@ -1128,7 +1048,7 @@ static void obey(pid_t pid)
     text[used] = '\0';
     while ((end = strchr(line, '\n'))) {
         *end = '\0';
-        obey_line(pid, line);
+        obey_line(line);
         line = end + 1;
     }
     used -= line - text;
@@ -1175,8 +1095,8 @@ static bool asks;
 
 static void prepare_to_ask(void)
 {
-    asks = job.streams[0].kind == PIPE || job.streams[0].kind == TTY;
-    if (asks && fstat(child_fds[0], &input) < 0) {
+    asks = job->streams[0].kind == PIPE || job->streams[0].kind == TTY;
+    if (asks && fstat(job->fds[0], &input) < 0) {
         die("standard input: %s", strerror(errno));
     }
 }
@@ -1191,7 +1111,7 @@ static bool is_input(long pid, long fd)
         return false;
     }
     return (st.st_dev == input.st_dev && st.st_ino == input.st_ino) ||
-        (job.streams[0].kind == TTY && st.st_rdev == makedev(5, 0));
+        (job->streams[0].kind == TTY && st.st_rdev == makedev(5, 0));
 }
 
 /* Returns how much could be read, or -1. */
@@ -1342,7 +1262,7 @@ static void carry(struct relay *r, short events)
     }
 }
 
-static int follow(pid_t perf)
+static int follow(void)
 {
     sigset_t child;
     int i, signals, status = 0;
@@ -1367,7 +1287,7 @@ static int follow(pid_t perf)
             carry(&relays[i], fds[i].revents);
         }
         if (fds[3].revents) {
-            obey(perf);
+            obey();
         }
         if (fds[6].revents) {
             measure_obey();
@@ -1404,7 +1324,7 @@ static void synchronize(void)
 {
     size_t i;
 
-    for (i = 0; i < job.n_exports && i < MAX_EXPORTS; i++) {
+    for (i = 0; i < job->n_exports && i < MAX_EXPORTS; i++) {
         if (writable[i] >= 0 && syncfs(writable[i]) < 0) {
             say("lost %s\n", strerror(errno));
         }
@@ -1429,12 +1349,12 @@ static unsigned long killed_processes(void)
 }
 
 /* Report what perf itself does not. */
-static void report_job(pid_t perf)
+static void report_job(void)
 {
-    if (job.streams[0].kind == PATH) {
-        say("offset %lld\n", (long long)lseek(child_fds[0], 0, SEEK_CUR));
+    if (job->streams[0].kind == PATH) {
+        say("offset %lld\n", (long long)lseek(job->fds[0], 0, SEEK_CUR));
     }
-    report_crash(perf);
+    report_crash();
     if (have_taken_turns()) {
         say("multiplexed\n");
     }
@@ -1445,33 +1365,31 @@ static void report_job(pid_t perf)
 int main(void)
 {
     sigset_t child;
-    pid_t perf;
     int status;
 
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
-    signal(SIGPIPE, SIG_IGN);
     prepare_system();
+    prepare_perf();
+    list_ended();
+    signal(SIGPIPE, SIG_IGN);
     say("ready\n");
     read_job();
     give_tracing();
     mount_files();
     connect_streams();
-    list_ended();
     prepare_to_ask();
-    signal(SIGPIPE, SIG_DFL);
-    perf = start_measured();
-    signal(SIGPIPE, SIG_IGN);
+    start_measured();
     for (int i = 0; i < 3; i++) {
-        if (child_fds[i] >= 0 && job.streams[i].kind != PATH) {
-            close(child_fds[i]);
+        if (job->fds[i] >= 0 && job->streams[i].kind != PATH) {
+            close(job->fds[i]);
         }
     }
-    status = follow(perf);
+    status = follow();
     drain(&relays[1]);
     drain(&relays[2]);
-    report_job(perf);
+    report_job();
     say("%s %d %llu %llu %lu\n", WIFSIGNALED(status) ? "signaled" : "exited",
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
         relays[1].total, relays[2].total, killed_processes());

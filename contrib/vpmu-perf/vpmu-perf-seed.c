@@ -377,6 +377,20 @@ static void find_members(die_fn *die)
     }
 }
 
+/* Give a thread another generator. */
+static void set_generator(uint64_t key, uint64_t state, die_fn *die)
+{
+    struct thread thread = { .state = state };
+    union bpf_attr attr = { };
+
+    attr.map_fd = seed.map;
+    attr.key = (uintptr_t)&key;
+    attr.value = (uintptr_t)&thread;
+    if (bpf(BPF_MAP_UPDATE_ELEM, &attr) < 0) {
+        die("--seed: %s", strerror(errno));
+    }
+}
+
 void seed_prepare(die_fn *die)
 {
     union bpf_attr attr = { };
@@ -398,6 +412,8 @@ void seed_prepare(die_fn *die)
     if (seed.map < 0) {
         die("--seed: the kernel has no BPF: %s", strerror(errno));
     }
+    /* perf is started before there is a job. */
+    set_generator(JOB, 0, die);
     follow_forks(die);
     follow_ends(die);
     follow_executions(die);
@@ -407,19 +423,22 @@ void seed_prepare(die_fn *die)
 
 bool seed_understand(const char *key, const char *value, die_fn *die)
 {
-    const uint64_t job = JOB;
-    struct thread thread = { };
+    /* This process, perf's parent, and perf, which waits */
+    uint64_t threads[3];
     union bpf_attr attr = { };
+    int n = 0;
 
     if (strcmp(key, "seed")) {
         return false;
     }
-    thread.state = strtoull(value, NULL, 10);
     attr.map_fd = seed.map;
-    attr.key = (uintptr_t)&job;
-    attr.value = (uintptr_t)&thread;
-    if (bpf(BPF_MAP_UPDATE_ELEM, &attr) < 0) {
-        die("--seed: %s", strerror(errno));
+    attr.next_key = (uintptr_t)threads;
+    while (n < 3 && bpf(BPF_MAP_GET_NEXT_KEY, &attr) == 0) {
+        attr.key = attr.next_key;
+        attr.next_key = (uintptr_t)&threads[++n];
+    }
+    while (n--) {
+        set_generator(threads[n], strtoull(value, NULL, 10), die);
     }
     return true;
 }

@@ -51,6 +51,22 @@ int main(void)
 '''
 
 
+# A library that says by which programs it is loaded.
+TELLS = r'''
+#include <stdio.h>
+#include <sys/prctl.h>
+
+static __attribute__((constructor)) void tell(void)
+{
+    char name[16];
+
+    prctl(PR_GET_NAME, name);
+    puts(name);
+    fflush(stdout);
+}
+'''
+
+
 def test_status_is_the_programs(place):
     for status in 0, 1, 42:
         found, _, err = place.run('stat', 'sh', '-c', f'exit {status}')
@@ -134,6 +150,22 @@ def test_surroundings_are_the_callers(place):
     assert out.decode().split('\n')[:-1] == [
         str(uid), str(place.work), '0027', 'with ', ' a line',
         os.uname().nodename, time.strftime('%Y')], err
+
+
+def test_long_arguments_and_variables(place):
+    environment = {**place.environment, 'LONG': 'x' * 120000}
+    _, out, err = place.run('run', 'sh', '-c', 'echo $# ${#LONG}', 'sh',
+                            *['word'] * 30000, env=environment)
+    assert out == b'30000 120000\n', err
+
+
+def test_preloaded_library_is_the_programs(place):
+    library = place.compile('tells.so', TELLS, '-shared', '-fPIC')
+    _, out, err = place.run('stat', 'true', env={**place.environment,
+                                                 'LD_PRELOAD': str(library)})
+    assert 'true' in out.decode().split(), err
+    # perf is loaded by ld.so, before there is a job.
+    assert 'ld.so' not in out.decode().split()
 
 
 def test_files_are_read_only_unless_asked(place):

@@ -103,6 +103,7 @@ ar = '$TRIPLET-ar'
 strip = '$TRIPLET-strip'
 pkgconfig = 'pkg-config'
 [properties]
+needs_exe_wrapper = true
 sys_root = '$LIBRARIES'
 pkg_config_libdir = '$(library_files)'
 [built-in options]

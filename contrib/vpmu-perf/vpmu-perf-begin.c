@@ -1,10 +1,10 @@
 /*
  * vpmu-perf-begin - perf waits for its job where its main() would begin
  *
- * ld.so loads this library before those of perf, so that perf's start files come
- * here, when all libraries are ready.  It is linked without a C library, because
- * perf's is another one than the compiler's; whose functions it calls have been
- * there for long, under the same names.
+ * ld.so loads this library before perf's own, so that perf's start files call
+ * it, when all libraries are ready.  It is linked without a C library, because
+ * perf's is another one than the compiler's.  The functions that it calls have
+ * been in both for long.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -87,7 +87,7 @@ static void become_user(const struct job *job)
         setresuid(job->uid, job->uid, job->uid) < 0) {
         fail("the user");
     }
-    /* Or what /proc has of this process would be the superuser's. */
+    /* Otherwise, its files in /proc would be the superuser's. */
     prctl(PR_SET_DUMPABLE, 1);
     if (chdir(job->directory) < 0) {
         fail(job->directory);
@@ -122,7 +122,7 @@ static const struct job *begin(void)
 
 #define MAIN "__libc_start_main"
 
-/* What the C library calls itself with is perf's, other than the arguments. */
+/* The start files' arguments are passed on, other than argc and argv. */
 #if defined(__powerpc64__)
 typedef int start_fn(int, char **, char **, void *, void *, void *, void *);
 

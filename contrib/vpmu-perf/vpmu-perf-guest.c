@@ -21,8 +21,8 @@
  *   lost TEXT                    why the host has not kept all that was written
  *   error TEXT                   perf cannot be run
  *
- * The job's arguments are perf's, of which the first is its name; with run=1,
- * they are those of a program that is executed in perf's place.
+ * The arguments are perf's, of which the first is its name; with run=1, they
+ * belong to a program that is executed in perf's place.
  * vpmu-perf-measure.h has more fields, and more reports; vpmu-perf-seed.h has a
  * field.
  *

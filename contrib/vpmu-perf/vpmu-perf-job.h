@@ -1,5 +1,5 @@
 /*
- * vpmu-perf-job - what the first process of vpmu-perf's guest and perf share
+ * vpmu-perf-job - memory that perf shares with the first process of its guest
  *
  * perf is started before there is a job, and waits for it where its main() would
  * begin, so that a guest that has been saved goes on there.  The first process
@@ -19,7 +19,7 @@
 /* The host's files, which will be perf's root */
 #define HOST "/host"
 
-/* Descriptors that perf begins with: what wakes it, the job, and the host */
+/* Descriptors that perf begins with: of its leader, the job, and the host */
 #define WAKER_FD 3
 #define JOB_FD 4
 #define CONTROL_FD 5
@@ -38,7 +38,7 @@ struct stream {
 };
 
 /**
- * struct job - what is to be done, and what has been prepared for it
+ * struct job - a command of the user's, and its surroundings
  * @fds: descriptors of the first process, perf's standard streams; -1 if closed
  * @terminal: the name of the terminal that perf has; empty if it has none
  * @used: how much of the memory is in use, with this structure

@@ -16,14 +16,9 @@
 #include "hw/pmu/compat.h"
 #include "pmu-tcg-internal.h"
 
-static unsigned mode_of_block(const CPUState *cpu, const TranslationBlock *tb)
-{
-    return cpu->cc->tcg_ops->pmu_mode(tb->flags);
-}
-
 static int64_t insns_left(CPUState *cpu, const TranslationBlock *tb)
 {
-    return *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, mode_of_block(cpu, tb));
+    return *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, pmu_tcg_mode_of(cpu, tb->flags));
 }
 
 /*
@@ -41,7 +36,7 @@ void pmu_tcg_look_early(PmuTcg *e)
 void pmu_tcg_give_insns_back(CPUState *cpu, const TranslationBlock *tb,
                              int insns)
 {
-    unsigned mode = mode_of_block(cpu, tb);
+    unsigned mode = pmu_tcg_mode_of(cpu, tb->flags);
 
     *pmu_tcg_cell(cpu, PMU_TALLY_INSNS, mode) += insns;
     if (unlikely(pmu_census_on)) {
@@ -70,7 +65,7 @@ static bool core_is_near_deadline(CPUState *cpu, const TranslationBlock *tb)
     if (!c) {
         return false;
     }
-    pmu_tcg_core_make_room(c, mode_of_block(cpu, tb));
+    pmu_tcg_core_make_room(c, pmu_tcg_mode_of(cpu, tb->flags));
     return pmu_tcg_core_room(c) < 2 * PMU_TCG_CORE_HELPER;
 }
 
@@ -84,7 +79,7 @@ static void fold_after(CPUState *cpu, const TranslationBlock *tb)
     PmuTcgCells *cells = pmu_tcg_cells(cpu);
 
     cells->site_pc = pmu_tcg_address(cpu);
-    cells->site_mode = mode_of_block(cpu, tb);
+    cells->site_mode = pmu_tcg_mode_of(cpu, tb->flags);
     cells->site_known = true;
     pmu_tcg_request_fold(cpu);
 }
@@ -150,7 +145,8 @@ static bool can_be_late(const PmuTcg *e, const TranslationBlock *tb,
     return !e->model.from_clock && !e->core
            && (!icount_enabled()
                || e->cpu->neg.icount_decr.u16.low >= tb->icount)
-           && pmu_share_can_be_late(e->share, mode_of_block(e->cpu, tb),
+           && pmu_share_can_be_late(e->share,
+                                    pmu_tcg_mode_of(e->cpu, tb->flags),
                                     pmu_tcg_events_of_insns(e, tb->icount),
                                     late);
 }
@@ -165,7 +161,7 @@ static void run_late(PmuTcg *e, const TranslationBlock *tb,
     e->cpu->pmu_fold_pending = true;
     e->late = true;
     e->late_next = true;
-    e->late_mode = mode_of_block(e->cpu, tb);
+    e->late_mode = pmu_tcg_mode_of(e->cpu, tb->flags);
     e->late_pc = PMU_TCG_NO_INSN;
     e->due = *late;
     if (late->owner) {
@@ -206,7 +202,7 @@ static bool core_has_no_room(CPUState *cpu, const TranslationBlock *tb)
                      && cpu->neg.icount_decr.u16.low < tb->icount)) {
         return false;
     }
-    if (pmu_tcg_core_make_room(e->core, mode_of_block(cpu, tb))) {
+    if (pmu_tcg_core_make_room(e->core, pmu_tcg_mode_of(cpu, tb->flags))) {
         return true;
     }
     room = pmu_tcg_core_room(e->core);

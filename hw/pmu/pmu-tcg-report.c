@@ -16,7 +16,7 @@
 
 unsigned pmu_tcg_mode(CPUState *cpu)
 {
-    return cpu->cc->tcg_ops->pmu_mode(state_of_block(cpu).flags);
+    return pmu_tcg_mode_of(cpu, state_of_block(cpu).flags);
 }
 
 uint64_t pmu_tcg_address(CPUState *cpu)

@@ -22,7 +22,7 @@
 
 unsigned pmu_block_mode(DisasContextBase *db)
 {
-    return tcg_ctx->cpu->cc->tcg_ops->pmu_mode(db->tb->flags);
+    return pmu_tcg_mode_of(tcg_ctx->cpu, db->tb->flags);
 }
 
 static tcg_target_long cell_offset(DisasContextBase *db, PmuTally tally)

@@ -24,6 +24,28 @@
 #define PMU_MAX_MODES 8
 
 /**
+ * typedef PmuModeFlags - what an architecture tells its modes apart by
+ *
+ * A mode is a sum of bits; bit i is set where a CPU's flags, or those of a
+ * block of translated code, have one of the element i.
+ */
+typedef uint32_t PmuModeFlags[3];
+
+/**
+ * pmu_mode_of_flags - the mode in which instructions are counted
+ * @modes: the architecture's
+ * @flags: the flags of a CPU, or of a block
+ *
+ * Returns: below PMU_MAX_MODES.
+ */
+static inline unsigned pmu_mode_of_flags(const PmuModeFlags modes,
+                                         uint32_t flags)
+{
+    return (flags & modes[0] ? 1 : 0) | (flags & modes[1] ? 2 : 0)
+           | (flags & modes[2] ? 4 : 0);
+}
+
+/**
  * typedef PmuModes - a set of modes, bit n for mode n
  */
 typedef uint32_t PmuModes;

@@ -68,6 +68,16 @@ void pmu_tcg_note_wakeup(CPUState *cpu);
 void pmu_tcg_note_entry(CPUState *cpu);
 
 /**
+ * pmu_tcg_mode_of - the mode in which a block's instructions are counted
+ * @cpu: the vCPU, of a target that has a PMU
+ * @flags: the block's flags
+ */
+static inline unsigned pmu_tcg_mode_of(const CPUState *cpu, uint32_t flags)
+{
+    return pmu_mode_of_flags(cpu->cc->tcg_ops->pmu_mode_flags, flags);
+}
+
+/**
  * pmu_tcg_cflags - the cflags of a block, which counts only where that is asked
  * @cpu: the vCPU
  * @flags: the flags of the block, which have its mode
@@ -84,7 +94,7 @@ static inline uint32_t pmu_tcg_cflags(const CPUState *cpu, uint32_t flags,
     uint32_t counting = cpu->tcg_cflags & CF_PMU_MASK;
 
     if (counting && cpu->pmu_uncounted && !cpu->pmu_fold_pending
-        && cpu->pmu_uncounted >> cpu->cc->tcg_ops->pmu_mode(flags) & 1) {
+        && cpu->pmu_uncounted >> pmu_tcg_mode_of(cpu, flags) & 1) {
         counting = 0;
     }
     return (cflags & ~CF_PMU_MASK) | counting;

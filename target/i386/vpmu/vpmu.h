@@ -31,6 +31,7 @@
 #ifndef I386_VPMU_H
 #define I386_VPMU_H
 
+#include "hw/pmu/pmu-engine.h"
 #include "cpu.h"
 
 /**
@@ -53,6 +54,7 @@ static inline bool x86_vpmu_rdpmc_allowed(const CPUX86State *env)
 #define X86_VPMU_MODE_GUEST 2 /* between VMRUN and #VMEXIT */
 #define X86_VPMU_MODE_SMM   4 /* in system management mode */
 #define X86_VPMU_NR_MODES   8
+#define X86_VPMU_MODE_FLAGS { HF_CPL_MASK, HF_GUEST_MASK, HF_SMM_MASK }
 
 /**
  * x86_vpmu_mode - the mode in which instructions are counted
@@ -60,9 +62,7 @@ static inline bool x86_vpmu_rdpmc_allowed(const CPUX86State *env)
  */
 static inline unsigned x86_vpmu_mode(uint32_t hflags)
 {
-    return (hflags & HF_CPL_MASK ? X86_VPMU_MODE_USER : 0)
-           | (hflags & HF_GUEST_MASK ? X86_VPMU_MODE_GUEST : 0)
-           | (hflags & HF_SMM_MASK ? X86_VPMU_MODE_SMM : 0);
+    return pmu_mode_of_flags((PmuModeFlags) X86_VPMU_MODE_FLAGS, hflags);
 }
 
 /**

@@ -16,4 +16,11 @@
 #define PPC_VPMU_MODE_HV         2 /* MSR[HV] is 1 */
 #define PPC_VPMU_NR_MODES        4
 
+/*
+ * CPUPPCState.hflags have the privilege in bits of the data's MMU index.
+ * HFLAGS_HV is of no use: it is set where there is no hypervisor mode.
+ */
+#define PPC_VPMU_MODE_FLAGS \
+    { 1 << HFLAGS_DMMU_IDX, 4 << HFLAGS_DMMU_IDX }
+
 #endif /* PPC_VPMU_MODES_H */

@@ -30,6 +30,7 @@
 #define PPC_VPMU_H
 
 #include "qemu/cutils.h"
+#include "hw/pmu/pmu-engine.h"
 #include "cpu.h"
 #include "kvm.h"
 #include "modes.h"
@@ -39,15 +40,10 @@
 /**
  * ppc_vpmu_mode - the mode in which instructions are counted
  * @hflags: CPUPPCState.hflags, or the flags of a translation block
- *
- * HFLAGS_HV is of no use: it is set where there is no hypervisor mode.
  */
 static inline unsigned ppc_vpmu_mode(uint32_t hflags)
 {
-    unsigned idx = hflags >> HFLAGS_DMMU_IDX;
-
-    return (idx & 1 ? PPC_VPMU_MODE_PRIVILEGED : 0)
-           | (idx & 4 ? PPC_VPMU_MODE_HV : 0);
+    return pmu_mode_of_flags((PmuModeFlags) PPC_VPMU_MODE_FLAGS, hflags);
 }
 
 /**

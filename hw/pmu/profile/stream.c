@@ -76,20 +76,24 @@ enum {
 /* The offset of the vCPU in a sample without an address of data */
 #define SAMPLE_CPU_AT 32
 
-/* Parts of a source of data, which are bit-fields, too */
-#define DATA_NO_OP     ATTR_FIELD(0, 5, 1)
-#define DATA_LOAD      ATTR_FIELD(0, 5, 2)
-#define DATA_STORE     ATTR_FIELD(0, 5, 4)
-#define DATA_NO_LEVEL  ATTR_FIELD(5, 14, 1)
-#define DATA_HIT_L1    ATTR_FIELD(5, 14, 2 | 8)
-#define DATA_HIT_L3    ATTR_FIELD(5, 14, 2 | 0x40)
-#define DATA_HIT_RAM   ATTR_FIELD(5, 14, 2 | 0x80)
-#define DATA_NO_SNOOP  ATTR_FIELD(19, 5, 1)
-#define DATA_NO_LOCK   ATTR_FIELD(24, 2, 1)
-#define DATA_NO_TLB    ATTR_FIELD(26, 7, 1)
-#define DATA_HIT_TLB   ATTR_FIELD(26, 7, 2 | 8 | 0x10)
-#define DATA_MISS_TLB  ATTR_FIELD(26, 7, 4 | 0x10)
-#define DATA_LEVEL(n)  ATTR_FIELD(33, 4, n)
+/*
+ * Parts of a source of data: bit-fields, too, which Linux lists in the other order
+ * for big-endian hosts, so that the number is the same on all.
+ */
+#define DATA_FIELD(first, value) ((uint64_t)(value) << (first))
+#define DATA_NO_OP     DATA_FIELD(0, 1)
+#define DATA_LOAD      DATA_FIELD(0, 2)
+#define DATA_STORE     DATA_FIELD(0, 4)
+#define DATA_NO_LEVEL  DATA_FIELD(5, 1)
+#define DATA_HIT_L1    DATA_FIELD(5, 2 | 8)
+#define DATA_HIT_L3    DATA_FIELD(5, 2 | 0x40)
+#define DATA_HIT_RAM   DATA_FIELD(5, 2 | 0x80)
+#define DATA_NO_SNOOP  DATA_FIELD(19, 1)
+#define DATA_NO_LOCK   DATA_FIELD(24, 1)
+#define DATA_NO_TLB    DATA_FIELD(26, 1)
+#define DATA_HIT_TLB   DATA_FIELD(26, 2 | 8 | 0x10)
+#define DATA_MISS_TLB  DATA_FIELD(26, 4 | 0x10)
+#define DATA_LEVEL(n)  DATA_FIELD(33, n)
 
 /* Levels in the newer field */
 enum {

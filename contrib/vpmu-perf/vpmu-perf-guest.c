@@ -488,11 +488,6 @@ static void give_tracing(void)
 
 #define OPTIONS_9P "trans=virtio,version=9p2000.L,msize=262144,access=any,"
 
-static void mount_host(const char *tag, const char *where)
-{
-    must_mount(tag, where, "9p", MS_RDONLY, OPTIONS_9P "cache=loose");
-}
-
 /*
  * What is written goes to the host at once, so that a program that writes to a
  * full disk finds out.  Only what it writes to shared memory comes later.
@@ -640,12 +635,13 @@ static void mount_exports(void)
     }
 }
 
-static void mount_files(void)
+/* Mount the host's files, before there is a job. */
+static void mount_host(void)
 {
     static const char *const own[] = { "/proc", "/sys", "/dev" };
     size_t i;
 
-    mount_host("vpmu-perf-root", HOST);
+    must_mount("vpmu-perf-root", HOST, "virtiofs", MS_RDONLY, NULL);
     for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
         char target[32];
 
@@ -653,9 +649,13 @@ static void mount_files(void)
         must_mount(own[i], target, NULL, MS_BIND | MS_REC, NULL);
     }
     must_mount(HOST, PLAIN, NULL, MS_BIND, NULL);
-    add_libraries();
     mount_layer(HOST "/tmp", "/layers/tmp");
     mount_layer(HOST "/var/tmp", "/layers/var-tmp");
+}
+
+static void mount_files(void)
+{
+    add_libraries();
     mount_directory();
     mount_exports();
 }
@@ -1371,6 +1371,7 @@ int main(void)
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     prepare_system();
+    mount_host();
     prepare_perf();
     list_ended();
     signal(SIGPIPE, SIG_IGN);

@@ -77,8 +77,8 @@ enum {
 #define SAMPLE_CPU_AT 32
 
 /*
- * Parts of a source of data: bit-fields, too, which Linux lists in the other order
- * for big-endian hosts, so that the number is the same on all.
+ * Parts of a source of data: bit-fields, too, which Linux lists in the other
+ * order for big-endian hosts, so that the number is the same on all.
  */
 #define DATA_FIELD(first, value) ((uint64_t)(value) << (first))
 #define DATA_NO_OP     DATA_FIELD(0, 1)

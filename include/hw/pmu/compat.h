@@ -32,6 +32,7 @@
 #include "exec/address-spaces.h"
 #include "exec/memory.h"
 #include "hw/boards.h"
+#include "hw/qdev-properties.h"
 #endif
 
 #define INSN_START_WORDS TARGET_INSN_START_WORDS
@@ -74,9 +75,11 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 #include "system/memory.h"
 #if IS_AFTER_10_2
 #include "hw/core/boards.h"
+#include "hw/core/qdev-properties.h"
 #include "system/ramblock.h"
 #else
 #include "hw/boards.h"
+#include "hw/qdev-properties.h"
 #endif
 #endif
 

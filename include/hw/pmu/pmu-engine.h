@@ -26,7 +26,7 @@
 /**
  * typedef PmuModeFlags - what an architecture tells its modes apart by
  *
- * A mode is a sum of bits; bit i is set where a CPU's flags, or those of a
+ * A mode is a sum of bits; bit i is set where a CPU's flags, or the flags of a
  * block of translated code, have one of the element i.
  */
 typedef uint32_t PmuModeFlags[3];

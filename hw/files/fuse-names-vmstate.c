@@ -1,0 +1,95 @@
+/*
+ * Files for a guest: migration of the names that it knows
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/cutils.h"
+#include "migration/vmstate.h"
+#include "fuse-names.h"
+
+/* A directory has a lower number than any file in it. */
+static gint compare_ids(gconstpointer a, gconstpointer b)
+{
+    const FuseSavedName *one = a, *other = b;
+
+    return one->id < other->id ? -1 : one->id > other->id;
+}
+
+static int save_names(void *opaque)
+{
+    FuseNames *names = opaque;
+    GHashTableIter all;
+    gpointer file;
+    int32_t n = 0;
+
+    g_free(names->saved);
+    names->saved = g_new0(FuseSavedName, g_hash_table_size(names->by_id));
+    g_hash_table_iter_init(&all, names->by_name);
+    while (g_hash_table_iter_next(&all, &file, NULL)) {
+        const FuseName *one = file;
+        FuseSavedName *saved = &names->saved[n++];
+
+        saved->id = one->id;
+        saved->directory = one->directory->id;
+        saved->lookups = one->lookups;
+        pstrcpy((char *)saved->name, sizeof(saved->name), one->name);
+    }
+    names->n_saved = n;
+    qsort(names->saved, n, sizeof(*names->saved), compare_ids);
+    return 0;
+}
+
+static int load_names(void *opaque, int version)
+{
+    FuseNames *names = opaque;
+    uint64_t last = names->last_id;
+    int32_t i;
+
+    fuse_names_destroy(names);
+    fuse_names_init(names);
+    for (i = 0; i < names->n_saved; i++) {
+        FuseSavedName *saved = &names->saved[i];
+        FuseName *directory = fuse_names_find(names, saved->directory);
+        const char *name = (const char *)saved->name;
+
+        if (!directory || saved->id <= names->last_id
+            || !fuse_name_is_valid(name, sizeof(saved->name))) {
+            return -EINVAL;
+        }
+        names->last_id = saved->id;
+        fuse_names_add(names, saved->id, directory, name)->lookups =
+            saved->lookups;
+    }
+    names->last_id = MAX(names->last_id, last);
+    return 0;
+}
+
+static const VMStateDescription vmstate_saved_name = {
+    .name = "fuse-name",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(id, FuseSavedName),
+        VMSTATE_UINT64(directory, FuseSavedName),
+        VMSTATE_UINT64(lookups, FuseSavedName),
+        VMSTATE_BUFFER(name, FuseSavedName),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_fuse_names = {
+    .name = "fuse-names",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = save_names,
+    .post_load = load_names,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(last_id, FuseNames),
+        VMSTATE_INT32(n_saved, FuseNames),
+        VMSTATE_STRUCT_VARRAY_ALLOC(saved, FuseNames, n_saved, 0,
+                                    vmstate_saved_name, FuseSavedName),
+        VMSTATE_END_OF_LIST()
+    },
+};

@@ -1,0 +1,356 @@
+/*
+ * Tests of hw/files' server: requests as Linux sends them, and others
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qemu/units.h"
+#include "standard-headers/linux/fuse.h"
+#include "../../../hw/files/fuse-server.h"
+
+#define ENTRIES 300
+
+/* A server of a directory with some files, and its last answer */
+typedef struct Served {
+    FuseServer server;
+    char *path;
+    struct fuse_out_header header;
+    char data[64 * KiB];
+    size_t room;
+} Served;
+
+static char *path_of(const Served *t, const char *name)
+{
+    return g_build_filename(t->path, name, NULL);
+}
+
+static void make_file(const Served *t, const char *name, const char *text)
+{
+    g_autofree char *path = path_of(t, name);
+
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static void setup(Served *t, gconstpointer unused)
+{
+    g_autofree char *many = NULL, *fifo = NULL, *link = NULL;
+
+    t->path = g_dir_make_tmp("fuse-server-XXXXXX", NULL);
+    t->room = sizeof(t->data);
+    many = path_of(t, "many");
+    fifo = path_of(t, "fifo");
+    link = path_of(t, "link");
+    make_file(t, "file", "contents");
+    g_assert_cmpint(mkdir(many, 0755), ==, 0);
+    g_assert_cmpint(mkfifo(fifo, 0644), ==, 0);
+    g_assert_cmpint(symlink("file", link), ==, 0);
+    for (int i = 0; i < ENTRIES; i++) {
+        g_autofree char *name = g_strdup_printf("many/entry%d", i);
+
+        make_file(t, name, "");
+    }
+    g_assert_true(fuse_server_open(&t->server, t->path, &error_abort));
+}
+
+static void teardown(Served *t, gconstpointer unused)
+{
+    const char *remove[] = { "rm", "-rf", t->path, NULL };
+
+    fuse_server_close(&t->server);
+    g_spawn_sync(NULL, (char **)remove, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL,
+                 NULL, NULL, NULL, NULL);
+    g_free(t->path);
+}
+
+/* Returns the error of the answer; 0 if there is none. */
+static int ask(Served *t, uint32_t opcode, uint64_t id, const void *arguments,
+               size_t size)
+{
+    struct fuse_in_header header = {
+        .len = sizeof(header) + size, .opcode = opcode, .unique = 42,
+        .nodeid = id,
+    };
+    const struct iovec out[] = {
+        { &header, sizeof(header) }, { (void *)arguments, size }
+    };
+    const struct iovec in[] = {
+        { &t->header, sizeof(t->header) }, { t->data, t->room }
+    };
+
+    memset(&t->header, 0, sizeof(t->header));
+    memset(t->data, 0xee, sizeof(t->data));
+    fuse_server_answer(&t->server, out, G_N_ELEMENTS(out), in,
+                       G_N_ELEMENTS(in));
+    if (opcode != FUSE_FORGET) {
+        g_assert_cmpuint(t->header.unique, ==, 42);
+        g_assert_cmpuint(t->header.len, <=, sizeof(t->header) + t->room);
+    }
+    return -t->header.error;
+}
+
+static int look_up(Served *t, uint64_t directory, const char *name)
+{
+    return ask(t, FUSE_LOOKUP, directory, name, strlen(name) + 1);
+}
+
+static uint64_t found(Served *t, uint64_t directory, const char *name)
+{
+    const struct fuse_entry_out *entry = (void *)t->data;
+
+    g_assert_cmpint(look_up(t, directory, name), ==, 0);
+    g_assert_cmpuint(entry->nodeid, !=, 0);
+    return entry->nodeid;
+}
+
+static int read_file(Served *t, uint64_t id, uint64_t offset, uint32_t size)
+{
+    const struct fuse_read_in asked = { .offset = offset, .size = size };
+
+    return ask(t, FUSE_READ, id, &asked, sizeof(asked));
+}
+
+static size_t answered(const Served *t)
+{
+    return t->header.len - sizeof(t->header);
+}
+
+static void forget(Served *t, uint64_t id, uint64_t lookups)
+{
+    const struct fuse_forget_in forgotten = { .nlookup = lookups };
+
+    ask(t, FUSE_FORGET, id, &forgotten, sizeof(forgotten));
+}
+
+static void test_init(Served *t, gconstpointer unused)
+{
+    const struct fuse_init_in asked = {
+        .major = 7, .minor = 99, .flags = FUSE_NO_OPEN_SUPPORT | FUSE_DONT_MASK,
+    };
+    const struct fuse_init_out *out = (void *)t->data;
+
+    g_assert_cmpint(ask(t, FUSE_INIT, 0, &asked, sizeof(asked)), ==, 0);
+    g_assert_cmpuint(out->minor, ==, FUSE_KERNEL_MINOR_VERSION);
+    g_assert_cmphex(out->flags, ==, FUSE_NO_OPEN_SUPPORT);
+    g_assert_cmpint(ask(t, FUSE_INIT, 0, &asked, 8), ==, EPROTO);
+}
+
+static void test_read(Served *t, gconstpointer unused)
+{
+    uint64_t id = found(t, FUSE_ROOT_ID, "file");
+
+    g_assert_cmpint(read_file(t, id, 3, 4096), ==, 0);
+    g_assert_cmpuint(answered(t), ==, 5);
+    g_assert_cmpmem(t->data, 5, "tents", 5);
+    g_assert_cmpint(read_file(t, id, 8, 4096), ==, 0);
+    g_assert_cmpuint(answered(t), ==, 0);
+    /* No more than asked for, than there is room for, or than a file has */
+    g_assert_cmpint(read_file(t, id, 0, 2), ==, 0);
+    g_assert_cmpuint(answered(t), ==, 2);
+    t->room = 3;
+    g_assert_cmpint(read_file(t, id, 0, UINT32_MAX), ==, 0);
+    g_assert_cmpuint(answered(t), ==, 3);
+    g_assert_cmpint(read_file(t, id, INT64_MAX, 4096), ==, EINVAL);
+    g_assert_cmpint(read_file(t, id, UINT64_MAX, 4096), ==, EINVAL);
+}
+
+/* Reading these would wait, or have an effect. */
+static void test_other_files(Served *t, gconstpointer unused)
+{
+    g_assert_cmpint(read_file(t, found(t, FUSE_ROOT_ID, "fifo"), 0, 1), ==,
+                    EIO);
+    g_assert_cmpint(read_file(t, found(t, FUSE_ROOT_ID, "many"), 0, 1), ==,
+                    EIO);
+    g_assert_cmpint(read_file(t, found(t, FUSE_ROOT_ID, "link"), 0, 1), ==,
+                    ELOOP);
+    g_assert_cmpint(ask(t, FUSE_READLINK, found(t, FUSE_ROOT_ID, "link"), NULL,
+                        0), ==, 0);
+    g_assert_cmpmem(t->data, answered(t), "file", 4);
+    g_assert_cmpint(ask(t, FUSE_WRITE, FUSE_ROOT_ID, NULL, 0), ==, ENOSYS);
+}
+
+static void test_names(Served *t, gconstpointer unused)
+{
+    const char *const bad[] = { "", ".", "..", "many/entry1", "../file" };
+    const struct fuse_entry_out *entry = (void *)t->data;
+    char name[2 * FUSE_NAME_SIZE];
+
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_assert_cmpint(look_up(t, FUSE_ROOT_ID, bad[i]), ==, EINVAL);
+    }
+    memset(name, 'n', sizeof(name));
+    g_assert_cmpint(ask(t, FUSE_LOOKUP, FUSE_ROOT_ID, name, sizeof(name)), ==,
+                    EINVAL);
+    g_assert_cmpint(ask(t, FUSE_LOOKUP, FUSE_ROOT_ID, name, 0), ==, EINVAL);
+    /* One that does not exist is told, for the guest to remember it. */
+    g_assert_cmpint(look_up(t, FUSE_ROOT_ID, "missing"), ==, 0);
+    g_assert_cmpuint(entry->nodeid, ==, 0);
+    g_assert_cmpint(look_up(t, 99, "file"), ==, ESTALE);
+    g_assert_cmpint(look_up(t, found(t, FUSE_ROOT_ID, "file"), "x"), ==,
+                    ENOTDIR);
+}
+
+static void test_forget(Served *t, gconstpointer unused)
+{
+    uint64_t many = found(t, FUSE_ROOT_ID, "many");
+    uint64_t entry = found(t, many, "entry1");
+
+    g_assert_cmpuint(found(t, many, "entry1"), ==, entry);
+    g_assert_cmpint(read_file(t, entry, 0, 1), ==, 0);
+    forget(t, many, UINT64_MAX);
+    forget(t, entry, 1);
+    g_assert_cmpint(read_file(t, entry, 0, 1), ==, 0);
+    forget(t, entry, 1);
+    g_assert_cmpint(read_file(t, entry, 0, 1), ==, ESTALE);
+    g_assert_cmpint(ask(t, FUSE_GETATTR, many, NULL, 0), ==, ESTALE);
+    forget(t, entry, 1);
+    forget(t, 0, 1);
+    forget(t, FUSE_ROOT_ID, UINT64_MAX);
+    g_assert_cmpint(ask(t, FUSE_GETATTR, FUSE_ROOT_ID, NULL, 0), ==, 0);
+    /* No number is given twice. */
+    g_assert_cmpuint(found(t, FUSE_ROOT_ID, "many"), >, entry);
+}
+
+/* More files than can be open */
+static void test_open_files(Served *t, gconstpointer unused)
+{
+    uint64_t many = found(t, FUSE_ROOT_ID, "many");
+    uint64_t ids[2 * FUSE_OPEN_FILES];
+
+    for (size_t i = 0; i < G_N_ELEMENTS(ids); i++) {
+        g_autofree char *name = g_strdup_printf("entry%zu", i);
+
+        ids[i] = found(t, many, name);
+        g_assert_cmpint(read_file(t, ids[i], 0, 1), ==, 0);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(ids); i++) {
+        g_assert_cmpint(read_file(t, ids[i], 0, 1), ==, 0);
+        forget(t, ids[i], 1);
+    }
+    fuse_server_reset(&t->server);
+    g_assert_cmpint(read_file(t, many, 0, 1), ==, ESTALE);
+}
+
+/* Returns how many entries there are but "." and ".."; each has to be new. */
+static unsigned list(Served *t, uint32_t opcode, uint64_t id, uint32_t size)
+{
+    size_t head = opcode == FUSE_READDIRPLUS
+                  ? offsetof(struct fuse_direntplus, dirent) : 0;
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal,
+                                                       g_free, NULL);
+    struct fuse_read_in asked = { .size = size };
+    unsigned n = 0;
+
+    for (;;) {
+        const char *at = t->data;
+
+        g_assert_cmpint(ask(t, opcode, id, &asked, sizeof(asked)), ==, 0);
+        if (!answered(t)) {
+            return n;
+        }
+        g_assert_cmpuint(answered(t), <=, size);
+        while (at < t->data + answered(t)) {
+            const struct fuse_dirent *entry = (void *)(at + head);
+
+            g_assert_true(g_hash_table_add(seen, g_strndup(entry->name,
+                                                           entry->namelen)));
+            n += entry->name[0] != '.';
+            asked.offset = entry->off;
+            at += FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + entry->namelen);
+        }
+    }
+}
+
+static void test_directory(Served *t, gconstpointer unused)
+{
+    uint64_t many = found(t, FUSE_ROOT_ID, "many");
+    const struct fuse_read_in bad = { .offset = UINT64_MAX, .size = 4096 };
+    uint64_t file = found(t, FUSE_ROOT_ID, "file");
+
+    g_assert_cmpuint(list(t, FUSE_READDIR, many, 4096), ==, ENTRIES);
+    g_assert_cmpuint(list(t, FUSE_READDIRPLUS, many, 4096), ==, ENTRIES);
+    g_assert_cmpuint(list(t, FUSE_READDIRPLUS, many, 200), ==, ENTRIES);
+    g_assert_cmpuint(list(t, FUSE_READDIRPLUS, FUSE_ROOT_ID, 65536), ==, 4);
+    g_assert_cmpuint(list(t, FUSE_READDIR, many, 0), ==, 0);
+    ask(t, FUSE_READDIRPLUS, many, &bad, sizeof(bad));
+    g_assert_cmpint(ask(t, FUSE_READDIR, file, &bad, sizeof(bad)), ==,
+                    ENOTDIR);
+}
+
+/* The host moves a directory away, and puts a link there. */
+static void test_replaced(Served *t, gconstpointer unused)
+{
+    uint64_t many = found(t, FUSE_ROOT_ID, "many");
+    uint64_t entry = found(t, many, "entry1");
+    g_autofree char *old = path_of(t, "many"), *new = path_of(t, "moved");
+
+    g_assert_cmpint(rename(old, new), ==, 0);
+    g_assert_cmpint(read_file(t, entry, 0, 1), ==, ENOENT);
+    g_assert_cmpint(symlink("/etc", old), ==, 0);
+    g_assert_cmpint(look_up(t, many, "passwd"), ==, ELOOP);
+    g_assert_cmpint(read_file(t, entry, 0, 1), ==, ELOOP);
+}
+
+static void test_cache(Served *t, gconstpointer unused)
+{
+    const struct fuse_entry_out *entry = (void *)t->data;
+    const struct fuse_attr_out *attr = (void *)t->data;
+    const char *const names[] = { "file", "missing" };
+
+    for (int cache = 0; cache < 2; cache++) {
+        t->server.cache = cache;
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+            g_assert_cmpint(look_up(t, FUSE_ROOT_ID, names[i]), ==, 0);
+            g_assert_cmpint(entry->entry_valid != 0, ==, cache);
+        }
+        g_assert_cmpint(ask(t, FUSE_GETATTR, FUSE_ROOT_ID, NULL, 0), ==, 0);
+        g_assert_cmpint(attr->attr_valid != 0, ==, cache);
+    }
+}
+
+/* Anything, of any length, with any room for the answer */
+static void test_random(Served *t, gconstpointer unused)
+{
+    char arguments[256];
+
+    for (int i = 0; i < 200000; i++) {
+        size_t size = g_test_rand_int_range(0, sizeof(arguments));
+
+        for (size_t at = 0; at < size; at += sizeof(uint32_t)) {
+            uint32_t word = g_test_rand_bit() ? g_test_rand_int()
+                            : g_test_rand_int_range(0, 4);
+
+            memcpy(arguments + at, &word, MIN(sizeof(word), size - at));
+        }
+        t->room = g_test_rand_int_range(0, sizeof(t->data));
+        ask(t, g_test_rand_int_range(0, 60), g_test_rand_int_range(0, 40),
+            arguments, size);
+        if (g_test_rand_int_range(0, 8) == 0) {
+            look_up(t, FUSE_ROOT_ID, g_test_rand_bit() ? "file" : "many");
+        }
+    }
+}
+
+static void add(const char *name, void (*test)(Served *, gconstpointer))
+{
+    g_autofree char *path = g_strdup_printf("/fuse-server/%s", name);
+
+    g_test_add(path, Served, NULL, setup, test, teardown);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    add("init", test_init);
+    add("read", test_read);
+    add("other-files", test_other_files);
+    add("names", test_names);
+    add("forget", test_forget);
+    add("open-files", test_open_files);
+    add("directory", test_directory);
+    add("replaced", test_replaced);
+    add("cache", test_cache);
+    add("random", test_random);
+    return g_test_run();
+}

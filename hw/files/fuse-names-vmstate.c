@@ -24,7 +24,6 @@ static int save_names(void *opaque)
     gpointer file;
     int32_t n = 0;
 
-    g_free(names->saved);
     names->saved = g_new0(FuseSavedName, g_hash_table_size(names->by_id));
     g_hash_table_iter_init(&all, names->by_name);
     while (g_hash_table_iter_next(&all, &file, NULL)) {
@@ -39,6 +38,21 @@ static int save_names(void *opaque)
     names->n_saved = n;
     qsort(names->saved, n, sizeof(*names->saved), compare_ids);
     return 0;
+}
+
+static int free_saved(void *opaque)
+{
+    FuseNames *names = opaque;
+
+    g_clear_pointer(&names->saved, g_free);
+    return 0;
+}
+
+static bool has_some(void *opaque, int version)
+{
+    const FuseNames *names = opaque;
+
+    return names->n_saved >= 0;
 }
 
 static int load_names(void *opaque, int version)
@@ -63,7 +77,7 @@ static int load_names(void *opaque, int version)
             saved->lookups;
     }
     names->last_id = MAX(names->last_id, last);
-    return 0;
+    return free_saved(names);
 }
 
 static const VMStateDescription vmstate_saved_name = {
@@ -84,10 +98,12 @@ const VMStateDescription vmstate_fuse_names = {
     .version_id = 1,
     .minimum_version_id = 1,
     .pre_save = save_names,
+    .post_save = free_saved,
     .post_load = load_names,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64(last_id, FuseNames),
         VMSTATE_INT32(n_saved, FuseNames),
+        VMSTATE_VALIDATE("there are at least no names", has_some),
         VMSTATE_STRUCT_VARRAY_ALLOC(saved, FuseNames, n_saved, 0,
                                     vmstate_saved_name, FuseSavedName),
         VMSTATE_END_OF_LIST()

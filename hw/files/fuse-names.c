@@ -23,13 +23,20 @@ static gboolean is_same_name(gconstpointer a, gconstpointer b)
            && g_str_equal(one->name, other->name);
 }
 
+void fuse_name_close(FuseName *file)
+{
+    if (file->slot) {
+        close(file->fd);
+        *file->slot = NULL;
+        file->slot = NULL;
+    }
+}
+
 static void free_name(gpointer data)
 {
     FuseName *file = data;
 
-    if (file->fd >= 0) {
-        close(file->fd);
-    }
+    fuse_name_close(file);
     g_free(file->name);
     g_free(file);
 }
@@ -42,7 +49,6 @@ FuseName *fuse_names_add(FuseNames *names, uint64_t id, FuseName *directory,
     file->id = id;
     file->directory = directory;
     file->name = g_strdup(name);
-    file->fd = -1;
     g_hash_table_insert(names->by_id, &file->id, file);
     if (directory) {
         directory->entries++;
@@ -106,20 +112,4 @@ bool fuse_name_is_valid(const char *name, size_t size)
     return memchr(name, '\0', MIN(size, FUSE_NAME_SIZE)) && *name
            && !strchr(name, '/') && !g_str_equal(name, ".")
            && !g_str_equal(name, "..");
-}
-
-char *fuse_name_path(const FuseName *directory, const char *name)
-{
-    GString *path = g_string_new(name);
-
-    for (; directory->directory; directory = directory->directory) {
-        if (path->len) {
-            g_string_prepend_c(path, '/');
-        }
-        g_string_prepend(path, directory->name);
-    }
-    if (!path->len) {
-        g_string_append_c(path, '.');
-    }
-    return g_string_free(path, false);
 }

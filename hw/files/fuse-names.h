@@ -24,7 +24,10 @@
  * @name: how it is called there
  * @lookups: how often the guest was told of it, less how often it forgot it
  * @entries: how many files in it are known
- * @fd: open for reading, or -1
+ * @device: its file system on the host, when the guest was told of it last
+ * @inode: its number there
+ * @fd: open for reading, if @slot is not NULL
+ * @slot: where the server has it among open files; NULL if it is not open
  * @used: when it was read last, if it is open
  */
 typedef struct FuseName FuseName;
@@ -34,7 +37,10 @@ struct FuseName {
     char *name;
     uint64_t lookups;
     uint32_t entries;
+    dev_t device;
+    ino_t inode;
     int fd;
+    FuseName **slot;
     uint64_t used;
 };
 
@@ -116,12 +122,9 @@ void fuse_names_forget(FuseNames *names, uint64_t id, uint64_t lookups);
 bool fuse_name_is_valid(const char *name, size_t size);
 
 /**
- * fuse_name_path - the path of a file, below the root
- * @name: a file in the directory; NULL for the directory itself
- *
- * Returns: to be freed; "." for the root.
+ * fuse_name_close - close a file, if it is open
  */
-char *fuse_name_path(const FuseName *directory, const char *name);
+void fuse_name_close(FuseName *file);
 
 extern const VMStateDescription vmstate_fuse_names;
 

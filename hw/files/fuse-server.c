@@ -10,9 +10,7 @@
 #include "qemu/iov.h"
 #include "qemu/units.h"
 #include "standard-headers/linux/fuse.h"
-#include <linux/openat2.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include "fuse-server.h"
@@ -49,117 +47,125 @@ typedef struct Request {
  * The host's files
  */
 
-/*
- * Open a directory below another one.  A directory may have become a symbolic
- * link since the guest has looked it up: these are not followed.
- */
-static int open_below(int root, const char *path)
-{
-    struct open_how how = {
-        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
-    };
+#define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-    return syscall(SYS_openat2, root, path, &how, sizeof(how));
+/*
+ * Open a directory.  One of those that lead to it may have become a symbolic
+ * link since the guest has looked it up: it is not followed.
+ */
+static int open_directory(FuseServer *s, const FuseName *directory)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    int above, fd = openat(s->root, ".", DIRECTORY);
+
+    for (; directory->directory; directory = directory->directory) {
+        g_ptr_array_add(names, directory->name);
+    }
+    while (fd >= 0 && names->len) {
+        above = fd;
+        fd = openat(above, g_ptr_array_steal_index(names, names->len - 1),
+                    DIRECTORY);
+        close(above);
+    }
+    return fd;
 }
 
 /* Open the directory of a file; the root's is itself. */
 static int open_directory_of(FuseServer *s, const FuseName *file)
 {
-    g_autofree char *path = file->directory
-                            ? fuse_name_path(file->directory, "") : NULL;
-
-    return open_below(s->root, path ?: ".");
+    return open_directory(s, file->directory ?: file);
 }
 
-/* Open a file, unless that would wait or have an effect. */
+/* Open a regular file, of which the guest has been told. */
 static int open_for_reading(FuseServer *s, const FuseName *file)
 {
-    int fd, directory = open_directory_of(s, file);
+    int fd, found, directory = open_directory_of(s, file);
+    char path[32];
     struct stat st;
 
     if (directory < 0) {
         return -1;
     }
-    fd = openat(directory, file->name,
-                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    /* To open others may wait, or have an effect. */
+    found = openat(directory, file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     close(directory);
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-        close(fd);
+    if (found < 0) {
+        return -1;
+    }
+    if (fstat(found, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(found);
         errno = EIO;
         return -1;
     }
+    /* The guest may have read other parts, and has the size of that one. */
+    if (file->inode && (st.st_ino != file->inode
+                        || st.st_dev != file->device)) {
+        close(found);
+        errno = ESTALE;
+        return -1;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+    fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    close(found);
     return fd;
-}
-
-static void close_file(FuseServer *s, FuseName **open)
-{
-    close((*open)->fd);
-    (*open)->fd = -1;
-    *open = NULL;
 }
 
 static int file_for_reading(FuseServer *s, FuseName *file)
 {
     FuseName **place = s->open;
-    int i;
+    int i, fd;
 
-    if (file->fd < 0) {
+    if (!file->slot) {
         for (i = 0; i < FUSE_OPEN_FILES && *place; i++) {
             if (!s->open[i] || s->open[i]->used < (*place)->used) {
                 place = &s->open[i];
             }
         }
-        file->fd = open_for_reading(s, file);
-        if (file->fd < 0) {
+        fd = open_for_reading(s, file);
+        if (fd < 0) {
             return -1;
         }
         if (*place) {
-            close_file(s, place);
+            fuse_name_close(*place);
         }
+        file->fd = fd;
+        file->slot = place;
         *place = file;
     }
     file->used = ++s->reads;
     return file->fd;
 }
 
-static void forget(FuseServer *s, uint64_t id, uint64_t lookups)
-{
-    FuseName *file = fuse_names_find(&s->names, id);
-    int i;
-
-    for (i = 0; file && i < FUSE_OPEN_FILES; i++) {
-        if (s->open[i] == file) {
-            close_file(s, &s->open[i]);
-        }
-    }
-    fuse_names_forget(&s->names, id, lookups);
-}
-
 /*
  * Attributes
  */
 
-/* Numbers of inodes are unique in a file system, of which the host has many. */
-static uint64_t number_of(FuseServer *s, const struct stat *st)
+/*
+ * Numbers of inodes are unique in a file system, of which the host has many.
+ * Programs of 32 bits may not be able to take a longer one.
+ */
+static uint64_t number_of(FuseServer *s, dev_t device, uint64_t inode)
 {
     uint64_t i;
 
     for (i = 0; i < s->devices->len; i++) {
-        if (g_array_index(s->devices, dev_t, i) == st->st_dev) {
+        if (g_array_index(s->devices, dev_t, i) == device) {
             break;
         }
     }
     if (i == s->devices->len) {
-        g_array_append_val(s->devices, st->st_dev);
+        g_array_append_val(s->devices, device);
     }
-    return st->st_ino ^ (i << 48);
+    if (i && i < 128 && inode < 1 << 24) {
+        return (i + 128) << 24 | inode;
+    }
+    return inode ^ (i << 48);
 }
 
 static struct fuse_attr attributes(FuseServer *s, const struct stat *st)
 {
     return (struct fuse_attr) {
-        .ino = number_of(s, st),
+        .ino = number_of(s, st->st_dev, st->st_ino),
         .size = st->st_size,
         .blocks = st->st_blocks,
         .atime = st->st_atim.tv_sec,
@@ -183,11 +189,16 @@ static uint64_t validity(const FuseServer *s)
     return s->cache ? 1u << 30 : 0;
 }
 
-static struct fuse_entry_out describe(FuseServer *s, uint64_t id,
-                                      const struct stat *st)
+/* Tell the guest of a file. */
+static struct fuse_entry_out describe(FuseServer *s, FuseName *directory,
+                                      const char *name, const struct stat *st)
 {
+    FuseName *file = fuse_names_tell(&s->names, directory, name);
+
+    file->device = st->st_dev;
+    file->inode = st->st_ino;
     return (struct fuse_entry_out) {
-        .nodeid = id,
+        .nodeid = file->id,
         .entry_valid = validity(s),
         .attr_valid = validity(s),
         .attr = attributes(s, st),
@@ -251,29 +262,25 @@ static ssize_t answer_init(FuseServer *s, const Request *r)
 
 static ssize_t answer_lookup(FuseServer *s, const Request *r)
 {
-    g_autofree char *path = fuse_name_path(r->file, "");
     const char *name = name_in(r, 0);
-    struct fuse_entry_out entry;
+    struct fuse_entry_out entry = { };
     struct stat st;
     int directory, result;
 
     if (!name) {
-        return answer_error(EINVAL);
+        return answer_error(strlen(r->arguments) < FUSE_NAME_SIZE
+                            ? EINVAL : ENAMETOOLONG);
     }
-    directory = open_below(s->root, path);
+    directory = open_directory(s, r->file);
     if (directory < 0) {
         return -1;
     }
     result = fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW);
     close(directory);
-    if (result < 0 && errno == ENOENT) {
-        entry = (struct fuse_entry_out) { .entry_valid = validity(s) };
-        return answer(r, &entry, sizeof(entry));
-    }
     if (result < 0) {
         return -1;
     }
-    entry = describe(s, fuse_names_tell(&s->names, r->file, name)->id, &st);
+    entry = describe(s, r->file, name, &st);
     return answer(r, &entry, sizeof(entry));
 }
 
@@ -291,6 +298,8 @@ static ssize_t answer_getattr(FuseServer *s, const Request *r)
     if (result < 0) {
         return -1;
     }
+    r->file->device = st.st_dev;
+    r->file->inode = st.st_ino;
     out.attr = attributes(s, &st);
     return answer(r, &out, sizeof(out));
 }
@@ -328,84 +337,116 @@ static ssize_t answer_read(FuseServer *s, const Request *r)
     return preadv(fd, parts, MIN(n, IOV_MAX), asked->offset);
 }
 
-/* Add an entry of a directory; returns its size, or 0 if there is no room. */
-static size_t add_entry(FuseServer *s, const Request *r, DIR *directory,
-                        const struct dirent *entry, char *to, size_t room)
+/* The size of an entry with a name of that length */
+static size_t entry_size(const Request *r, size_t length)
+{
+    return FUSE_DIRENT_ALIGN((r->header.opcode == FUSE_READDIRPLUS
+                              ? FUSE_NAME_OFFSET_DIRENTPLUS
+                              : FUSE_NAME_OFFSET) + length);
+}
+
+/* Add an entry of a directory on @device. */
+static void add_entry(FuseServer *s, const Request *r, dev_t device,
+                      const struct dirent *entry, char *to)
 {
     bool plus = r->header.opcode == FUSE_READDIRPLUS;
+    size_t head = plus ? FUSE_NAME_OFFSET_DIRENTPLUS : FUSE_NAME_OFFSET;
     size_t length = strlen(entry->d_name);
-    size_t size = FUSE_DIRENT_ALIGN((plus ? FUSE_NAME_OFFSET_DIRENTPLUS
-                                     : FUSE_NAME_OFFSET) + length);
-    bool is_file = !g_str_equal(entry->d_name, ".")
-                   && !g_str_equal(entry->d_name, "..");
     struct fuse_direntplus all = { };
     struct stat st;
 
-    if (size > room || length >= FUSE_NAME_SIZE) {
-        return 0;
+    if (plus && fuse_name_is_valid(entry->d_name, length + 1)
+        && fstatat(dirfd(s->listed), entry->d_name, &st,
+                   AT_SYMLINK_NOFOLLOW) == 0) {
+        all.entry_out = describe(s, r->file, entry->d_name, &st);
     }
-    if (plus && is_file && fstatat(dirfd(directory), entry->d_name, &st,
-                                   AT_SYMLINK_NOFOLLOW) == 0) {
-        all.entry_out = describe(s, fuse_names_tell(&s->names, r->file,
-                                                    entry->d_name)->id, &st);
-    }
-    all.dirent.ino = all.entry_out.attr.ino ?: entry->d_ino;
+    all.dirent.ino = all.entry_out.attr.ino
+                     ?: number_of(s, device, entry->d_ino);
     all.dirent.off = entry->d_off;
     all.dirent.namelen = length;
     all.dirent.type = entry->d_type;
-    memset(to, 0, size);
-    if (plus) {
-        memcpy(to, &all, FUSE_NAME_OFFSET_DIRENTPLUS);
-    } else {
-        memcpy(to, &all.dirent, FUSE_NAME_OFFSET);
+    memset(to, 0, entry_size(r, length));
+    memcpy(to, plus ? (void *)&all : &all.dirent, head);
+    memcpy(to + head, entry->d_name, length);
+}
+
+/*
+ * Have a directory open where the guest goes on to list it.  To find that place
+ * again would take the longer the further it is.
+ */
+static bool open_list(FuseServer *s, const FuseName *directory,
+                      uint64_t offset)
+{
+    int fd, above;
+
+    if (s->listed && s->listed_id == directory->id
+        && s->listed_to == offset) {
+        return true;
     }
-    memcpy(to + (plus ? FUSE_NAME_OFFSET_DIRENTPLUS : FUSE_NAME_OFFSET),
-           entry->d_name, length);
-    return size;
+    g_clear_pointer(&s->listed, closedir);
+    above = open_directory(s, directory);
+    if (above < 0) {
+        return false;
+    }
+    fd = openat(above, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    close(above);
+    s->listed = fd < 0 ? NULL : fdopendir(fd);
+    if (!s->listed) {
+        return false;
+    }
+    if (offset) {
+        seekdir(s->listed, offset);
+    }
+    s->listed_id = directory->id;
+    s->listed_to = offset;
+    s->listed_next = readdir(s->listed);
+    return true;
 }
 
 static ssize_t answer_readdir(FuseServer *s, const Request *r)
 {
     const struct fuse_read_in *asked = fields(r, sizeof(*asked));
-    g_autofree char *path = fuse_name_path(r->file, "");
     g_autofree char *data = NULL;
-    size_t used = 0, added = 1, room;
-    struct dirent *entry;
-    int fd, above;
-    DIR *directory;
+    size_t used = 0, size, room;
+    const struct dirent *entry;
+    struct stat st;
 
     if (!asked) {
         return answer_error(EINVAL);
     }
-    above = open_below(s->root, path);
-    if (above < 0) {
-        return -1;
-    }
-    fd = openat(above, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    close(above);
-    directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
+    if (!open_list(s, r->file, asked->offset)
+        || fstat(dirfd(s->listed), &st) < 0) {
         return -1;
     }
     room = MIN(asked->size, ANSWER_SIZE);
     data = g_malloc(room);
-    if (asked->offset) {
-        seekdir(directory, asked->offset);
+    while ((entry = s->listed_next)) {
+        size = entry_size(r, strlen(entry->d_name));
+        if (size > room - used) {
+            break;
+        }
+        if (strlen(entry->d_name) < FUSE_NAME_SIZE) {
+            add_entry(s, r, st.st_dev, entry, data + used);
+            used += size;
+        }
+        s->listed_to = entry->d_off;
+        s->listed_next = readdir(s->listed);
     }
-    while (added && (entry = readdir(directory))) {
-        added = add_entry(s, r, directory, entry, data + used, room - used);
-        used += added;
-    }
-    closedir(directory);
     return answer(r, data, used);
 }
 
 static ssize_t answer_statfs(FuseServer *s, const Request *r)
 {
+    int result, directory = open_directory_of(s, r->file);
     struct fuse_statfs_out out = { };
     struct statvfs st;
 
-    if (fstatvfs(s->root, &st) < 0) {
+    if (directory < 0) {
+        return -1;
+    }
+    result = fstatvfs(directory, &st);
+    close(directory);
+    if (result < 0) {
         return -1;
     }
     out.st.blocks = st.f_blocks;
@@ -459,6 +500,8 @@ static ssize_t answer_about(FuseServer *s, const Request *r)
         return answer_getattr(s, r);
     case FUSE_READLINK:
         return answer_readlink(s, r);
+    case FUSE_STATFS:
+        return answer_statfs(s, r);
     case FUSE_READ:
         return answer_read(s, r);
     case FUSE_READDIR:
@@ -483,8 +526,6 @@ static ssize_t answer_any(FuseServer *s, const Request *r)
     case FUSE_DESTROY:
         fuse_server_reset(s);
         return 0;
-    case FUSE_STATFS:
-        return answer_statfs(s, r);
     default:
         return r->file ? answer_about(s, r) : answer_error(ESTALE);
     }
@@ -509,7 +550,8 @@ ssize_t fuse_server_answer(FuseServer *s, const struct iovec *out,
     if (r.header.opcode == FUSE_FORGET) {
         forgotten = fields(&r, sizeof(*forgotten));
         if (forgotten) {
-            forget(s, r.header.nodeid, forgotten->nlookup);
+            fuse_names_forget(&s->names, r.header.nodeid,
+                              forgotten->nlookup);
         }
         return 0;
     }
@@ -530,26 +572,31 @@ bool fuse_server_open(FuseServer *s, const char *path, Error **errp)
 {
     struct stat st;
 
+    if (stat(path, &st) < 0) {
+        error_setg_errno(errp, errno, "'%s' cannot be served", path);
+        return false;
+    }
     s->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (s->root < 0 || fstat(s->root, &st) < 0) {
+    if (s->root < 0) {
         error_setg_errno(errp, errno, "'%s' cannot be served", path);
         return false;
     }
     s->devices = g_array_new(false, false, sizeof(dev_t));
-    number_of(s, &st);
+    number_of(s, st.st_dev, st.st_ino);
     fuse_names_init(&s->names);
     return true;
 }
 
 void fuse_server_reset(FuseServer *s)
 {
-    memset(s->open, 0, sizeof(s->open));
+    g_clear_pointer(&s->listed, closedir);
     fuse_names_destroy(&s->names);
     fuse_names_init(&s->names);
 }
 
 void fuse_server_close(FuseServer *s)
 {
+    g_clear_pointer(&s->listed, closedir);
     fuse_names_destroy(&s->names);
     g_array_free(s->devices, true);
     close(s->root);

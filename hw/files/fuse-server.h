@@ -11,6 +11,7 @@
 #ifndef HW_FILES_FUSE_SERVER_H
 #define HW_FILES_FUSE_SERVER_H
 
+#include <dirent.h>
 #include "fuse-names.h"
 
 /**
@@ -25,6 +26,10 @@
  * @cache: the guest may remember the answers
  * @open: files that were read lately
  * @reads: how often one was read
+ * @listed: a directory that the guest lists; NULL if there is no such
+ * @listed_id: its number
+ * @listed_to: the offset that comes next
+ * @listed_next: the entry there; NULL at the end
  * @devices: the host's file systems, in the order in which they were met
  */
 typedef struct FuseServer {
@@ -33,6 +38,10 @@ typedef struct FuseServer {
     bool cache;
     FuseName *open[FUSE_OPEN_FILES];
     uint64_t reads;
+    DIR *listed;
+    uint64_t listed_id;
+    uint64_t listed_to;
+    const struct dirent *listed_next;
     GArray *devices;
 } FuseServer;
 

@@ -15,7 +15,7 @@
 
 #define QUEUE_SIZE 128
 
-/* Both queues: the second has the requests, the first what is urgent. */
+/* Both queues: the first is for urgent requests. */
 static void serve(VirtIODevice *vdev, VirtQueue *vq)
 {
     VirtIOFiles *f = VIRTIO_FILES(vdev);

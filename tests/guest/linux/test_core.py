@@ -45,13 +45,27 @@ STAT = '''
     cut -d , -f 1,3 /tmp/stat | grep ,'''
 
 
-@on(*USUAL, more=OTHERS)
-def test_every_line_counts(guest, machine):
-    """What perf stat -ddd shows is counted, or documented with the reason."""
+def not_counted(guest):
+    """The events without a count in what perf stat -ddd shows."""
     lines = [line.split(',') for line in guest.run(STAT).splitlines()]
     require(len(lines) > 10, str(lines))
-    unusual = {re.sub(':[ukh]+$', '', event): value for value, event in lines
-               if event not in IN_SOFTWARE and not re.match('[1-9]', value)}
+    return {re.sub(':[ukh]+$', '', event): value for value, event in lines
+            if event not in IN_SOFTWARE and not re.match('[1-9]', value)}
+
+
+@on(*USUAL, more=OTHERS)
+def test_every_line_counts(guest, machine):
+    """What perf stat -ddd shows is counted, or documented with the reason.
+
+    On a busy host an event may miss its turn, so some are looked for again.
+    """
+    unusual = not_counted(guest)
+    for _ in range(3):
+        if unusual.keys() <= UNUSUAL[machine].keys():
+            break
+        again = not_counted(guest)
+        unusual = {event: value for event, value in unusual.items()
+                   if event in again}
     require_equal(unusual, UNUSUAL[machine], 'what is not counted')
 
 

@@ -319,7 +319,7 @@ static void *take_memory(size_t size)
 /* Each list has room for all fields of the job, and a NULL. */
 static void make_lists(size_t fields)
 {
-    const size_t size = (fields + 2) * sizeof(char *);
+    const size_t size = (fields + 1) * sizeof(char *);
 
     job->argv = take_memory(size);
     job->envp = take_memory(size);

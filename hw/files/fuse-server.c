@@ -76,6 +76,19 @@ static int open_directory_of(FuseServer *s, const FuseName *file)
     return open_directory(s, file->directory ?: file);
 }
 
+/* Look at a file in a directory, if that is open, and close the directory. */
+static bool stat_in(int directory, const char *name, struct stat *st)
+{
+    int result;
+
+    if (directory < 0) {
+        return false;
+    }
+    result = fstatat(directory, name, st, AT_SYMLINK_NOFOLLOW);
+    close(directory);
+    return result == 0;
+}
+
 /* Open a regular file, of which the guest has been told. */
 static int open_for_reading(FuseServer *s, const FuseName *file)
 {
@@ -162,8 +175,12 @@ static uint64_t number_of(FuseServer *s, dev_t device, uint64_t inode)
     return inode ^ (i << 48);
 }
 
-static struct fuse_attr attributes(FuseServer *s, const struct stat *st)
+/* Tell the guest what a file is like. */
+static struct fuse_attr attributes(FuseServer *s, FuseName *file,
+                                   const struct stat *st)
 {
+    file->device = st->st_dev;
+    file->inode = st->st_ino;
     return (struct fuse_attr) {
         .ino = number_of(s, st->st_dev, st->st_ino),
         .size = st->st_size,
@@ -195,13 +212,11 @@ static struct fuse_entry_out describe(FuseServer *s, FuseName *directory,
 {
     FuseName *file = fuse_names_tell(&s->names, directory, name);
 
-    file->device = st->st_dev;
-    file->inode = st->st_ino;
     return (struct fuse_entry_out) {
         .nodeid = file->id,
         .entry_valid = validity(s),
         .attr_valid = validity(s),
-        .attr = attributes(s, st),
+        .attr = attributes(s, file, st),
     };
 }
 
@@ -263,21 +278,14 @@ static ssize_t answer_init(FuseServer *s, const Request *r)
 static ssize_t answer_lookup(FuseServer *s, const Request *r)
 {
     const char *name = name_in(r, 0);
-    struct fuse_entry_out entry = { };
+    struct fuse_entry_out entry;
     struct stat st;
-    int directory, result;
 
     if (!name) {
         return answer_error(strlen(r->arguments) < FUSE_NAME_SIZE
                             ? EINVAL : ENAMETOOLONG);
     }
-    directory = open_directory(s, r->file);
-    if (directory < 0) {
-        return -1;
-    }
-    result = fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW);
-    close(directory);
-    if (result < 0) {
+    if (!stat_in(open_directory(s, r->file), name, &st)) {
         return -1;
     }
     entry = describe(s, r->file, name, &st);
@@ -286,21 +294,13 @@ static ssize_t answer_lookup(FuseServer *s, const Request *r)
 
 static ssize_t answer_getattr(FuseServer *s, const Request *r)
 {
-    int result, directory = open_directory_of(s, r->file);
     struct fuse_attr_out out = { .attr_valid = validity(s) };
     struct stat st;
 
-    if (directory < 0) {
+    if (!stat_in(open_directory_of(s, r->file), r->file->name, &st)) {
         return -1;
     }
-    result = fstatat(directory, r->file->name, &st, AT_SYMLINK_NOFOLLOW);
-    close(directory);
-    if (result < 0) {
-        return -1;
-    }
-    r->file->device = st.st_dev;
-    r->file->inode = st.st_ino;
-    out.attr = attributes(s, &st);
+    out.attr = attributes(s, r->file, &st);
     return answer(r, &out, sizeof(out));
 }
 

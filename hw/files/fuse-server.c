@@ -19,11 +19,15 @@
 #define REQUEST_SIZE (4 * KiB)
 /* Linux asks for less. */
 #define ANSWER_SIZE (256 * KiB)
-/* The flags that are set if the guest's kernel offers them */
+/*
+ * The flags that are set if the guest's kernel offers them.  Without
+ * FUSE_READDIRPLUS_AUTO Linux need not look up any file of a list: with it, it
+ * would ask for those after the first 4 KB one by one.
+ */
 #define FUSE_FLAGS \
-    (FUSE_ASYNC_READ | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO \
-     | FUSE_PARALLEL_DIROPS | FUSE_NO_OPEN_SUPPORT | FUSE_NO_OPENDIR_SUPPORT \
-     | FUSE_CACHE_SYMLINKS | FUSE_MAX_PAGES)
+    (FUSE_ASYNC_READ | FUSE_DO_READDIRPLUS | FUSE_PARALLEL_DIROPS \
+     | FUSE_NO_OPEN_SUPPORT | FUSE_NO_OPENDIR_SUPPORT | FUSE_CACHE_SYMLINKS \
+     | FUSE_MAX_PAGES)
 
 /**
  * struct Request - a request, and the answer to it

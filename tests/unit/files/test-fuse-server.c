@@ -126,7 +126,8 @@ static void forget(Served *t, uint64_t id, uint64_t lookups)
 static void test_init(Served *t, gconstpointer unused)
 {
     const struct fuse_init_in asked = {
-        .major = 7, .minor = 99, .flags = FUSE_NO_OPEN_SUPPORT | FUSE_DONT_MASK,
+        .major = 7, .minor = 99, .flags = FUSE_NO_OPEN_SUPPORT | FUSE_DONT_MASK
+                                          | FUSE_READDIRPLUS_AUTO,
     };
     const struct fuse_init_out *out = (void *)t->data;
 

@@ -362,9 +362,18 @@ CODE("memory_load_pages:\n"
      "    call memory_load_pages\n"
      "    pop %rdi\n"
      "    call memory_load_pages\n"
+     "    ret\n"
+     "memory_load_often:\n"
+     "    mov $16, %edx\n"
+     "1:  push %rdi\n"
+     "    call memory_load_pages\n"
+     "    pop %rdi\n"
+     "    dec %edx\n"
+     "    jnz 1b\n"
      "    ret\n");
 _Static_assert(WINDOW_BASE == 0x40000000, "the code above knows it");
 code_fn memory_load_pages, memory_store_pages, memory_load_twice;
+code_fn memory_load_often;
 LABEL(memory_jump_pages);
 LABEL(memory_jump_pages_end);
 
@@ -406,6 +415,17 @@ static void expect_misses(uint64_t event, code_fn *fn)
                "event %lx: more misses of %u pages than of one", event,
                sizes[i]);
     }
+}
+
+/* The TLB grows while nothing flushes it: then none misses any more. */
+TEST(memory, tlb_grows)
+{
+    uint64_t all;
+
+    map_window();
+    all = misses(EV_DTLB_LOAD_MISSES, memory_load_often, WINDOW_PAGES);
+    expect(all < 4 * WINDOW_PAGES, true, "%lu misses of %u pages, 16 times",
+           all, WINDOW_PAGES);
 }
 
 TEST(memory, tlb_misses)

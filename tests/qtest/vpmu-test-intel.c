@@ -675,6 +675,7 @@ static const EventTable event_tables[] = {
     EVENT_TABLE(CORE_CPU, SKYLAKE_CORE),
     EVENT_TABLE("SapphireRapids-v1,pmu=on" CORE_OF("l1d-size=16k"),
                 SKYLAKE_CORE),
+    EVENT_TABLE("n270-v1,pmu=on", BONNELL),
     EVENT_TABLE("Nehalem-v1,pmu=on", NEHALEM),
     EVENT_TABLE("SandyBridge-v1,pmu=on", SANDY_BRIDGE),
     EVENT_TABLE("Haswell-v1,pmu=on", HASWELL),
@@ -2512,6 +2513,25 @@ static void use_core(Machine *m)
     wrmsr(m, MSR_EVTSEL0, EVENT_INSNS | SEL_OS);
 }
 
+/* The counts of a guest that is stopped are complete. */
+static void test_core_counts_of_stopped(void)
+{
+    Machine m = start_reading(CORE_CPU);
+    QDict *core = wait_for_loads(&m, READING_LOADS);
+    uint64_t fetches;
+
+    qobject_unref(core);
+    qtest_qmp_assert_success(m.qts, "{ 'execute': 'stop' }");
+    core = query_core(&m);
+    fetches = core_count(core, "fetches", "references");
+    qobject_unref(core);
+    use_core(&m);
+    core = query_core(&m);
+    assert_counts(core, "fetches", "references", fetches);
+    qobject_unref(core);
+    stop(&m);
+}
+
 /* Read on after a migration: how much of that missed the first level? */
 static void assert_misses_after_migration(bool used, uint64_t misses)
 {
@@ -3242,6 +3262,7 @@ static void add_core(void)
     add("core/refused", test_core_refused);
     add("core/described", test_core_described);
     add("core/counts", test_core_counts);
+    add("core/counts/stopped", test_core_counts_of_stopped);
     add("core/slots", test_core_slots);
     add("core/slots/overflow", test_core_slots_overflow);
     add_metrics_tests();

@@ -211,9 +211,21 @@ static void test_forget(Served *t, gconstpointer unused)
     g_assert_cmpuint(found(t, FUSE_ROOT_ID, "many"), >, entry);
 }
 
+static unsigned count_descriptors(void)
+{
+    g_autoptr(GDir) all = g_dir_open("/proc/self/fd", 0, NULL);
+    unsigned n = 0;
+
+    while (g_dir_read_name(all)) {
+        n++;
+    }
+    return n;
+}
+
 /* More files than can be open */
 static void test_open_files(Served *t, gconstpointer unused)
 {
+    unsigned before = count_descriptors();
     uint64_t many = found(t, FUSE_ROOT_ID, "many");
     uint64_t ids[2 * FUSE_OPEN_FILES];
 
@@ -223,6 +235,7 @@ static void test_open_files(Served *t, gconstpointer unused)
         ids[i] = found(t, many, name);
         g_assert_cmpint(read_file(t, ids[i], 0, 1), ==, 0);
     }
+    g_assert_cmpuint(count_descriptors(), ==, before + FUSE_OPEN_FILES);
     for (size_t i = 0; i < G_N_ELEMENTS(ids); i++) {
         g_assert_cmpint(read_file(t, ids[i], 0, 1), ==, 0);
         forget(t, ids[i], 1);

@@ -116,6 +116,8 @@ static const struct job *begin(void)
     if (job->run) {
         execute(job);
     }
+    /* It would be ld.so's. */
+    prctl(PR_SET_NAME, "perf");
     return job;
 }
 

@@ -504,7 +504,7 @@ static void mount_layer(const char *target, const char *layer)
     char path[64], options[256];
     size_t i;
 
-    if (access(target, F_OK) < 0) {
+    if (access(target, F_OK) < 0 || !access(layer, F_OK)) {
         return;
     }
     for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -635,6 +635,12 @@ static void mount_exports(void)
     }
 }
 
+static void mount_layers(void)
+{
+    mount_layer(HOST "/tmp", "/layers/tmp");
+    mount_layer(HOST "/var/tmp", "/layers/var-tmp");
+}
+
 /* Mount the host's files, before there is a job. */
 static void mount_host(void)
 {
@@ -649,12 +655,13 @@ static void mount_host(void)
         must_mount(own[i], target, NULL, MS_BIND | MS_REC, NULL);
     }
     must_mount(HOST, PLAIN, NULL, MS_BIND, NULL);
-    mount_layer(HOST "/tmp", "/layers/tmp");
-    mount_layer(HOST "/var/tmp", "/layers/var-tmp");
+    mount_layers();
 }
 
 static void mount_files(void)
 {
+    /* A host on which the guest goes on may have more of them. */
+    mount_layers();
     add_libraries();
     mount_directory();
     mount_exports();
@@ -675,6 +682,8 @@ struct relay {
 
 static struct relay relays[3];
 static int terminal = -1;
+/* Its other end */
+static char terminal_name[64];
 
 static void set_nonblocking(int fd)
 {
@@ -735,19 +744,28 @@ static struct pollfd wish(const struct relay *r)
     return is_empty(r) ? await(r->from, POLLIN) : await(r->to, POLLOUT);
 }
 
-static void open_terminal(void)
+/* Make the terminal that a job can have. */
+static void make_terminal(void)
 {
-    int slave;
-
     terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (terminal < 0 || unlockpt(terminal) < 0 ||
-        ptsname_r(terminal, job->terminal, sizeof(job->terminal))) {
+        ptsname_r(terminal, terminal_name, sizeof(terminal_name))) {
         die("there is no terminal: %s", strerror(errno));
     }
-    ioctl(terminal, TIOCSWINSZ, &job->window);
-    slave = open(job->terminal, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    fchown(slave, job->uid, -1);
     set_nonblocking(terminal);
+}
+
+static int open_terminal(void)
+{
+    return open(terminal_name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+static void give_terminal_to_job(void)
+{
+    int slave = open_terminal();
+
+    ioctl(terminal, TIOCSWINSZ, &job->window);
+    fchown(slave, job->uid, -1);
     for (int i = 0; i < 3; i++) {
         if (job->streams[i].kind == TTY) {
             job->fds[i] = fcntl(slave, F_DUPFD_CLOEXEC, 0);
@@ -837,8 +855,12 @@ static void connect_streams(void)
     relays[1].to = ports[OUT];
     relays[2].to = ports[ERR];
     if (has_terminal) {
-        open_terminal();
+        give_terminal_to_job();
         connect_terminal();
+    } else {
+        /* Linux takes it from all processes of the session. */
+        close(terminal);
+        terminal = -1;
     }
     for (i = 0; i < 3; i++) {
         open_stream(i);
@@ -876,31 +898,23 @@ static __attribute__((noreturn)) void execute_perf(int waker)
     _exit(127);
 }
 
-/* Let perf's process group have the terminal. */
-static void give_terminal(pid_t perf)
-{
-    int fd;
-
-    if (job->terminal[0]) {
-        fd = open(job->terminal, O_RDWR | O_NOCTTY);
-        ioctl(fd, TIOCSCTTY, 0);
-        tcsetpgrp(fd, perf);
-        close(fd);
-    }
-}
-
 /*
  * Linux does not stop a process group by the terminal's keys unless one of its
  * processes has a parent in the same session that is not PID 1: a shell,
  * natively, and here this process.  It writes who perf is when that waits for
  * its job; wakes it; writes that it has begun; and then writes its statuses.
+ *
+ * The terminal is the session's as long as it is open here.  perf has it if it
+ * begins after that.
  */
 static __attribute__((noreturn)) void lead_session(int first)
 {
-    int status = 0, wakers[2];
+    int status = 0, wakers[2], slave = open_terminal();
     pid_t perf = -1;
 
+    close(terminal);
     setsid();
+    ioctl(slave, TIOCSCTTY, 0);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wakers) == 0) {
         perf = fork();
     }
@@ -909,11 +923,13 @@ static __attribute__((noreturn)) void lead_session(int first)
         execute_perf(wakers[1]);
     }
     close(wakers[1]);
+    /* It comes if the job has no terminal. */
+    signal(SIGHUP, SIG_IGN);
     if (read(wakers[0], &status, 1) != 1 ||
         write(first, &perf, sizeof(perf)) < 0 || read(first, &status, 1) != 1) {
         _exit(1);
     }
-    give_terminal(perf);
+    tcsetpgrp(slave, perf);
     write(wakers[0], &status, 1);
     /* It closes this when it has its streams. */
     read(wakers[0], &status, 1);
@@ -944,6 +960,7 @@ static void prepare_perf(void)
     int ends[2];
 
     share_job();
+    make_terminal();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
         die("there is no socket: %s", strerror(errno));
     }
@@ -1059,12 +1076,18 @@ static void obey(void)
 static void reap(int signals)
 {
     struct signalfd_siginfo info;
+    int status;
 
     while (read(signals, &info, sizeof(info)) > 0) {
         /* One signal may stand for several. */
     }
     while (waitpid(-1, NULL, WNOHANG) > 0) {
         /* They are not missed. */
+    }
+    /* A program can stop its parent, which would not report it any more. */
+    if (waitpid(leader, &status, WNOHANG | WUNTRACED) == leader &&
+        WIFSTOPPED(status)) {
+        kill(leader, SIGCONT);
     }
 }
 

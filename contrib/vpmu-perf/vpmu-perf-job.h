@@ -40,7 +40,6 @@ struct stream {
 /**
  * struct job - a command of the user's, and its surroundings
  * @fds: descriptors of the first process, perf's standard streams; -1 if closed
- * @terminal: the name of the terminal that perf has; empty without one
  * @used: how much of the memory is in use, with this structure
  *
  * Lists end with NULL.
@@ -59,7 +58,6 @@ struct job {
     struct rlimit limits[RLIM_NLIMITS];
     bool limited[RLIM_NLIMITS];
     int fds[3];
-    char terminal[64];
     size_t used;
 };
 

@@ -9,12 +9,25 @@
 #include "migration/vmstate.h"
 #include "fuse-names.h"
 
+#define MAX_NAMES (1 << 24)
+
 /* A directory has a lower number than any file in it. */
 static gint compare_ids(gconstpointer a, gconstpointer b)
 {
     const FuseSavedName *one = a, *other = b;
 
     return one->id < other->id ? -1 : one->id > other->id;
+}
+
+/* Whether a file can be found from the root */
+static bool is_reachable(const FuseNames *names, const FuseName *file)
+{
+    for (; file->directory; file = file->directory) {
+        if (!fuse_names_has(names, file)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static int save_names(void *opaque)
@@ -28,8 +41,12 @@ static int save_names(void *opaque)
     g_hash_table_iter_init(&all, names->by_name);
     while (g_hash_table_iter_next(&all, &file, NULL)) {
         const FuseName *one = file;
-        FuseSavedName *saved = &names->saved[n++];
+        FuseSavedName *saved = &names->saved[n];
 
+        if (!is_reachable(names, one)) {
+            continue;
+        }
+        n++;
         saved->id = one->id;
         saved->directory = one->directory->id;
         saved->lookups = one->lookups;
@@ -48,16 +65,16 @@ static int free_saved(void *opaque)
     return 0;
 }
 
-static bool has_some(void *opaque, int version)
+/* Memory is allocated for all of them at once. */
+static bool is_size_sane(void *opaque, int version)
 {
     const FuseNames *names = opaque;
 
-    return names->n_saved >= 0;
+    return names->n_saved >= 0 && names->n_saved <= MAX_NAMES;
 }
 
-static int load_names(void *opaque, int version)
+static int add_saved(FuseNames *names)
 {
-    FuseNames *names = opaque;
     uint64_t last = names->last_id;
     int32_t i;
 
@@ -68,7 +85,7 @@ static int load_names(void *opaque, int version)
         FuseName *directory = fuse_names_find(names, saved->directory);
         const char *name = (const char *)saved->name;
 
-        if (!directory || saved->id <= names->last_id
+        if (!directory || saved->id <= names->last_id || saved->id > last
             || !fuse_name_is_valid(name, sizeof(saved->name))) {
             return -EINVAL;
         }
@@ -77,7 +94,17 @@ static int load_names(void *opaque, int version)
             saved->lookups;
     }
     names->last_id = MAX(names->last_id, last);
-    return free_saved(names);
+    return 0;
+}
+
+static int load_names(void *opaque, int version)
+{
+    FuseNames *names = opaque;
+    /* Numbers go on from the last. */
+    int result = names->last_id > INT64_MAX ? -EINVAL : add_saved(names);
+
+    free_saved(names);
+    return result;
 }
 
 static const VMStateDescription vmstate_saved_name = {
@@ -103,7 +130,7 @@ const VMStateDescription vmstate_fuse_names = {
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64(last_id, FuseNames),
         VMSTATE_INT32(n_saved, FuseNames),
-        VMSTATE_VALIDATE("there are at least no names", has_some),
+        VMSTATE_VALIDATE("so many names are possible", is_size_sane),
         VMSTATE_STRUCT_VARRAY_ALLOC(saved, FuseNames, n_saved, 0,
                                     vmstate_saved_name, FuseSavedName),
         VMSTATE_END_OF_LIST()

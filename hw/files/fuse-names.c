@@ -90,6 +90,17 @@ FuseName *fuse_names_tell(FuseNames *names, FuseName *directory,
     return file;
 }
 
+bool fuse_names_has(const FuseNames *names, const FuseName *file)
+{
+    return !file->directory
+           || g_hash_table_lookup(names->by_name, file) == file;
+}
+
+void fuse_names_replace(FuseNames *names, FuseName *file)
+{
+    g_hash_table_remove(names->by_name, file);
+}
+
 void fuse_names_forget(FuseNames *names, uint64_t id, uint64_t lookups)
 {
     FuseName *file = fuse_names_find(names, id), *directory;
@@ -100,7 +111,9 @@ void fuse_names_forget(FuseNames *names, uint64_t id, uint64_t lookups)
     /* A directory that is forgotten goes after the last file in it. */
     while (file && file->directory && !file->lookups && !file->entries) {
         directory = file->directory;
-        g_hash_table_remove(names->by_name, file);
+        if (fuse_names_has(names, file)) {
+            g_hash_table_remove(names->by_name, file);
+        }
         g_hash_table_remove(names->by_id, &file->id);
         directory->entries--;
         file = directory;

@@ -109,6 +109,17 @@ FuseName *fuse_names_tell(FuseNames *names, FuseName *directory,
                           const char *name);
 
 /**
+ * fuse_names_has - whether a file still has its name
+ */
+bool fuse_names_has(const FuseNames *names, const FuseName *file);
+
+/**
+ * fuse_names_replace - the next file of that name will be another one
+ * @file: a file that has its name; the guest goes on to know its number
+ */
+void fuse_names_replace(FuseNames *names, FuseName *file);
+
+/**
  * fuse_names_forget - the guest forgets a file
  * @lookups: as often as that
  */

@@ -93,6 +93,13 @@ static bool stat_in(int directory, const char *name, struct stat *st)
     return result == 0;
 }
 
+/* Whether that is the file which the guest was told of */
+static bool is_same_file(const FuseName *file, const struct stat *st)
+{
+    return !file->inode || (st->st_ino == file->inode
+                            && st->st_dev == file->device);
+}
+
 /* Open a regular file, of which the guest has been told. */
 static int open_for_reading(FuseServer *s, const FuseName *file)
 {
@@ -109,16 +116,15 @@ static int open_for_reading(FuseServer *s, const FuseName *file)
     if (found < 0) {
         return -1;
     }
-    if (fstat(found, &st) < 0 || !S_ISREG(st.st_mode)) {
-        close(found);
-        errno = EIO;
-        return -1;
-    }
     /* The guest may have read other parts, and has the size of that one. */
-    if (file->inode && (st.st_ino != file->inode
-                        || st.st_dev != file->device)) {
+    if (fstat(found, &st) < 0 || !is_same_file(file, &st)) {
         close(found);
         errno = ESTALE;
+        return -1;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        close(found);
+        errno = EIO;
         return -1;
     }
     snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
@@ -179,6 +185,14 @@ static uint64_t number_of(FuseServer *s, dev_t device, uint64_t inode)
     return inode ^ (i << 48);
 }
 
+/* A device's number, as Linux passes it on */
+static uint32_t device_number(dev_t device)
+{
+    unsigned low = minor(device);
+
+    return (low & 0xff) | major(device) << 8 | (low & ~0xffu) << 12;
+}
+
 /* Tell the guest what a file is like. */
 static struct fuse_attr attributes(FuseServer *s, FuseName *file,
                                    const struct stat *st)
@@ -199,7 +213,7 @@ static struct fuse_attr attributes(FuseServer *s, FuseName *file,
         .nlink = st->st_nlink,
         .uid = st->st_uid,
         .gid = st->st_gid,
-        .rdev = major(st->st_rdev) << 20 | minor(st->st_rdev),
+        .rdev = device_number(st->st_rdev),
         .blksize = st->st_blksize,
     };
 }
@@ -210,12 +224,20 @@ static uint64_t validity(const FuseServer *s)
     return s->cache ? 1u << 30 : 0;
 }
 
-/* Tell the guest of a file. */
+/*
+ * Tell the guest of a file.  Another file that has the name now gets another
+ * number: the guest has the contents of the first.
+ */
 static struct fuse_entry_out describe(FuseServer *s, FuseName *directory,
                                       const char *name, const struct stat *st)
 {
     FuseName *file = fuse_names_tell(&s->names, directory, name);
 
+    if (!is_same_file(file, st)) {
+        fuse_names_replace(&s->names, file);
+        fuse_names_forget(&s->names, file->id, 1);
+        file = fuse_names_tell(&s->names, directory, name);
+    }
     return (struct fuse_entry_out) {
         .nodeid = file->id,
         .entry_valid = validity(s),
@@ -304,6 +326,9 @@ static ssize_t answer_getattr(FuseServer *s, const Request *r)
     if (!stat_in(open_directory_of(s, r->file), r->file->name, &st)) {
         return -1;
     }
+    if (!is_same_file(r->file, &st)) {
+        return answer_error(ESTALE);
+    }
     out.attr = attributes(s, r->file, &st);
     return answer(r, &out, sizeof(out));
 }
@@ -388,11 +413,13 @@ static bool open_list(FuseServer *s, const FuseName *directory,
         return true;
     }
     g_clear_pointer(&s->listed, closedir);
-    above = open_directory(s, directory);
+    /* By its name, for which it need not be searched. */
+    above = open_directory_of(s, directory);
     if (above < 0) {
         return false;
     }
-    fd = openat(above, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd = openat(above, directory->name,
+                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     close(above);
     s->listed = fd < 0 ? NULL : fdopendir(fd);
     if (!s->listed) {
@@ -441,15 +468,20 @@ static ssize_t answer_readdir(FuseServer *s, const Request *r)
 
 static ssize_t answer_statfs(FuseServer *s, const Request *r)
 {
-    int result, directory = open_directory_of(s, r->file);
+    int result, file, directory = open_directory_of(s, r->file);
     struct fuse_statfs_out out = { };
     struct statvfs st;
 
     if (directory < 0) {
         return -1;
     }
-    result = fstatvfs(directory, &st);
+    file = openat(directory, r->file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     close(directory);
+    if (file < 0) {
+        return -1;
+    }
+    result = fstatvfs(file, &st);
+    close(file);
     if (result < 0) {
         return -1;
     }

@@ -261,3 +261,19 @@ def test_action_for_ci(place):
             f'{ci}/count-instructions {allowed} {program}')
         assert (status, f'instructions: {KNOWN_COUNT}' in out.decode()) == (
             wanted, True), err
+
+
+@pytest.mark.parametrize('error', ['2>&-', '2>/dev/full'])
+def test_standard_error_takes_nothing(place, error):
+    """It does not go elsewhere, and the status stays."""
+    status, out, _ = place.run_in_shell(
+        f'vpmu-perf --write-to /missing run true {error}; exit $?')
+    assert (status, out) == (125, b'')
+
+
+def test_libraries_are_the_programs(place):
+    """QEMU would not start with this one."""
+    other = place.compile('libslirp.so.0', 'int nothing;', '-shared', '-fPIC')
+    status, out, err = place.run('run', 'echo', 'words', env={
+        **place.environment, 'LD_LIBRARY_PATH': str(other.parent)})
+    assert (status, out) == (0, b'words\n'), err

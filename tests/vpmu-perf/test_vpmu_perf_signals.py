@@ -189,6 +189,34 @@ def test_terminal_is_one(place):
         assert terminal.is_as_before(), 'the terminal is left raw'
 
 
+def test_terminal_is_the_sessions(place):
+    """A program opens it by name, and a shell has jobs there."""
+    asks = 'import os; print(os.tcgetpgrp(0) == os.getpgrp())'
+    with Terminal(place, f'vpmu-perf run python3 -c "{asks}"; vpmu-perf run '
+                  'bash -c "set -m; sleep 0 & wait; echo there > /dev/tty"'
+                  ) as terminal:
+        terminal.read_until(b'True\r')
+        terminal.read_until(b'there\r')
+
+
+def test_there_is_no_terminal(place):
+    status, _, err = place.run('run', 'sh', '-c', 'exec 9< /dev/tty')
+    assert status == 2
+    assert 'No such device' in err
+
+
+def test_program_is_killed(place):
+    status, _, err = place.run_in_shell("vpmu-perf run sh -c 'kill -9 $$'; "
+                                        'exit $?')
+    assert status == 128 + signal.SIGKILL
+    assert 'the host' not in err
+
+
+def test_parent_is_stopped(place):
+    status, _, _ = place.run('run', 'sh', '-c', 'kill -STOP $PPID; exit 3')
+    assert status == 3
+
+
 def test_key_stops_the_job(place):
     with Terminal(place, 'vpmu-perf stat sh -c \'echo begun; read x; '
                   'echo "<$x>"\'; echo stopped $?; fg; echo ended') as terminal:

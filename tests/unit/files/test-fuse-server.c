@@ -307,18 +307,61 @@ static void test_replaced(Served *t, gconstpointer unused)
 /* A file with other contents takes the place of one that the guest knows. */
 static void test_replaced_file(Served *t, gconstpointer unused)
 {
-    uint64_t id = found(t, FUSE_ROOT_ID, "file");
+    uint64_t other, id = found(t, FUSE_ROOT_ID, "file");
     g_autofree char *old = path_of(t, "file"), *new = path_of(t, "new");
 
     make_file(t, "new", "other");
     g_assert_cmpint(rename(new, old), ==, 0);
     g_assert_cmpint(read_file(t, id, 0, 5), ==, ESTALE);
-    g_assert_cmpuint(found(t, FUSE_ROOT_ID, "file"), ==, id);
-    g_assert_cmpint(read_file(t, id, 0, 5), ==, 0);
+    g_assert_cmpint(ask(t, FUSE_GETATTR, id, NULL, 0), ==, ESTALE);
+    other = found(t, FUSE_ROOT_ID, "file");
+    g_assert_cmpuint(other, >, id);
+    g_assert_cmpint(read_file(t, other, 0, 5), ==, 0);
     g_assert_cmpmem(t->data, 5, "other", 5);
+    /* The guest has the first one open, and forgets it later. */
+    g_assert_cmpint(read_file(t, id, 0, 5), ==, ESTALE);
+    forget(t, id, 1);
+    g_assert_cmpuint(found(t, FUSE_ROOT_ID, "file"), ==, other);
 }
 
-/* A directory that the guest has forgotten becomes a file that it reads. */
+/* So does one while the guest reads the first. */
+static void test_replaced_open_file(Served *t, gconstpointer unused)
+{
+    uint64_t other, id = found(t, FUSE_ROOT_ID, "file");
+    g_autofree char *old = path_of(t, "file"), *new = path_of(t, "new");
+
+    g_assert_cmpint(read_file(t, id, 0, 4), ==, 0);
+    make_file(t, "new", "other");
+    g_assert_cmpint(rename(new, old), ==, 0);
+    other = found(t, FUSE_ROOT_ID, "file");
+    g_assert_cmpint(read_file(t, id, 4, 4), ==, 0);
+    g_assert_cmpmem(t->data, 4, "ents", 4);
+    g_assert_cmpint(read_file(t, other, 0, 5), ==, 0);
+    g_assert_cmpmem(t->data, 5, "other", 5);
+    g_assert_cmpuint(list(t, FUSE_READDIRPLUS, FUSE_ROOT_ID, 4096), ==, 4);
+    g_assert_cmpuint(found(t, FUSE_ROOT_ID, "file"), ==, other);
+}
+
+/* Files in a directory stay known while that has no name any more. */
+static void test_replaced_directory(Served *t, gconstpointer unused)
+{
+    uint64_t other, many = found(t, FUSE_ROOT_ID, "many");
+    uint64_t entry = found(t, many, "entry1");
+    g_autofree char *old = path_of(t, "many"), *new = path_of(t, "moved");
+
+    g_assert_cmpint(rename(old, new), ==, 0);
+    g_assert_cmpint(mkdir(old, 0755), ==, 0);
+    other = found(t, FUSE_ROOT_ID, "many");
+    g_assert_cmpuint(other, >, many);
+    g_assert_cmpuint(list(t, FUSE_READDIR, other, 4096), ==, 0);
+    forget(t, many, 1);
+    g_assert_cmpint(look_up(t, other, "entry1"), ==, ENOENT);
+    forget(t, entry, 1);
+    g_assert_cmpint(ask(t, FUSE_GETATTR, many, NULL, 0), ==, ESTALE);
+    g_assert_cmpuint(found(t, FUSE_ROOT_ID, "many"), ==, other);
+}
+
+/* A directory that the guest has forgotten becomes a file. */
 static void test_forgotten_directory(Served *t, gconstpointer unused)
 {
     uint64_t many = found(t, FUSE_ROOT_ID, "many");
@@ -328,8 +371,8 @@ static void test_forgotten_directory(Served *t, gconstpointer unused)
     forget(t, many, 1);
     g_assert_cmpint(rename(old, new), ==, 0);
     make_file(t, "many", "contents");
-    g_assert_cmpint(ask(t, FUSE_GETATTR, many, NULL, 0), ==, 0);
-    g_assert_cmpint(read_file(t, many, 0, 1), ==, 0);
+    g_assert_cmpint(ask(t, FUSE_GETATTR, many, NULL, 0), ==, ESTALE);
+    g_assert_cmpint(read_file(t, many, 0, 1), ==, ESTALE);
     forget(t, entry, 1);
     g_assert_cmpint(read_file(t, many, 0, 1), ==, ESTALE);
     for (int i = 0; i < FUSE_OPEN_FILES; i++) {
@@ -355,6 +398,54 @@ static void test_fifo(Served *t, gconstpointer unused)
     g_assert_cmpint(waitpid(writer, &status, WNOHANG), ==, 0);
     kill(writer, SIGKILL);
     waitpid(writer, &status, 0);
+}
+
+/* Have a server serve another directory. */
+static void serve_instead(Served *t, const char *path)
+{
+    fuse_server_close(&t->server);
+    memset(&t->server, 0, sizeof(t->server));
+    g_assert_true(fuse_server_open(&t->server, path, &error_abort));
+}
+
+/* Linux has 8 bits of the minor number, then 12 of the major number. */
+static void test_device(Served *t, gconstpointer unused)
+{
+    const struct fuse_entry_out *entry = (void *)t->data;
+
+    serve_instead(t, "/dev");
+    found(t, FUSE_ROOT_ID, "null");
+    g_assert_cmphex(entry->attr.rdev, ==, 0x103);
+}
+
+static void test_file_system(Served *t, gconstpointer unused)
+{
+    const struct fuse_statfs_out *out = (void *)t->data;
+
+    serve_instead(t, "/");
+    g_assert_cmpint(ask(t, FUSE_STATFS, FUSE_ROOT_ID, NULL, 0), ==, 0);
+    g_assert_cmpuint(out->st.blocks, !=, 0);
+    g_assert_cmpint(ask(t, FUSE_STATFS, found(t, FUSE_ROOT_ID, "proc"), NULL,
+                        0), ==, 0);
+    g_assert_cmpuint(out->st.blocks, ==, 0);
+}
+
+/* A directory that may be listed and not searched */
+static void test_unsearched(Served *t, gconstpointer unused)
+{
+    uint64_t many = found(t, FUSE_ROOT_ID, "many");
+    g_autofree char *path = path_of(t, "many");
+    uid_t user = geteuid();
+
+    g_assert_cmpint(chmod(t->path, 0755), ==, 0);
+    g_assert_cmpint(chmod(path, 0444), ==, 0);
+    if (!user) {
+        g_assert_cmpint(seteuid(65534), ==, 0);
+    }
+    g_assert_cmpuint(list(t, FUSE_READDIRPLUS, many, 4096), ==, ENTRIES);
+    g_assert_cmpint(look_up(t, many, "entry1"), ==, EACCES);
+    g_assert_cmpint(seteuid(user), ==, 0);
+    g_assert_cmpint(chmod(path, 0755), ==, 0);
 }
 
 /* Deeper than a path can be long */
@@ -432,8 +523,13 @@ int main(int argc, char **argv)
     add("directory", test_directory);
     add("replaced", test_replaced);
     add("replaced-file", test_replaced_file);
+    add("replaced-open-file", test_replaced_open_file);
+    add("replaced-directory", test_replaced_directory);
     add("forgotten-directory", test_forgotten_directory);
     add("fifo", test_fifo);
+    add("device", test_device);
+    add("file-system", test_file_system);
+    add("unsearched", test_unsearched);
     add("depth", test_depth);
     add("cache", test_cache);
     add("random", test_random);

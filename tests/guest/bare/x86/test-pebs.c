@@ -687,7 +687,6 @@ TEST(pebs, smm_is_over)
         sample(0, option("loads", EV_LOADS) | SEL_OS);
         run_kernel(GP(0), pebs_left, left_by[i]);
         expect(nr_records() > 0, false, "register %x: records", left_by[i]);
-        wrmsr(MSR_PEBS_ENABLE, 0);
         run_kernel(GP(0), pebs_smis, SMIS);
         expect(rdmsr(MSR_PERFCTR(0)) >= SMIS, true, "register %x: loads in SMM",
                left_by[i]);

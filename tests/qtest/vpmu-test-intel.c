@@ -2434,18 +2434,27 @@ static const uint8_t reading[KiB] = {
 #define READING_LINES 256
 #define READING_LOADS (2 * READING_LINES)
 
-static Machine start_reading(const char *options)
+/* The instruction of @reading that polls */
+#define READING_IN  19
+#define HLT         0xf4
+
+static Machine start_code(const uint8_t *code, const char *options)
 {
     g_autofree uint8_t *image = g_malloc0(64 * KiB);
     char *firmware = new_file();
     Machine m = {};
 
-    memcpy(image + 63 * KiB, reading, sizeof(reading));
+    memcpy(image + 63 * KiB, code, KiB);
     g_assert_true(g_file_set_contents(firmware, (char *)image, 64 * KiB, NULL));
     m.qts = qtest_initf("-accel tcg -nodefaults -m 128 -bios %s -cpu %s",
                         firmware, options);
     delete_file(firmware);
     return m;
+}
+
+static Machine start_reading(const char *options)
+{
+    return start_code(reading, options);
 }
 
 static uint64_t core_count(const QDict *core, const char *kind,
@@ -2513,21 +2522,18 @@ static void use_core(Machine *m)
     wrmsr(m, MSR_EVTSEL0, EVENT_INSNS | SEL_OS);
 }
 
-/* The counts of a guest that is stopped are complete. */
-static void test_core_counts_of_stopped(void)
+/* The counts of a CPU that has halted are complete. */
+static void test_core_counts_of_halted(void)
 {
-    Machine m = start_reading(CORE_CPU);
-    QDict *core = wait_for_loads(&m, READING_LOADS);
-    uint64_t fetches;
+    uint8_t code[KiB];
+    QDict *core;
+    Machine m;
 
-    qobject_unref(core);
-    qtest_qmp_assert_success(m.qts, "{ 'execute': 'stop' }");
-    core = query_core(&m);
-    fetches = core_count(core, "fetches", "references");
-    qobject_unref(core);
-    use_core(&m);
-    core = query_core(&m);
-    assert_counts(core, "fetches", "references", fetches);
+    memcpy(code, reading, sizeof(code));
+    code[READING_IN] = HLT;
+    m = start_code(code, CORE_CPU);
+    core = wait_for_loads(&m, READING_LOADS);
+    assert_counts(core, "loads", "references", READING_LOADS);
     qobject_unref(core);
     stop(&m);
 }
@@ -3262,7 +3268,7 @@ static void add_core(void)
     add("core/refused", test_core_refused);
     add("core/described", test_core_described);
     add("core/counts", test_core_counts);
-    add("core/counts/stopped", test_core_counts_of_stopped);
+    add("core/counts/halted", test_core_counts_of_halted);
     add("core/slots", test_core_slots);
     add("core/slots/overflow", test_core_slots_overflow);
     add_metrics_tests();

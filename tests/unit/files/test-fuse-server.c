@@ -197,7 +197,9 @@ static void test_forget(Served *t, gconstpointer unused)
 
     g_assert_cmpuint(found(t, many, "entry1"), ==, entry);
     g_assert_cmpint(read_file(t, entry, 0, 1), ==, 0);
+    /* It stays as long as a file in it. */
     forget(t, many, UINT64_MAX);
+    g_assert_cmpint(ask(t, FUSE_GETATTR, many, NULL, 0), ==, 0);
     forget(t, entry, 1);
     g_assert_cmpint(read_file(t, entry, 0, 1), ==, 0);
     forget(t, entry, 1);

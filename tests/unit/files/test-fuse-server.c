@@ -280,9 +280,12 @@ static void test_directory(Served *t, gconstpointer unused)
 {
     uint64_t many = found(t, FUSE_ROOT_ID, "many");
     const struct fuse_read_in bad = { .offset = UINT64_MAX, .size = 4096 };
+    const struct fuse_read_in first = { .size = 200 };
     uint64_t file = found(t, FUSE_ROOT_ID, "file");
 
     g_assert_cmpuint(list(t, FUSE_READDIR, many, 4096), ==, ENTRIES);
+    /* Somebody else has begun to read it. */
+    g_assert_cmpint(ask(t, FUSE_READDIR, many, &first, sizeof(first)), ==, 0);
     g_assert_cmpuint(list(t, FUSE_READDIRPLUS, many, 4096), ==, ENTRIES);
     g_assert_cmpuint(list(t, FUSE_READDIRPLUS, many, 200), ==, ENTRIES);
     g_assert_cmpuint(list(t, FUSE_READDIRPLUS, FUSE_ROOT_ID, 65536), ==, 4);

@@ -263,6 +263,7 @@ def test_action_for_ci(place):
             wanted, True), err
 
 
+@on_x86
 @pytest.mark.parametrize('error', ['2>&-', '2>/dev/full'])
 def test_standard_error_takes_nothing(place, error):
     """It does not go elsewhere, and the status stays."""
@@ -271,6 +272,7 @@ def test_standard_error_takes_nothing(place, error):
     assert (status, out) == (125, b'')
 
 
+@on_x86
 def test_libraries_are_the_programs(place):
     """QEMU would not start with this one."""
     other = place.compile('libslirp.so.0', 'int nothing;', '-shared', '-fPIC')

@@ -1076,18 +1076,17 @@ static void obey(void)
 static void reap(int signals)
 {
     struct signalfd_siginfo info;
+    pid_t child;
     int status;
 
     while (read(signals, &info, sizeof(info)) > 0) {
         /* One signal may stand for several. */
     }
-    while (waitpid(-1, NULL, WNOHANG) > 0) {
-        /* They are not missed. */
-    }
-    /* A program can stop its parent, which would not report it any more. */
-    if (waitpid(leader, &status, WNOHANG | WUNTRACED) == leader &&
-        WIFSTOPPED(status)) {
-        kill(leader, SIGCONT);
+    while ((child = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+        /* A program can stop its parent, which would not report it then. */
+        if (child == leader && WIFSTOPPED(status)) {
+            kill(leader, SIGCONT);
+        }
     }
 }
 

@@ -92,8 +92,7 @@ FuseName *fuse_names_tell(FuseNames *names, FuseName *directory,
 
 bool fuse_names_has(const FuseNames *names, const FuseName *file)
 {
-    return !file->directory
-           || g_hash_table_lookup(names->by_name, file) == file;
+    return g_hash_table_lookup(names->by_name, file) == file;
 }
 
 void fuse_names_replace(FuseNames *names, FuseName *file)

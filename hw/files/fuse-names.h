@@ -110,6 +110,7 @@ FuseName *fuse_names_tell(FuseNames *names, FuseName *directory,
 
 /**
  * fuse_names_has - whether a file still has its name
+ * @file: any but the root
  */
 bool fuse_names_has(const FuseNames *names, const FuseName *file);
 

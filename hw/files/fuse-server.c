@@ -100,19 +100,26 @@ static bool is_same_file(const FuseName *file, const struct stat *st)
                             && st->st_dev == file->device);
 }
 
-/* Open a regular file, of which the guest has been told. */
-static int open_for_reading(FuseServer *s, const FuseName *file)
+/* Open any file as a path, which neither waits nor has an effect. */
+static int open_path(FuseServer *s, const FuseName *file)
 {
-    int fd, found, directory = open_directory_of(s, file);
-    char path[32];
-    struct stat st;
+    int fd, directory = open_directory_of(s, file);
 
     if (directory < 0) {
         return -1;
     }
-    /* To open others may wait, or have an effect. */
-    found = openat(directory, file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(directory, file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     close(directory);
+    return fd;
+}
+
+/* Open a regular file, of which the guest has been told. */
+static int open_for_reading(FuseServer *s, const FuseName *file)
+{
+    int fd, found = open_path(s, file);
+    char path[32];
+    struct stat st;
+
     if (found < 0) {
         return -1;
     }
@@ -468,15 +475,10 @@ static ssize_t answer_readdir(FuseServer *s, const Request *r)
 
 static ssize_t answer_statfs(FuseServer *s, const Request *r)
 {
-    int result, file, directory = open_directory_of(s, r->file);
+    int result, file = open_path(s, r->file);
     struct fuse_statfs_out out = { };
     struct statvfs st;
 
-    if (directory < 0) {
-        return -1;
-    }
-    file = openat(directory, r->file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    close(directory);
     if (file < 0) {
         return -1;
     }

@@ -23,9 +23,9 @@ DIRECTORY = BUILD / 'snapshots'
 GOOD_END = '<<< exit 0 >>>'
 # Each has some hundred MB.  So many are kept, which is more than a check of all
 # needs, as long as so much of the disk is free, and a few in any case.
-KEPT = 100
+KEPT = 50
 FEW = 12
-FREE = 8 << 30
+FREE = 2 << 30
 BOOT_SECONDS = 1800 * int(os.environ.get('SLOWNESS', '1'))
 
 # How TCG executes, and who looks on, which no guest sees; and a filter, which

@@ -182,6 +182,24 @@ static void test_each(Rig *rig)
     rig_assert_value(rig, 0, 7 * 4 - 10);
 }
 
+/* Its overflow is planned for that event, and no later one. */
+static void test_each_is_planned(Rig *rig)
+{
+    const PmuSelect select = {
+        .event = PMU_EVENT_FRONTEND_CYCLES, .modes = BIT64(USER), .each = 4,
+    };
+    const uint64_t *budget = rig->engine.budgets[PMU_TALLY_FRONTEND_CYCLES];
+
+    pmu_begin(rig->pmu);
+    pmu_select(rig->pmu, 0, &select);
+    pmu_run(rig->pmu, 0, true);
+    pmu_commit(rig->pmu);
+    for (unsigned distance = 1; distance <= 9; distance++) {
+        rig_arm(rig, 0, distance);
+        g_assert_cmpuint(budget[USER], ==, (distance + 3) / 4);
+    }
+}
+
 /* Cycles without the event. */
 static void select_inverted(Rig *rig, unsigned counter, PmuEvent event)
 {
@@ -318,6 +336,7 @@ int main(int argc, char *argv[])
     g_test_add_func("/pmu/select/names", test_names);
     rig_add("/pmu/select/options", test_options);
     rig_add("/pmu/select/each", test_each);
+    rig_add("/pmu/select/each/plan", test_each_is_planned);
     rig_add("/pmu/select/inverted/modes", test_inverted_modes);
     rig_add("/pmu/select/inverted/overflow", test_inverted_overflow);
     rig_add("/pmu/select/inverted/never-negative",

@@ -154,7 +154,9 @@ MACHINES = {
              pebs('Haswell-noTSX'), pebs('Icelake-Server-v5'),
              pebs('SapphireRapids', store_sample=1, both_latencies=1),
              Pc('clock PEBS', f'{DEFAULT_CPU},pebs=on,pmu-cycles=time,'
-                'pmu-frequency=1000000000')],
+                'pmu-frequency=1000000000'),
+             Pc('core PEBS', f'{DEFAULT_CPU},pebs=on,pmu-core=core0',
+                {'core': 1}, devices=CORE)],
     'reset': [clock(1000), clock(1000, 'AMD ', AMD_CPU)],
     # K8, families 10h and 15h, Zen and Zen 3
     'selectors': [Pc(name, f'{name},pmu=on')

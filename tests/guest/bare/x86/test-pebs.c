@@ -479,6 +479,9 @@ TEST(pebs, store_samples)
 
 TEST(pebs, loads)
 {
+    if (option("core", 0)) {
+        skip();
+    }
     for (unsigned asked = 0; asked < 2; asked++) {
         uint64_t latency = asked || pmu_version() >= 5 ? LATENCY : 0;
 
@@ -490,6 +493,40 @@ TEST(pebs, loads)
         expect_access(1, 8, latency);
         expect_access(2, 24, latency);
     }
+}
+
+/* A load misses, and the next one, of the same line, does not. */
+CODE("pebs_twice:\n"
+     "    mov (%rdi), %rax\n"
+     "    mov (%rdi), %rdx\n"
+     "    ret\n");
+code_fn pebs_twice;
+
+/* It is the first or the second load that is sampled. */
+static void sample_twice(unsigned which)
+{
+    const struct layout l = layout();
+
+    asm volatile("wbinvd");
+    prepare_area(MAX_RECORDS + 1);
+    sample(0, EV_LOADS | SEL_USR);
+    area()[DS_RESET] = -MAX_RECORDS;
+    wrmsr(MSR_PERFCTR(0), -which);
+    run_user(GP(0), pebs_twice, (uint64_t)spare[8]);
+    end_sampling();
+    expect(nr_records(), 1, "records of load %u", which);
+    expect(record(0)[l.address], (uint64_t)spare[8], "load %u: address", which);
+    expect(record(0)[l.source] == SOURCE_L1, which == 2, "load %u: whether "
+           "the first level had its data", which);
+}
+
+TEST(pebs, source)
+{
+    if (!option("core", 0)) {
+        skip();
+    }
+    sample_twice(1);
+    sample_twice(2);
 }
 
 /* Records of other events have no data address. */

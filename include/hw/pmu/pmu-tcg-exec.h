@@ -19,12 +19,28 @@
     (CF_PMU_INSNS | CF_PMU_BRANCHES | CF_PMU_ACCESSES | CF_PMU_ADDRESSES \
      | CF_PMU_RECORD)
 
+/**
+ * pmu_tcg_mode_of - the mode in which a block's instructions are counted
+ * @cpu: the vCPU, of any target: those without a PMU have one mode
+ * @flags: the block's flags
+ */
+static inline unsigned pmu_tcg_mode_of(const CPUState *cpu, uint32_t flags)
+{
+    return pmu_mode_of_flags(cpu->cc->tcg_ops->pmu_mode_flags, flags);
+}
+
 #ifdef CONFIG_USER_ONLY
 
 static inline uint32_t pmu_tcg_cflags(const CPUState *cpu, uint32_t flags,
                                       uint32_t cflags)
 {
     return cflags;
+}
+
+static inline bool pmu_tcg_is_current(const CPUState *cpu,
+                                      const TranslationBlock *tb)
+{
+    return tb_cflags(tb) == cpu->tcg_cflags;
 }
 
 static inline void pmu_tcg_give_back(CPUState *cpu, const TranslationBlock *tb,
@@ -68,13 +84,17 @@ void pmu_tcg_note_wakeup(CPUState *cpu);
 void pmu_tcg_note_entry(CPUState *cpu);
 
 /**
- * pmu_tcg_mode_of - the mode in which a block's instructions are counted
- * @cpu: the vCPU, of a target that has a PMU
- * @flags: the block's flags
+ * pmu_tcg_counts_in - whether blocks of a mode count, as they are asked to
+ * @cpu: the vCPU
+ * @mode: the mode
+ *
+ * Most users count their programs alone: the kernel then executes the blocks
+ * that it has without any counter.  Not while a fold is pending: after a block
+ * that was run late, the next one is left at its beginning because it counts.
  */
-static inline unsigned pmu_tcg_mode_of(const CPUState *cpu, uint32_t flags)
+static inline bool pmu_tcg_counts_in(const CPUState *cpu, unsigned mode)
 {
-    return pmu_mode_of_flags(cpu->cc->tcg_ops->pmu_mode_flags, flags);
+    return cpu->pmu_fold_pending || !(cpu->pmu_uncounted >> mode & 1);
 }
 
 /**
@@ -83,21 +103,32 @@ static inline unsigned pmu_tcg_mode_of(const CPUState *cpu, uint32_t flags)
  * @flags: the flags of the block, which have its mode
  * @cflags: its cflags, for the PMU as for any block: CPUState.cflags_next_tb
  *          may have been made for another mode, before an interrupt
- *
- * Most users count their programs alone: the kernel then executes the blocks
- * that it has without any counter.  Not while a fold is pending: after a block
- * that was run late, the next one is left at its beginning because it counts.
  */
 static inline uint32_t pmu_tcg_cflags(const CPUState *cpu, uint32_t flags,
                                       uint32_t cflags)
 {
     uint32_t counting = cpu->tcg_cflags & CF_PMU_MASK;
 
-    if (counting && cpu->pmu_uncounted && !cpu->pmu_fold_pending
-        && cpu->pmu_uncounted >> pmu_tcg_mode_of(cpu, flags) & 1) {
+    if (!pmu_tcg_counts_in(cpu, pmu_tcg_mode_of(cpu, flags))) {
         counting = 0;
     }
     return (cflags & ~CF_PMU_MASK) | counting;
+}
+
+/**
+ * pmu_tcg_is_current - whether a block has the cflags that one has by default
+ * @cpu: the vCPU
+ * @tb: the block
+ *
+ * Returns: whether they are pmu_tcg_cflags() for the block's flags, and for
+ * CPUState.tcg_cflags.  Each indirect jump asks.
+ */
+static inline bool pmu_tcg_is_current(const CPUState *cpu,
+                                      const TranslationBlock *tb)
+{
+    uint32_t off = pmu_tcg_counts_in(cpu, tb->pmu_mode) ? 0 : CF_PMU_MASK;
+
+    return tb_cflags(tb) == (cpu->tcg_cflags & ~off);
 }
 
 /**

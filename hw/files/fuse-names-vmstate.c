@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/cutils.h"
+#include "qemu/error-report.h"
 #include "migration/vmstate.h"
 #include "fuse-names.h"
 
@@ -37,6 +38,11 @@ static int save_names(void *opaque)
     gpointer file;
     int32_t n = 0;
 
+    if (g_hash_table_size(names->by_id) > MAX_NAMES) {
+        error_report("virtio-files: the guest knows more names than can be "
+                     "migrated");
+        return -E2BIG;
+    }
     names->saved = g_new0(FuseSavedName, g_hash_table_size(names->by_id));
     g_hash_table_iter_init(&all, names->by_name);
     while (g_hash_table_iter_next(&all, &file, NULL)) {
@@ -86,6 +92,7 @@ static int add_saved(FuseNames *names)
         const char *name = (const char *)saved->name;
 
         if (!directory || saved->id <= names->last_id || saved->id > last
+            || saved->lookups > INT64_MAX
             || !fuse_name_is_valid(name, sizeof(saved->name))) {
             return -EINVAL;
         }

@@ -26,6 +26,7 @@
  * @entries: how many files in it are known
  * @device: its file system on the host, when the guest was told of it last
  * @inode: its number there
+ * @birth: when it was made; 0 if the file system does not know
  * @fd: open for reading, if @slot is not NULL
  * @slot: where the server has it among open files; NULL if it is not open
  * @used: when it was read last, if it is open
@@ -38,7 +39,8 @@ struct FuseName {
     uint64_t lookups;
     uint32_t entries;
     dev_t device;
-    ino_t inode;
+    uint64_t inode;
+    struct statx_timestamp birth;
     int fd;
     FuseName **slot;
     uint64_t used;

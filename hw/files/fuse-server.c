@@ -80,28 +80,36 @@ static int open_directory_of(FuseServer *s, const FuseName *file)
     return open_directory(s, file->directory ?: file);
 }
 
-/* Look at a file in a directory, if that is open, and close the directory. */
-static bool stat_in(int directory, const char *name, struct stat *st)
+/* Look at a file in a directory; with an empty name, at @directory itself. */
+static bool look(int directory, const char *name, struct statx *st)
 {
-    int result;
-
-    if (directory < 0) {
-        return false;
-    }
-    result = fstatat(directory, name, st, AT_SYMLINK_NOFOLLOW);
-    close(directory);
-    return result == 0;
+    return statx(directory, name,
+                 AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+                 STATX_BASIC_STATS | STATX_BTIME, st) == 0;
 }
 
-/* Whether that is the file which the guest was told of */
-static bool is_same_file(const FuseName *file, const struct stat *st)
+static dev_t device_of(const struct statx *st)
 {
-    return !file->inode || (st->st_ino == file->inode
-                            && st->st_dev == file->device);
+    return makedev(st->stx_dev_major, st->stx_dev_minor);
 }
 
-/* Open any file as a path, which neither waits nor has an effect. */
-static int open_path(FuseServer *s, const FuseName *file)
+/*
+ * Whether that is the file which the guest was told of.  A file system may give
+ * the number of a file that is removed to the next one.
+ */
+static bool is_same_file(const FuseName *file, const struct statx *st)
+{
+    return !file->inode
+           || (file->inode == st->stx_ino && file->device == device_of(st)
+               && file->birth.tv_sec == st->stx_btime.tv_sec
+               && file->birth.tv_nsec == st->stx_btime.tv_nsec);
+}
+
+/*
+ * Open any file as a path, which neither waits nor has an effect.  If another
+ * one has its name by now, the guest is not to mix the two.
+ */
+static int open_path(FuseServer *s, const FuseName *file, struct statx *st)
 {
     int fd, directory = open_directory_of(s, file);
 
@@ -110,33 +118,38 @@ static int open_path(FuseServer *s, const FuseName *file)
     }
     fd = openat(directory, file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     close(directory);
+    if (fd >= 0 && !(look(fd, "", st) && is_same_file(file, st))) {
+        close(fd);
+        errno = ESTALE;
+        return -1;
+    }
     return fd;
 }
 
-/* Open a regular file, of which the guest has been told. */
+/*
+ * Open a regular file.  If another program has a lease on it, that would wait
+ * until it is given up, which is asked for.
+ */
 static int open_for_reading(FuseServer *s, const FuseName *file)
 {
-    int fd, found = open_path(s, file);
+    struct statx st;
+    int fd, found = open_path(s, file, &st);
     char path[32];
-    struct stat st;
 
     if (found < 0) {
         return -1;
     }
-    /* The guest may have read other parts, and has the size of that one. */
-    if (fstat(found, &st) < 0 || !is_same_file(file, &st)) {
-        close(found);
-        errno = ESTALE;
-        return -1;
-    }
-    if (!S_ISREG(st.st_mode)) {
+    if (!S_ISREG(st.stx_mode)) {
         close(found);
         errno = EIO;
         return -1;
     }
     snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
-    fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     close(found);
+    if (fd < 0 && errno == EWOULDBLOCK) {
+        errno = EBUSY;
+    }
     return fd;
 }
 
@@ -193,35 +206,34 @@ static uint64_t number_of(FuseServer *s, dev_t device, uint64_t inode)
 }
 
 /* A device's number, as Linux passes it on */
-static uint32_t device_number(dev_t device)
+static uint32_t device_number(uint32_t major, uint32_t minor)
 {
-    unsigned low = minor(device);
-
-    return (low & 0xff) | major(device) << 8 | (low & ~0xffu) << 12;
+    return (minor & 0xff) | major << 8 | (minor & ~0xffu) << 12;
 }
 
 /* Tell the guest what a file is like. */
 static struct fuse_attr attributes(FuseServer *s, FuseName *file,
-                                   const struct stat *st)
+                                   const struct statx *st)
 {
-    file->device = st->st_dev;
-    file->inode = st->st_ino;
+    file->device = device_of(st);
+    file->inode = st->stx_ino;
+    file->birth = st->stx_btime;
     return (struct fuse_attr) {
-        .ino = number_of(s, st->st_dev, st->st_ino),
-        .size = st->st_size,
-        .blocks = st->st_blocks,
-        .atime = st->st_atim.tv_sec,
-        .mtime = st->st_mtim.tv_sec,
-        .ctime = st->st_ctim.tv_sec,
-        .atimensec = st->st_atim.tv_nsec,
-        .mtimensec = st->st_mtim.tv_nsec,
-        .ctimensec = st->st_ctim.tv_nsec,
-        .mode = st->st_mode,
-        .nlink = st->st_nlink,
-        .uid = st->st_uid,
-        .gid = st->st_gid,
-        .rdev = device_number(st->st_rdev),
-        .blksize = st->st_blksize,
+        .ino = number_of(s, file->device, file->inode),
+        .size = st->stx_size,
+        .blocks = st->stx_blocks,
+        .atime = st->stx_atime.tv_sec,
+        .mtime = st->stx_mtime.tv_sec,
+        .ctime = st->stx_ctime.tv_sec,
+        .atimensec = st->stx_atime.tv_nsec,
+        .mtimensec = st->stx_mtime.tv_nsec,
+        .ctimensec = st->stx_ctime.tv_nsec,
+        .mode = st->stx_mode,
+        .nlink = st->stx_nlink,
+        .uid = st->stx_uid,
+        .gid = st->stx_gid,
+        .rdev = device_number(st->stx_rdev_major, st->stx_rdev_minor),
+        .blksize = st->stx_blksize,
     };
 }
 
@@ -236,7 +248,7 @@ static uint64_t validity(const FuseServer *s)
  * number: the guest has the contents of the first.
  */
 static struct fuse_entry_out describe(FuseServer *s, FuseName *directory,
-                                      const char *name, const struct stat *st)
+                                      const char *name, const struct statx *st)
 {
     FuseName *file = fuse_names_tell(&s->names, directory, name);
 
@@ -312,13 +324,21 @@ static ssize_t answer_lookup(FuseServer *s, const Request *r)
 {
     const char *name = name_in(r, 0);
     struct fuse_entry_out entry;
-    struct stat st;
+    struct statx st;
+    int directory;
+    bool exists;
 
     if (!name) {
         return answer_error(strlen(r->arguments) < FUSE_NAME_SIZE
                             ? EINVAL : ENAMETOOLONG);
     }
-    if (!stat_in(open_directory(s, r->file), name, &st)) {
+    directory = open_path(s, r->file, &st);
+    if (directory < 0) {
+        return -1;
+    }
+    exists = look(directory, name, &st);
+    close(directory);
+    if (!exists) {
         return -1;
     }
     entry = describe(s, r->file, name, &st);
@@ -328,29 +348,29 @@ static ssize_t answer_lookup(FuseServer *s, const Request *r)
 static ssize_t answer_getattr(FuseServer *s, const Request *r)
 {
     struct fuse_attr_out out = { .attr_valid = validity(s) };
-    struct stat st;
+    struct statx st;
+    int file = open_path(s, r->file, &st);
 
-    if (!stat_in(open_directory_of(s, r->file), r->file->name, &st)) {
+    if (file < 0) {
         return -1;
     }
-    if (!is_same_file(r->file, &st)) {
-        return answer_error(ESTALE);
-    }
+    close(file);
     out.attr = attributes(s, r->file, &st);
     return answer(r, &out, sizeof(out));
 }
 
 static ssize_t answer_readlink(FuseServer *s, const Request *r)
 {
-    int directory = open_directory_of(s, r->file);
+    struct statx st;
+    int link = open_path(s, r->file, &st);
     char target[PATH_MAX];
     ssize_t size;
 
-    if (directory < 0) {
+    if (link < 0) {
         return -1;
     }
-    size = readlinkat(directory, r->file->name, target, sizeof(target));
-    close(directory);
+    size = readlinkat(link, "", target, sizeof(target));
+    close(link);
     return size < 0 ? -1 : answer(r, target, size);
 }
 
@@ -381,29 +401,34 @@ static size_t entry_size(const Request *r, size_t length)
                               : FUSE_NAME_OFFSET) + length);
 }
 
-/* Add an entry of a directory on @device. */
-static void add_entry(FuseServer *s, const Request *r, dev_t device,
+static void add_entry(FuseServer *s, const Request *r,
                       const struct dirent *entry, char *to)
 {
     bool plus = r->header.opcode == FUSE_READDIRPLUS;
     size_t head = plus ? FUSE_NAME_OFFSET_DIRENTPLUS : FUSE_NAME_OFFSET;
     size_t length = strlen(entry->d_name);
     struct fuse_direntplus all = { };
-    struct stat st;
+    struct statx st;
 
     if (plus && fuse_name_is_valid(entry->d_name, length + 1)
-        && fstatat(dirfd(s->listed), entry->d_name, &st,
-                   AT_SYMLINK_NOFOLLOW) == 0) {
+        && look(dirfd(s->listed), entry->d_name, &st)) {
         all.entry_out = describe(s, r->file, entry->d_name, &st);
     }
     all.dirent.ino = all.entry_out.attr.ino
-                     ?: number_of(s, device, entry->d_ino);
+                     ?: number_of(s, s->listed_device, entry->d_ino);
     all.dirent.off = entry->d_off;
     all.dirent.namelen = length;
     all.dirent.type = entry->d_type;
     memset(to, 0, entry_size(r, length));
     memcpy(to, plus ? (void *)&all : &all.dirent, head);
     memcpy(to + head, entry->d_name, length);
+}
+
+static void read_list(FuseServer *s)
+{
+    errno = 0;
+    s->listed_next = readdir(s->listed);
+    s->listed_error = s->listed_next ? 0 : errno;
 }
 
 /*
@@ -413,6 +438,7 @@ static void add_entry(FuseServer *s, const Request *r, dev_t device,
 static bool open_list(FuseServer *s, const FuseName *directory,
                       uint64_t offset)
 {
+    struct statx st;
     int fd, above;
 
     if (s->listed && s->listed_id == directory->id
@@ -432,12 +458,18 @@ static bool open_list(FuseServer *s, const FuseName *directory,
     if (!s->listed) {
         return false;
     }
+    if (!look(fd, "", &st) || !is_same_file(directory, &st)) {
+        g_clear_pointer(&s->listed, closedir);
+        errno = ESTALE;
+        return false;
+    }
     if (offset) {
         seekdir(s->listed, offset);
     }
     s->listed_id = directory->id;
     s->listed_to = offset;
-    s->listed_next = readdir(s->listed);
+    s->listed_device = device_of(&st);
+    read_list(s);
     return true;
 }
 
@@ -447,13 +479,11 @@ static ssize_t answer_readdir(FuseServer *s, const Request *r)
     g_autofree char *data = NULL;
     size_t used = 0, size, room;
     const struct dirent *entry;
-    struct stat st;
 
     if (!asked) {
         return answer_error(EINVAL);
     }
-    if (!open_list(s, r->file, asked->offset)
-        || fstat(dirfd(s->listed), &st) < 0) {
+    if (!open_list(s, r->file, asked->offset)) {
         return -1;
     }
     room = MIN(asked->size, ANSWER_SIZE);
@@ -464,20 +494,23 @@ static ssize_t answer_readdir(FuseServer *s, const Request *r)
             break;
         }
         if (strlen(entry->d_name) < FUSE_NAME_SIZE) {
-            add_entry(s, r, st.st_dev, entry, data + used);
+            add_entry(s, r, entry, data + used);
             used += size;
         }
         s->listed_to = entry->d_off;
-        s->listed_next = readdir(s->listed);
+        read_list(s);
     }
-    return answer(r, data, used);
+    /* The end of a directory that cannot be read further is no end. */
+    return used || !s->listed_error ? answer(r, data, used)
+           : answer_error(s->listed_error);
 }
 
 static ssize_t answer_statfs(FuseServer *s, const Request *r)
 {
-    int result, file = open_path(s, r->file);
     struct fuse_statfs_out out = { };
+    struct statx ignored;
     struct statvfs st;
+    int result, file = open_path(s, r->file, &ignored);
 
     if (file < 0) {
         return -1;
@@ -608,19 +641,16 @@ ssize_t fuse_server_answer(FuseServer *s, const struct iovec *out,
 
 bool fuse_server_open(FuseServer *s, const char *path, Error **errp)
 {
-    struct stat st;
+    struct statx st;
 
-    if (stat(path, &st) < 0) {
-        error_setg_errno(errp, errno, "'%s' cannot be served", path);
-        return false;
-    }
     s->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (s->root < 0) {
+    if (s->root < 0 || !look(s->root, "", &st)) {
         error_setg_errno(errp, errno, "'%s' cannot be served", path);
+        close(s->root);
         return false;
     }
     s->devices = g_array_new(false, false, sizeof(dev_t));
-    number_of(s, st.st_dev, st.st_ino);
+    number_of(s, device_of(&st), st.stx_ino);
     fuse_names_init(&s->names);
     return true;
 }

@@ -30,6 +30,8 @@
  * @listed_id: its number
  * @listed_to: the offset that comes next
  * @listed_next: the entry there; NULL at the end
+ * @listed_error: why it cannot be read further; 0 at its end
+ * @listed_device: its file system on the host
  * @devices: the host's file systems, in the order in which they were met
  */
 typedef struct FuseServer {
@@ -42,6 +44,8 @@ typedef struct FuseServer {
     uint64_t listed_id;
     uint64_t listed_to;
     const struct dirent *listed_next;
+    int listed_error;
+    dev_t listed_device;
     GArray *devices;
 } FuseServer;
 

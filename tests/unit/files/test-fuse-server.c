@@ -305,7 +305,7 @@ static void test_replaced(Served *t, gconstpointer unused)
     g_assert_cmpint(rename(old, new), ==, 0);
     g_assert_cmpint(read_file(t, entry, 0, 1), ==, ENOENT);
     g_assert_cmpint(symlink("/etc", old), ==, 0);
-    g_assert_cmpint(look_up(t, many, "passwd"), ==, ENOTDIR);
+    g_assert_cmpint(look_up(t, many, "passwd"), ==, ESTALE);
     g_assert_cmpint(read_file(t, entry, 0, 1), ==, ENOTDIR);
 }
 
@@ -329,6 +329,45 @@ static void test_replaced_file(Served *t, gconstpointer unused)
     g_assert_cmpuint(found(t, FUSE_ROOT_ID, "file"), ==, other);
 }
 
+/* Its inode may have the number of the first. */
+static void test_removed_file(Served *t, gconstpointer unused)
+{
+    uint64_t id = found(t, FUSE_ROOT_ID, "file");
+    g_autofree char *path = path_of(t, "file");
+
+    g_assert_cmpint(unlink(path), ==, 0);
+    make_file(t, "file", "other");
+    g_assert_cmpint(read_file(t, id, 0, 5), ==, ESTALE);
+    g_assert_cmpuint(found(t, FUSE_ROOT_ID, "file"), >, id);
+}
+
+static void test_replaced_link(Served *t, gconstpointer unused)
+{
+    uint64_t id = found(t, FUSE_ROOT_ID, "link");
+    g_autofree char *path = path_of(t, "link");
+
+    g_assert_cmpint(ask(t, FUSE_READLINK, id, NULL, 0), ==, 0);
+    g_assert_cmpmem(t->data, answered(t), "file", 4);
+    g_assert_cmpint(unlink(path), ==, 0);
+    g_assert_cmpint(symlink("other", path), ==, 0);
+    g_assert_cmpint(ask(t, FUSE_READLINK, id, NULL, 0), ==, ESTALE);
+}
+
+/* Another program is to give its lease up before others read the file. */
+static void test_lease(Served *t, gconstpointer unused)
+{
+    uint64_t id = found(t, FUSE_ROOT_ID, "file");
+    g_autofree char *path = path_of(t, "file");
+    int fd = open(path, O_RDWR);
+
+    signal(SIGIO, SIG_IGN);
+    g_assert_cmpint(fcntl(fd, F_SETLEASE, F_WRLCK), ==, 0);
+    g_assert_cmpint(read_file(t, id, 0, 8), ==, EBUSY);
+    g_assert_cmpint(fcntl(fd, F_SETLEASE, F_UNLCK), ==, 0);
+    g_assert_cmpint(read_file(t, id, 0, 8), ==, 0);
+    close(fd);
+}
+
 /* So does one while the guest reads the first. */
 static void test_replaced_open_file(Served *t, gconstpointer unused)
 {
@@ -350,12 +389,15 @@ static void test_replaced_open_file(Served *t, gconstpointer unused)
 /* Files in a directory stay known while that has no name any more. */
 static void test_replaced_directory(Served *t, gconstpointer unused)
 {
+    const struct fuse_read_in all = { .size = 4096 };
     uint64_t other, many = found(t, FUSE_ROOT_ID, "many");
     uint64_t entry = found(t, many, "entry1");
     g_autofree char *old = path_of(t, "many"), *new = path_of(t, "moved");
 
     g_assert_cmpint(rename(old, new), ==, 0);
     g_assert_cmpint(mkdir(old, 0755), ==, 0);
+    g_assert_cmpint(look_up(t, many, "entry1"), ==, ESTALE);
+    g_assert_cmpint(ask(t, FUSE_READDIR, many, &all, sizeof(all)), ==, ESTALE);
     other = found(t, FUSE_ROOT_ID, "many");
     g_assert_cmpuint(other, >, many);
     g_assert_cmpuint(list(t, FUSE_READDIR, other, 4096), ==, 0);
@@ -528,6 +570,9 @@ int main(int argc, char **argv)
     add("directory", test_directory);
     add("replaced", test_replaced);
     add("replaced-file", test_replaced_file);
+    add("removed-file", test_removed_file);
+    add("replaced-link", test_replaced_link);
+    add("lease", test_lease);
     add("replaced-open-file", test_replaced_open_file);
     add("replaced-directory", test_replaced_directory);
     add("forgotten-directory", test_forgotten_directory);

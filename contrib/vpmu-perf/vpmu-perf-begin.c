@@ -78,6 +78,11 @@ static void become_user(const struct job *job)
         }
     }
     umask(job->umask);
+    for (i = 1; i < NSIG; i++) {
+        if (sigismember(&job->ignored, i) == 1) {
+            signal(i, SIG_IGN);
+        }
+    }
     if (chroot(HOST) < 0 || chdir("/") < 0) {
         fail("/");
     }

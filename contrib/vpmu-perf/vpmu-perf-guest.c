@@ -407,6 +407,8 @@ static void understand(const char *key, const char *value)
         job->gid = strtoul(value, NULL, 10);
     } else if (!strcmp(key, "umask")) {
         job->umask = strtoul(value, NULL, 8);
+    } else if (!strcmp(key, "ignored")) {
+        sigaddset(&job->ignored, atoi(value));
     } else if (!strcmp(key, "time")) {
         set_clock(value);
     } else if (!strcmp(key, "host")) {

@@ -11,6 +11,7 @@
 #ifndef VPMU_PERF_JOB_H
 #define VPMU_PERF_JOB_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -52,6 +53,7 @@ struct job {
     uid_t uid;
     gid_t gid;
     mode_t umask;
+    sigset_t ignored;
     bool run;
     struct stream streams[3];
     struct winsize window;

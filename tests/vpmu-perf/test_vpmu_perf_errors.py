@@ -270,12 +270,30 @@ def test_standard_error_takes_nothing(place, error):
     status, out, _ = place.run_in_shell(
         f'vpmu-perf --write-to /missing run true {error}; exit $?')
     assert (status, out) == (125, b'')
+    status, out, _ = place.run_in_shell(
+        f'vpmu-perf --cpus 999 run true {error}; exit $?')
+    assert (status, out) == (2, b'')
 
 
 @on_x86
 def test_libraries_are_the_programs(place):
     """QEMU would not start with this one."""
     other = place.compile('libslirp.so.0', 'int nothing;', '-shared', '-fPIC')
-    status, out, err = place.run('run', 'echo', 'words', env={
-        **place.environment, 'LD_LIBRARY_PATH': str(other.parent)})
+    env = {**place.environment, 'LD_LIBRARY_PATH': str(other.parent)}
+    status, out, err = place.run('run', 'echo', 'words', env=env)
     assert (status, out) == (0, b'words\n'), err
+    status, _, err = place.run('--version', env=env)
+    assert status == 0, err
+
+
+@on_x86
+def test_locale_is_the_callers(place):
+    """Python chooses another one for itself."""
+    env = {name: value for name, value in place.environment.items()
+           if not name.startswith(('LANG', 'LC_'))}
+    for wanted in ([], ['LC_CTYPE=POSIX']):
+        status, out, err = place.run('run', 'env', env={
+            **env, 'LANG': 'C', **dict(one.split('=') for one in wanted)})
+        assert status == 0, err
+        assert [line for line in out.decode().splitlines()
+                if line.startswith('LC_')] == wanted

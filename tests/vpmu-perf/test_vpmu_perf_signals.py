@@ -205,11 +205,21 @@ def test_there_is_no_terminal(place):
     assert 'No such device' in err
 
 
-def test_program_is_killed(place):
-    status, _, err = place.run_in_shell("vpmu-perf run sh -c 'kill -9 $$'; "
-                                        'exit $?')
-    assert status == 128 + signal.SIGKILL
+# The last one is the C library's own.
+@pytest.mark.parametrize('number', [signal.SIGKILL, 33])
+def test_program_is_killed(place, number):
+    status, _, err = place.run_in_shell(
+        f"vpmu-perf run sh -c 'kill -{int(number)} $$'; exit $?")
+    assert status == 128 + number
     assert 'the host' not in err
+
+
+def test_signal_is_ignored(place):
+    """As after nohup, the program begins with what its caller ignores."""
+    status, out, err = place.run_in_shell(
+        "trap '' HUP USR1; vpmu-perf run sh -c "
+        "'kill -HUP $$; kill -USR1 $$; echo survived; kill -TERM $$'; exit $?")
+    assert (status, out) == (128 + signal.SIGTERM, b'survived\n'), err
 
 
 def test_parent_is_stopped(place):

@@ -94,29 +94,45 @@ static dev_t device_of(const struct statx *st)
 }
 
 /*
- * Whether that is the file which the guest was told of.  A file system may give
- * the number of a file that is removed to the next one.
+ * A file system on a disk may give the number of a file that is removed to the
+ * next one.  In others, such as overlayfs, this time can change.
  */
-static bool is_same_file(const FuseName *file, const struct statx *st)
+static struct statx_timestamp birth_of(const struct statx *st)
 {
-    return !file->inode
-           || (file->inode == st->stx_ino && file->device == device_of(st)
-               && file->birth.tv_sec == st->stx_btime.tv_sec
-               && file->birth.tv_nsec == st->stx_btime.tv_nsec);
+    return st->stx_dev_major ? st->stx_btime : (struct statx_timestamp) { };
 }
 
 /*
- * Open any file as a path, which neither waits nor has an effect.  If another
- * one has its name by now, the guest is not to mix the two.
+ * Whether that is the file which the guest was told of.  A file system that has
+ * been mounted there since, as by an automounter, is taken for it.
  */
-static int open_path(FuseServer *s, const FuseName *file, struct statx *st)
+static bool is_same_file(const FuseName *file, const struct statx *st)
+{
+    struct statx_timestamp birth = birth_of(st);
+
+    return !file->inode
+           || st->stx_attributes & (STATX_ATTR_MOUNT_ROOT
+                                    | STATX_ATTR_AUTOMOUNT)
+           || (file->inode == st->stx_ino && file->device == device_of(st)
+               && file->birth.tv_sec == birth.tv_sec
+               && file->birth.tv_nsec == birth.tv_nsec);
+}
+
+/*
+ * Open any file as a path, which neither waits nor has an effect; but with
+ * O_DIRECTORY in @flags automounters notice.  If another file has its name by
+ * now, the guest is not to mix the two.
+ */
+static int open_path(FuseServer *s, const FuseName *file, int flags,
+                     struct statx *st)
 {
     int fd, directory = open_directory_of(s, file);
 
     if (directory < 0) {
         return -1;
     }
-    fd = openat(directory, file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(directory, file->name,
+                O_PATH | O_NOFOLLOW | O_CLOEXEC | flags);
     close(directory);
     if (fd >= 0 && !(look(fd, "", st) && is_same_file(file, st))) {
         close(fd);
@@ -126,6 +142,14 @@ static int open_path(FuseServer *s, const FuseName *file, struct statx *st)
     return fd;
 }
 
+#define OPEN_PATH_SIZE 32
+
+/* Write a name of a file that is open as a path. */
+static void name_open(char *name, int fd)
+{
+    snprintf(name, OPEN_PATH_SIZE, "/proc/self/fd/%d", fd);
+}
+
 /*
  * Open a regular file.  If another program has a lease on it, that would wait
  * until it is given up, which is asked for.
@@ -133,8 +157,8 @@ static int open_path(FuseServer *s, const FuseName *file, struct statx *st)
 static int open_for_reading(FuseServer *s, const FuseName *file)
 {
     struct statx st;
-    int fd, found = open_path(s, file, &st);
-    char path[32];
+    int fd, found = open_path(s, file, 0, &st);
+    char path[OPEN_PATH_SIZE];
 
     if (found < 0) {
         return -1;
@@ -144,7 +168,7 @@ static int open_for_reading(FuseServer *s, const FuseName *file)
         errno = EIO;
         return -1;
     }
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+    name_open(path, found);
     fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     close(found);
     if (fd < 0 && errno == EWOULDBLOCK) {
@@ -217,7 +241,7 @@ static struct fuse_attr attributes(FuseServer *s, FuseName *file,
 {
     file->device = device_of(st);
     file->inode = st->stx_ino;
-    file->birth = st->stx_btime;
+    file->birth = birth_of(st);
     return (struct fuse_attr) {
         .ino = number_of(s, file->device, file->inode),
         .size = st->stx_size,
@@ -250,12 +274,14 @@ static uint64_t validity(const FuseServer *s)
 static struct fuse_entry_out describe(FuseServer *s, FuseName *directory,
                                       const char *name, const struct statx *st)
 {
-    FuseName *file = fuse_names_tell(&s->names, directory, name);
+    FuseName *old, *file = fuse_names_tell(&s->names, directory, name);
 
     if (!is_same_file(file, st)) {
-        fuse_names_replace(&s->names, file);
-        fuse_names_forget(&s->names, file->id, 1);
+        old = file;
+        fuse_names_replace(&s->names, old);
+        /* First, so that the directory stays known */
         file = fuse_names_tell(&s->names, directory, name);
+        fuse_names_forget(&s->names, old->id, 1);
     }
     return (struct fuse_entry_out) {
         .nodeid = file->id,
@@ -332,7 +358,7 @@ static ssize_t answer_lookup(FuseServer *s, const Request *r)
         return answer_error(strlen(r->arguments) < FUSE_NAME_SIZE
                             ? EINVAL : ENAMETOOLONG);
     }
-    directory = open_path(s, r->file, &st);
+    directory = open_path(s, r->file, O_DIRECTORY, &st);
     if (directory < 0) {
         return -1;
     }
@@ -349,7 +375,7 @@ static ssize_t answer_getattr(FuseServer *s, const Request *r)
 {
     struct fuse_attr_out out = { .attr_valid = validity(s) };
     struct statx st;
-    int file = open_path(s, r->file, &st);
+    int file = open_path(s, r->file, 0, &st);
 
     if (file < 0) {
         return -1;
@@ -362,7 +388,7 @@ static ssize_t answer_getattr(FuseServer *s, const Request *r)
 static ssize_t answer_readlink(FuseServer *s, const Request *r)
 {
     struct statx st;
-    int link = open_path(s, r->file, &st);
+    int link = open_path(s, r->file, 0, &st);
     char target[PATH_MAX];
     ssize_t size;
 
@@ -442,7 +468,7 @@ static bool open_list(FuseServer *s, const FuseName *directory,
     int fd, above;
 
     if (s->listed && s->listed_id == directory->id
-        && s->listed_to == offset) {
+        && s->listed_to == offset && !s->listed_error) {
         return true;
     }
     g_clear_pointer(&s->listed, closedir);
@@ -454,8 +480,12 @@ static bool open_list(FuseServer *s, const FuseName *directory,
     fd = openat(above, directory->name,
                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     close(above);
-    s->listed = fd < 0 ? NULL : fdopendir(fd);
+    if (fd < 0) {
+        return false;
+    }
+    s->listed = fdopendir(fd);
     if (!s->listed) {
+        close(fd);
         return false;
     }
     if (!look(fd, "", &st) || !is_same_file(directory, &st)) {
@@ -510,7 +540,7 @@ static ssize_t answer_statfs(FuseServer *s, const Request *r)
     struct fuse_statfs_out out = { };
     struct statx ignored;
     struct statvfs st;
-    int result, file = open_path(s, r->file, &ignored);
+    int result, file = open_path(s, r->file, 0, &ignored);
 
     if (file < 0) {
         return -1;
@@ -536,23 +566,26 @@ static ssize_t answer_xattr(FuseServer *s, const Request *r, const char *name)
 {
     const struct fuse_getxattr_in *asked = fields(r, sizeof(*asked));
     struct fuse_getxattr_out out = { };
-    g_autofree char *path = NULL, *value = NULL;
-    int directory;
+    g_autofree char *value = NULL;
+    char path[OPEN_PATH_SIZE];
+    struct statx st;
     ssize_t size;
+    int file;
 
     if (!asked || (name && r->size <= sizeof(*asked))) {
         return answer_error(EINVAL);
     }
-    directory = open_directory_of(s, r->file);
-    if (directory < 0) {
+    file = open_path(s, r->file, 0, &st);
+    if (file < 0) {
         return -1;
     }
-    path = g_strdup_printf("/proc/self/fd/%d/%s", directory, r->file->name);
+    name_open(path, file);
     size = MIN(asked->size, ANSWER_SIZE);
     value = g_malloc(size);
-    size = name ? lgetxattr(path, name, value, size)
-           : llistxattr(path, value, size);
-    close(directory);
+    /* Links have their own ones, which these names lead to. */
+    size = name ? getxattr(path, name, value, size)
+           : listxattr(path, value, size);
+    close(file);
     if (size < 0) {
         return -1;
     }

@@ -24,7 +24,7 @@ GOOD_END = '<<< exit 0 >>>'
 # Each has some hundred MB.  So many are kept, which is more than a check of all
 # needs, as long as so much of the disk is free, and a few in any case.
 KEPT = 50
-FEW = 12
+FEW = 6
 FREE = 2 << 30
 BOOT_SECONDS = 1800 * int(os.environ.get('SLOWNESS', '1'))
 
@@ -204,10 +204,17 @@ def give_job(stdin, job):
     stdin.flush()
 
 
+def used_at(path):
+    """When; another process may have removed it."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0
+
+
 def make_room():
     """Remove the snapshots that were used longest ago."""
     found = sorted((path for path in DIRECTORY.iterdir() if path.is_dir()),
-                   key=lambda path: path.stat().st_mtime)
+                   key=used_at)
     for n, path in enumerate(found[:-FEW]):
         if (len(found) - n < KEPT
                 and shutil.disk_usage(DIRECTORY).free > FREE):

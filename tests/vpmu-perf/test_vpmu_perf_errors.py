@@ -226,6 +226,12 @@ def test_hints(place):
     with open(log, 'a', encoding='utf-8') as f:
         place.run('--verbose', 'stat', 'true', stderr=f)
     assert log.read_text().startswith('kept')
+    with open(log, 'w', encoding='utf-8') as f:
+        status, *_ = place.run('--verbose', '--cpu', 'none', 'run', 'true',
+                               stderr=f)
+    assert status == 125
+    assert re.fullmatch(r"vpmu-perf: prep.*\n.*model 'none'\n"
+                        r'vpmu-perf: QEMU has .*', log.read_text().strip())
     status, out, _ = place.run('--version')
     assert status == 0 and re.search(rb'version 10.*\n.*Linux: 6\.', out), out
 

@@ -16,7 +16,7 @@ NAMES = {
     'core': 'the modelled core', 'cpus': 'the number of CPUs',
     'memory': 'the size of the memory', 'qemu': "QEMU's build",
     'kernel': "the guest's kernel", 'aslr': '--aslr', 'seed': '--seed',
-    'region': '--region',
+    'region': '--region', 'ignored': 'the numbers of ignored signals',
     'program': 'the program', 'libraries': 'the libraries',
     'arguments': 'the arguments', 'environment': 'the environment',
 }
@@ -43,6 +43,7 @@ def of(measurement):
         'aslr': machine['aslr'],
         'seed': machine['seed'],
         'region': machine['region'],
+        'ignored': machine['ignored'],
         'libraries': {path: identity(path) for path in libraries},
         'program': {os.path.basename(program): identity(program)},
         'arguments': measurement.words,

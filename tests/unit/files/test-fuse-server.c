@@ -7,10 +7,14 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qemu/units.h"
+#include <sched.h>
+#include <sys/mount.h>
 #include "standard-headers/linux/fuse.h"
 #include "../../../hw/files/fuse-server.h"
 
 #define ENTRIES 300
+/* The status of a process that this host does not let do its work */
+#define CANNOT 77
 
 /* A server of a directory with some files, and its last answer */
 typedef struct Served {
@@ -305,7 +309,7 @@ static void test_replaced(Served *t, gconstpointer unused)
     g_assert_cmpint(rename(old, new), ==, 0);
     g_assert_cmpint(read_file(t, entry, 0, 1), ==, ENOENT);
     g_assert_cmpint(symlink("/etc", old), ==, 0);
-    g_assert_cmpint(look_up(t, many, "passwd"), ==, ESTALE);
+    g_assert_cmpint(look_up(t, many, "passwd"), ==, ENOTDIR);
     g_assert_cmpint(read_file(t, entry, 0, 1), ==, ENOTDIR);
 }
 
@@ -351,6 +355,74 @@ static void test_replaced_link(Served *t, gconstpointer unused)
     g_assert_cmpint(unlink(path), ==, 0);
     g_assert_cmpint(symlink("other", path), ==, 0);
     g_assert_cmpint(ask(t, FUSE_READLINK, id, NULL, 0), ==, ESTALE);
+}
+
+/* A file system that is mounted at a place that the guest knows */
+static void mount_there(Served *t)
+{
+    uint64_t many = found(t, FUSE_ROOT_ID, "many");
+    g_autofree char *place = path_of(t, "many");
+
+    g_assert_cmpint(mount("none", place, "tmpfs", 0, NULL), ==, 0);
+    make_file(t, "many/new", "new");
+    g_assert_cmpuint(list(t, FUSE_READDIRPLUS, many, 4096), ==, 1);
+    g_assert_cmpint(read_file(t, found(t, many, "new"), 0, 3), ==, 0);
+}
+
+/* To make a file in a directory of the lower layer makes that anew. */
+static void use_overlay(Served *t)
+{
+    g_autofree char *lower = path_of(t, "lower"), *upper = path_of(t, "upper");
+    g_autofree char *work = path_of(t, "work"), *place = path_of(t, "place");
+    g_autofree char *known = g_build_filename(lower, "known", NULL);
+    g_autofree char *layers = g_strdup_printf(
+        "lowerdir=%s,upperdir=%s,workdir=%s", lower, upper, work);
+    uint64_t id;
+
+    g_assert_cmpint(mkdir(lower, 0755) | mkdir(upper, 0755) | mkdir(work, 0755)
+                    | mkdir(place, 0755) | mkdir(known, 0755), ==, 0);
+    make_file(t, "lower/known/file", "old");
+    if (mount("none", place, "overlay", 0, layers) < 0) {
+        exit(CANNOT);
+    }
+    id = found(t, found(t, FUSE_ROOT_ID, "place"), "known");
+    make_file(t, "place/known/new", "new");
+    g_assert_cmpint(read_file(t, found(t, id, "file"), 0, 3), ==, 0);
+    g_assert_cmpuint(list(t, FUSE_READDIRPLUS, id, 4096), ==, 2);
+}
+
+/* In a process that sees mounts of its own, as far as it may have such */
+static void with_mounts(Served *t, void (*use)(Served *t))
+{
+    int more = geteuid() ? CLONE_NEWUSER : 0, status;
+    pid_t child = fork();
+
+    if (!child) {
+        if (unshare(CLONE_NEWNS | more) < 0
+            || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+            exit(CANNOT);
+        }
+        fuse_server_close(&t->server);
+        g_assert_true(fuse_server_open(&t->server, t->path, &error_abort));
+        use(t);
+        exit(0);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) {
+        g_test_skip("this host does not allow these mounts");
+        return;
+    }
+    g_assert_cmpint(status, ==, 0);
+}
+
+static void test_mount(Served *t, gconstpointer unused)
+{
+    with_mounts(t, mount_there);
+}
+
+static void test_overlay(Served *t, gconstpointer unused)
+{
+    with_mounts(t, use_overlay);
 }
 
 /* Another program is to give its lease up before others read the file. */
@@ -572,6 +644,8 @@ int main(int argc, char **argv)
     add("replaced-file", test_replaced_file);
     add("removed-file", test_removed_file);
     add("replaced-link", test_replaced_link);
+    add("mount", test_mount);
+    add("overlay", test_overlay);
     add("lease", test_lease);
     add("replaced-open-file", test_replaced_open_file);
     add("replaced-directory", test_replaced_directory);

@@ -109,7 +109,8 @@ static inline uint32_t pmu_tcg_cflags(const CPUState *cpu, uint32_t flags,
 {
     uint32_t counting = cpu->tcg_cflags & CF_PMU_MASK;
 
-    if (!pmu_tcg_counts_in(cpu, pmu_tcg_mode_of(cpu, flags))) {
+    if (cpu->pmu_uncounted
+        && !pmu_tcg_counts_in(cpu, pmu_tcg_mode_of(cpu, flags))) {
         counting = 0;
     }
     return (cflags & ~CF_PMU_MASK) | counting;

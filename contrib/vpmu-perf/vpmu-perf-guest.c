@@ -8,7 +8,9 @@
  * standard streams.  When the host has closed control, the guest ends.
  *
  * A job is a line with its length, and a sequence of KEY=VALUE, each of which
- * ends with a NUL.  After it, the host sends lines (obey()), and the guest says:
+ * ends with a NUL.  Before it there may be lines of another kind, "keep" and a
+ * length: the text after one is for keep_files().  After the job, the host
+ * sends lines (obey()), and the guest says:
  *
  *   ready                        waits for the job
  *   wants                        a process waits for standard input
@@ -64,12 +66,11 @@
 #include <unistd.h>
 
 #include "vpmu-perf-job.h"
+#include "vpmu-perf-keep.h"
 #include "vpmu-perf-measure.h"
 #include "vpmu-perf-process.h"
 #include "vpmu-perf-seed.h"
 
-/* The same, without other file systems mounted over it */
-#define PLAIN "/plain"
 /* What may be written of them, by numbers */
 #define WRITABLE "/writable"
 /* Linux's list of processes that have ended */
@@ -415,6 +416,8 @@ static void understand(const char *key, const char *value)
         sethostname(value, strlen(value));
     } else if (!strcmp(key, "aslr")) {
         write_file("/proc/sys/kernel/randomize_va_space", "2");
+    } else if (!strcmp(key, "forget")) {
+        keep_no_more(value);
     } else if (!strcmp(key, "run")) {
         job->run = true;
     } else if (!measure_understand(key, value) &&
@@ -437,26 +440,46 @@ static void read_exactly(char *text, size_t size)
 }
 
 /* Lines after the length may be there already; they are read later. */
-static size_t read_length(void)
+static size_t read_length(bool *is_job)
 {
-    char line[16] = "";
+    char line[20] = "";
     size_t i;
 
     for (i = 0; i < sizeof(line) - 1; i++) {
         read_exactly(line + i, 1);
         if (line[i] == '\n') {
-            return strtoul(line, NULL, 10);
+            *is_job = strncmp(line, "keep ", 5) != 0;
+            return strtoul(*is_job ? line : line + 5, NULL, 10);
         }
     }
     die("the job has no length");
 }
 
+/* Fetch files that the host will save with this guest. */
+static void read_files(size_t size)
+{
+    char *lines = calloc(size + 1, 1);
+
+    if (!lines) {
+        die("there is no memory for names of files");
+    }
+    read_exactly(lines, size);
+    keep_files(lines);
+    free(lines);
+    say("ready\n");
+}
+
 /* The job stays in memory: its fields are kept by address. */
 static void read_job(void)
 {
-    size_t size = read_length(), fields = 0, i;
-    char *text = take_memory(size + 1), *equals, *next, *field;
+    size_t size, fields = 0, i;
+    char *text, *equals, *next, *field;
+    bool is_job;
 
+    while (size = read_length(&is_job), !is_job) {
+        read_files(size);
+    }
+    text = take_memory(size + 1);
     read_exactly(text, size);
     for (i = 0; i < size; i++) {
         fields += !text[i];
@@ -538,7 +561,7 @@ static void mount_directory(void)
         strncmp(job->directory, "/var/tmp/", 9)) {
         return;
     }
-    snprintf(source, sizeof(source), PLAIN "%s", job->directory);
+    snprintf(source, sizeof(source), HOST_FILES "%s", job->directory);
     snprintf(target, sizeof(target), HOST "%s", job->directory);
     must_mount(source, target, NULL, MS_BIND, NULL);
 }
@@ -656,7 +679,7 @@ static void mount_host(void)
         snprintf(target, sizeof(target), HOST "%s", own[i]);
         must_mount(own[i], target, NULL, MS_BIND | MS_REC, NULL);
     }
-    must_mount(HOST, PLAIN, NULL, MS_BIND, NULL);
+    must_mount(HOST, HOST_FILES, NULL, MS_BIND, NULL);
     mount_layers();
 }
 

@@ -8,9 +8,12 @@
 #include "qemu/cutils.h"
 #include "qemu/error-report.h"
 #include "migration/vmstate.h"
+#include "standard-headers/linux/fuse.h"
 #include "fuse-names.h"
 
 #define MAX_NAMES (1 << 24)
+/* More than any host has file systems */
+#define MAX_DEVICES (1 << 16)
 
 /* A directory has a lower number than any file in it. */
 static gint compare_ids(gconstpointer a, gconstpointer b)
@@ -21,14 +24,25 @@ static gint compare_ids(gconstpointer a, gconstpointer b)
 }
 
 /* Whether a file can be found from the root */
-static bool is_reachable(const FuseNames *names, const FuseName *file)
+static bool is_reachable(const FuseName *file)
 {
     for (; file->directory; file = file->directory) {
-        if (!fuse_names_has(names, file)) {
+        if (file->is_replaced) {
             return false;
         }
     }
     return true;
+}
+
+static void save_devices(FuseNames *names)
+{
+    uint32_t i;
+
+    names->n_devices = MIN(names->devices->len, MAX_DEVICES);
+    names->saved_devices = g_new(uint64_t, names->n_devices);
+    for (i = 0; i < names->n_devices; i++) {
+        names->saved_devices[i] = g_array_index(names->devices, dev_t, i);
+    }
 }
 
 static int save_names(void *opaque)
@@ -49,17 +63,20 @@ static int save_names(void *opaque)
         const FuseName *one = file;
         FuseSavedName *saved = &names->saved[n];
 
-        if (!is_reachable(names, one)) {
+        if (!is_reachable(one)) {
             continue;
         }
         n++;
         saved->id = one->id;
         saved->directory = one->directory->id;
         saved->lookups = one->lookups;
+        saved->seen = one->seen;
         pstrcpy((char *)saved->name, sizeof(saved->name), one->name);
     }
     names->n_saved = n;
     qsort(names->saved, n, sizeof(*names->saved), compare_ids);
+    names->saved_root = fuse_names_find(names, FUSE_ROOT_ID)->seen;
+    save_devices(names);
     return 0;
 }
 
@@ -68,6 +85,7 @@ static int free_saved(void *opaque)
     FuseNames *names = opaque;
 
     g_clear_pointer(&names->saved, g_free);
+    g_clear_pointer(&names->saved_devices, g_free);
     return 0;
 }
 
@@ -79,13 +97,45 @@ static bool is_size_sane(void *opaque, int version)
     return names->n_saved >= 0 && names->n_saved <= MAX_NAMES;
 }
 
+static bool is_number_of_devices_sane(void *opaque, int version)
+{
+    const FuseNames *names = opaque;
+
+    return names->n_devices > 0 && names->n_devices <= MAX_DEVICES;
+}
+
+/* The attributes are in the stream only if the guest keeps them. */
+static int begin_load(void *opaque)
+{
+    FuseNames *names = opaque;
+
+    names->n_devices = 0;
+    return 0;
+}
+
+static void add_seen(FuseNames *names)
+{
+    uint32_t i;
+
+    g_array_set_size(names->devices, 0);
+    for (i = 0; i < names->n_devices; i++) {
+        dev_t device = names->saved_devices[i];
+
+        g_array_append_val(names->devices, device);
+    }
+    fuse_names_find(names, FUSE_ROOT_ID)->seen = names->saved_root;
+    for (i = 0; i < (uint32_t)names->n_saved; i++) {
+        fuse_names_find(names, names->saved[i].id)->seen =
+            names->saved[i].seen;
+    }
+}
+
 static int add_saved(FuseNames *names)
 {
     uint64_t last = names->last_id;
     int32_t i;
 
-    fuse_names_destroy(names);
-    fuse_names_init(names);
+    fuse_names_reset(names);
     for (i = 0; i < names->n_saved; i++) {
         FuseSavedName *saved = &names->saved[i];
         FuseName *directory = fuse_names_find(names, saved->directory);
@@ -93,7 +143,8 @@ static int add_saved(FuseNames *names)
 
         if (!directory || saved->id <= names->last_id || saved->id > last
             || saved->lookups > INT64_MAX
-            || !fuse_name_is_valid(name, sizeof(saved->name))) {
+            || !fuse_name_is_valid(name, sizeof(saved->name))
+            || fuse_names_find_name(names, directory, name)) {
             return -EINVAL;
         }
         names->last_id = saved->id;
@@ -110,12 +161,16 @@ static int load_names(void *opaque, int version)
     /* Numbers go on from the last. */
     int result = names->last_id > INT64_MAX ? -EINVAL : add_saved(names);
 
+    if (!result && names->n_devices) {
+        add_seen(names);
+    }
     free_saved(names);
     return result;
 }
 
+/* The names of subsections do not begin with this one. */
 static const VMStateDescription vmstate_saved_name = {
-    .name = "fuse-name",
+    .name = "fuse-entry",
     .version_id = 1,
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
@@ -127,12 +182,62 @@ static const VMStateDescription vmstate_saved_name = {
     },
 };
 
+static const VMStateDescription vmstate_seen = {
+    .name = "fuse-seen",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(device, FuseSeen),
+        VMSTATE_UINT64(inode, FuseSeen),
+        VMSTATE_UINT64(birth, FuseSeen),
+        VMSTATE_UINT64(modified, FuseSeen),
+        VMSTATE_UINT64(changed, FuseSeen),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static const VMStateDescription vmstate_saved_seen = {
+    .name = "fuse-name-seen",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT(seen, FuseSavedName, 1, vmstate_seen, FuseSeen),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static bool is_kept(void *opaque)
+{
+    const FuseNames *names = opaque;
+
+    return names->cache;
+}
+
+static const VMStateDescription vmstate_kept = {
+    .name = "fuse-names/kept",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = is_kept,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(n_devices, FuseNames),
+        VMSTATE_VALIDATE("so many file systems are possible",
+                         is_number_of_devices_sane),
+        VMSTATE_VARRAY_UINT32_ALLOC(saved_devices, FuseNames, n_devices, 0,
+                                    vmstate_info_uint64, uint64_t),
+        VMSTATE_STRUCT(saved_root, FuseNames, 1, vmstate_seen, FuseSeen),
+        VMSTATE_STRUCT_VARRAY_POINTER_INT32(saved, FuseNames, n_saved,
+                                            vmstate_saved_seen, FuseSavedName),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
 const VMStateDescription vmstate_fuse_names = {
     .name = "fuse-names",
     .version_id = 1,
     .minimum_version_id = 1,
     .pre_save = save_names,
     .post_save = free_saved,
+    .pre_load = begin_load,
     .post_load = load_names,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT64(last_id, FuseNames),
@@ -141,5 +246,9 @@ const VMStateDescription vmstate_fuse_names = {
         VMSTATE_STRUCT_VARRAY_ALLOC(saved, FuseNames, n_saved, 0,
                                     vmstate_saved_name, FuseSavedName),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_kept,
+        NULL
     },
 };

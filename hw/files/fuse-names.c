@@ -57,19 +57,28 @@ FuseName *fuse_names_add(FuseNames *names, uint64_t id, FuseName *directory,
     return file;
 }
 
+void fuse_names_reset(FuseNames *names)
+{
+    g_hash_table_remove_all(names->by_name);
+    g_hash_table_remove_all(names->by_id);
+    names->last_id = FUSE_ROOT_ID;
+    fuse_names_add(names, FUSE_ROOT_ID, NULL, ".");
+}
+
 void fuse_names_init(FuseNames *names)
 {
+    names->devices = g_array_new(false, false, sizeof(dev_t));
     names->by_id = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
                                          free_name);
     names->by_name = g_hash_table_new(hash_name, is_same_name);
-    names->last_id = FUSE_ROOT_ID;
-    fuse_names_add(names, FUSE_ROOT_ID, NULL, ".");
+    fuse_names_reset(names);
 }
 
 void fuse_names_destroy(FuseNames *names)
 {
     g_hash_table_destroy(names->by_name);
     g_hash_table_destroy(names->by_id);
+    g_array_free(names->devices, true);
 }
 
 FuseName *fuse_names_find(FuseNames *names, uint64_t id)
@@ -77,11 +86,18 @@ FuseName *fuse_names_find(FuseNames *names, uint64_t id)
     return g_hash_table_lookup(names->by_id, &id);
 }
 
+FuseName *fuse_names_find_name(const FuseNames *names, FuseName *directory,
+                               const char *name)
+{
+    FuseName key = { .directory = directory, .name = (char *)name };
+
+    return g_hash_table_lookup(names->by_name, &key);
+}
+
 FuseName *fuse_names_tell(FuseNames *names, FuseName *directory,
                           const char *name)
 {
-    FuseName key = { .directory = directory, .name = (char *)name };
-    FuseName *file = g_hash_table_lookup(names->by_name, &key);
+    FuseName *file = fuse_names_find_name(names, directory, name);
 
     if (!file) {
         file = fuse_names_add(names, ++names->last_id, directory, name);
@@ -90,14 +106,10 @@ FuseName *fuse_names_tell(FuseNames *names, FuseName *directory,
     return file;
 }
 
-bool fuse_names_has(const FuseNames *names, const FuseName *file)
-{
-    return g_hash_table_lookup(names->by_name, file) == file;
-}
-
 void fuse_names_replace(FuseNames *names, FuseName *file)
 {
     g_hash_table_remove(names->by_name, file);
+    file->is_replaced = true;
 }
 
 void fuse_names_forget(FuseNames *names, uint64_t id, uint64_t lookups)
@@ -110,13 +122,43 @@ void fuse_names_forget(FuseNames *names, uint64_t id, uint64_t lookups)
     /* A directory that is forgotten goes after the last file in it. */
     while (file && file->directory && !file->lookups && !file->entries) {
         directory = file->directory;
-        if (fuse_names_has(names, file)) {
+        if (!file->is_replaced) {
             g_hash_table_remove(names->by_name, file);
         }
         g_hash_table_remove(names->by_id, &file->id);
         directory->entries--;
         file = directory;
     }
+}
+
+/* Programs of 32 bits may not be able to take a longer number. */
+uint64_t fuse_names_number(FuseNames *names, dev_t device, uint64_t inode)
+{
+    uint64_t i;
+
+    for (i = 0; i < names->devices->len; i++) {
+        if (g_array_index(names->devices, dev_t, i) == device) {
+            break;
+        }
+    }
+    if (i == names->devices->len) {
+        g_array_append_val(names->devices, device);
+    }
+    if (i && i < 128 && inode < 1 << 24) {
+        return (i + 128) << 24 | inode;
+    }
+    return inode ^ (i << 48);
+}
+
+char *fuse_name_path(const FuseName *file)
+{
+    GString *path = g_string_new(file->directory ? NULL : "/");
+
+    for (; file->directory; file = file->directory) {
+        g_string_prepend(path, file->name);
+        g_string_prepend_c(path, '/');
+    }
+    return g_string_free(path, false);
 }
 
 bool fuse_name_is_valid(const char *name, size_t size)

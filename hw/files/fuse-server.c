@@ -11,8 +11,8 @@
 #include "qemu/units.h"
 #include "standard-headers/linux/fuse.h"
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include "fuse-host.h"
 #include "fuse-server.h"
 
 /* More than any request without data has */
@@ -47,136 +47,6 @@ typedef struct Request {
     unsigned n_in;
 } Request;
 
-/*
- * The host's files
- */
-
-#define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-
-/*
- * Open a directory.  One of those that lead to it may have become a symbolic
- * link since the guest has looked it up: it is not followed.
- */
-static int open_directory(FuseServer *s, const FuseName *directory)
-{
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    int above, fd = openat(s->root, ".", DIRECTORY);
-
-    for (; directory->directory; directory = directory->directory) {
-        g_ptr_array_add(names, directory->name);
-    }
-    while (fd >= 0 && names->len) {
-        above = fd;
-        fd = openat(above, g_ptr_array_steal_index(names, names->len - 1),
-                    DIRECTORY);
-        close(above);
-    }
-    return fd;
-}
-
-/* Open the directory of a file; the root's is itself. */
-static int open_directory_of(FuseServer *s, const FuseName *file)
-{
-    return open_directory(s, file->directory ?: file);
-}
-
-/* Look at a file in a directory; with an empty name, at @directory itself. */
-static bool look(int directory, const char *name, struct statx *st)
-{
-    return statx(directory, name,
-                 AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-                 STATX_BASIC_STATS | STATX_BTIME, st) == 0;
-}
-
-static dev_t device_of(const struct statx *st)
-{
-    return makedev(st->stx_dev_major, st->stx_dev_minor);
-}
-
-/*
- * A file system on a disk may give the number of a file that is removed to the
- * next one.  In others, such as overlayfs, this time can change.
- */
-static struct statx_timestamp birth_of(const struct statx *st)
-{
-    return st->stx_dev_major ? st->stx_btime : (struct statx_timestamp) { };
-}
-
-/*
- * Whether that is the file which the guest was told of.  A file system that has
- * been mounted there since, as by an automounter, is taken for it.
- */
-static bool is_same_file(const FuseName *file, const struct statx *st)
-{
-    struct statx_timestamp birth = birth_of(st);
-
-    return !file->inode
-           || st->stx_attributes & (STATX_ATTR_MOUNT_ROOT
-                                    | STATX_ATTR_AUTOMOUNT)
-           || (file->inode == st->stx_ino && file->device == device_of(st)
-               && file->birth.tv_sec == birth.tv_sec
-               && file->birth.tv_nsec == birth.tv_nsec);
-}
-
-/*
- * Open any file as a path, which neither waits nor has an effect; but with
- * O_DIRECTORY in @flags automounters notice.  If another file has its name by
- * now, the guest is not to mix the two.
- */
-static int open_path(FuseServer *s, const FuseName *file, int flags,
-                     struct statx *st)
-{
-    int fd, directory = open_directory_of(s, file);
-
-    if (directory < 0) {
-        return -1;
-    }
-    fd = openat(directory, file->name,
-                O_PATH | O_NOFOLLOW | O_CLOEXEC | flags);
-    close(directory);
-    if (fd >= 0 && !(look(fd, "", st) && is_same_file(file, st))) {
-        close(fd);
-        errno = ESTALE;
-        return -1;
-    }
-    return fd;
-}
-
-#define OPEN_PATH_SIZE 32
-
-/* Write a name of a file that is open as a path. */
-static void name_open(char *name, int fd)
-{
-    snprintf(name, OPEN_PATH_SIZE, "/proc/self/fd/%d", fd);
-}
-
-/*
- * Open a regular file.  If another program has a lease on it, that would wait
- * until it is given up, which is asked for.
- */
-static int open_for_reading(FuseServer *s, const FuseName *file)
-{
-    struct statx st;
-    int fd, found = open_path(s, file, 0, &st);
-    char path[OPEN_PATH_SIZE];
-
-    if (found < 0) {
-        return -1;
-    }
-    if (!S_ISREG(st.stx_mode)) {
-        close(found);
-        errno = EIO;
-        return -1;
-    }
-    name_open(path, found);
-    fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    close(found);
-    if (fd < 0 && errno == EWOULDBLOCK) {
-        errno = EBUSY;
-    }
-    return fd;
-}
-
 static int file_for_reading(FuseServer *s, FuseName *file)
 {
     FuseName **place = s->open;
@@ -188,7 +58,7 @@ static int file_for_reading(FuseServer *s, FuseName *file)
                 place = &s->open[i];
             }
         }
-        fd = open_for_reading(s, file);
+        fd = fuse_host_open_for_reading(s->root, file);
         if (fd < 0) {
             return -1;
         }
@@ -207,28 +77,6 @@ static int file_for_reading(FuseServer *s, FuseName *file)
  * Attributes
  */
 
-/*
- * Numbers of inodes are unique in a file system, of which the host has many.
- * Programs of 32 bits may not be able to take a longer one.
- */
-static uint64_t number_of(FuseServer *s, dev_t device, uint64_t inode)
-{
-    uint64_t i;
-
-    for (i = 0; i < s->devices->len; i++) {
-        if (g_array_index(s->devices, dev_t, i) == device) {
-            break;
-        }
-    }
-    if (i == s->devices->len) {
-        g_array_append_val(s->devices, device);
-    }
-    if (i && i < 128 && inode < 1 << 24) {
-        return (i + 128) << 24 | inode;
-    }
-    return inode ^ (i << 48);
-}
-
 /* A device's number, as Linux passes it on */
 static uint32_t device_number(uint32_t major, uint32_t minor)
 {
@@ -239,11 +87,13 @@ static uint32_t device_number(uint32_t major, uint32_t minor)
 static struct fuse_attr attributes(FuseServer *s, FuseName *file,
                                    const struct statx *st)
 {
-    file->device = device_of(st);
-    file->inode = st->stx_ino;
-    file->birth = birth_of(st);
+    file->seen = fuse_host_seen(st);
+    if (fuse_host_may_change_unseen(st)) {
+        file->seen.changed = 0;
+    }
     return (struct fuse_attr) {
-        .ino = number_of(s, file->device, file->inode),
+        .ino = fuse_names_number(&s->names, file->seen.device,
+                                 file->seen.inode),
         .size = st->stx_size,
         .blocks = st->stx_blocks,
         .atime = st->stx_atime.tv_sec,
@@ -264,7 +114,7 @@ static struct fuse_attr attributes(FuseServer *s, FuseName *file,
 /* For how many seconds the guest may remember an answer */
 static uint64_t validity(const FuseServer *s)
 {
-    return s->cache ? 1u << 30 : 0;
+    return s->names.cache ? 1u << 30 : 0;
 }
 
 /*
@@ -276,7 +126,7 @@ static struct fuse_entry_out describe(FuseServer *s, FuseName *directory,
 {
     FuseName *old, *file = fuse_names_tell(&s->names, directory, name);
 
-    if (!is_same_file(file, st)) {
+    if (!fuse_host_is_same(file, st)) {
         old = file;
         fuse_names_replace(&s->names, old);
         /* First, so that the directory stays known */
@@ -358,16 +208,17 @@ static ssize_t answer_lookup(FuseServer *s, const Request *r)
         return answer_error(strlen(r->arguments) < FUSE_NAME_SIZE
                             ? EINVAL : ENAMETOOLONG);
     }
-    directory = open_path(s, r->file, O_DIRECTORY, &st);
+    directory = fuse_host_open_path(s->root, r->file, O_DIRECTORY, &st);
     if (directory < 0) {
         return -1;
     }
-    exists = look(directory, name, &st);
+    exists = fuse_host_look(directory, name, &st);
     close(directory);
     if (!exists) {
         return -1;
     }
     entry = describe(s, r->file, name, &st);
+    fuse_asked_add(&s->asked, FUSE_LOOKUP, entry.nodeid, 0, 0);
     return answer(r, &entry, sizeof(entry));
 }
 
@@ -375,7 +226,7 @@ static ssize_t answer_getattr(FuseServer *s, const Request *r)
 {
     struct fuse_attr_out out = { .attr_valid = validity(s) };
     struct statx st;
-    int file = open_path(s, r->file, 0, &st);
+    int file = fuse_host_open_path(s->root, r->file, 0, &st);
 
     if (file < 0) {
         return -1;
@@ -388,7 +239,7 @@ static ssize_t answer_getattr(FuseServer *s, const Request *r)
 static ssize_t answer_readlink(FuseServer *s, const Request *r)
 {
     struct statx st;
-    int link = open_path(s, r->file, 0, &st);
+    int link = fuse_host_open_path(s->root, r->file, 0, &st);
     char target[PATH_MAX];
     ssize_t size;
 
@@ -397,7 +248,11 @@ static ssize_t answer_readlink(FuseServer *s, const Request *r)
     }
     size = readlinkat(link, "", target, sizeof(target));
     close(link);
-    return size < 0 ? -1 : answer(r, target, size);
+    if (size < 0) {
+        return -1;
+    }
+    fuse_asked_add(&s->asked, FUSE_READLINK, r->file->id, 0, 0);
+    return answer(r, target, size);
 }
 
 /* The host's kernel writes to the guest's memory. */
@@ -414,6 +269,8 @@ static ssize_t answer_read(FuseServer *s, const Request *r)
     if (fd < 0) {
         return -1;
     }
+    fuse_asked_add(&s->asked, FUSE_READ, r->file->id, asked->offset,
+                   asked->size);
     n = iov_copy(parts, r->n_in, r->in, r->n_in,
                  sizeof(struct fuse_out_header), asked->size);
     return preadv(fd, parts, MIN(n, IOV_MAX), asked->offset);
@@ -427,6 +284,38 @@ static size_t entry_size(const Request *r, size_t length)
                               : FUSE_NAME_OFFSET) + length);
 }
 
+/*
+ * Whether the guest need not be told of a file once more: it keeps the file's
+ * attributes and its number, until it says that it forgets them.
+ */
+static const FuseName *known_file(const FuseServer *s, FuseName *directory,
+                                  const char *name)
+{
+    const FuseName *file = s->names.cache
+                           ? fuse_names_find_name(&s->names, directory, name)
+                           : NULL;
+
+    return file && file->lookups && file->seen.inode ? file : NULL;
+}
+
+/* Tell of a file in a list.  Linux looks up one that has no number there. */
+static struct fuse_entry_out list_file(FuseServer *s, const Request *r,
+                                       const char *name)
+{
+    const FuseName *known = known_file(s, r->file, name);
+    struct fuse_entry_out entry = { };
+    struct statx st;
+
+    if (known) {
+        entry.attr.ino = fuse_names_number(&s->names, known->seen.device,
+                                           known->seen.inode);
+    } else if (fuse_host_look(dirfd(s->listed), name, &st)) {
+        entry = describe(s, r->file, name, &st);
+        fuse_asked_add(&s->asked, FUSE_READDIRPLUS, r->file->id, 0, 0);
+    }
+    return entry;
+}
+
 static void add_entry(FuseServer *s, const Request *r,
                       const struct dirent *entry, char *to)
 {
@@ -434,14 +323,13 @@ static void add_entry(FuseServer *s, const Request *r,
     size_t head = plus ? FUSE_NAME_OFFSET_DIRENTPLUS : FUSE_NAME_OFFSET;
     size_t length = strlen(entry->d_name);
     struct fuse_direntplus all = { };
-    struct statx st;
 
-    if (plus && fuse_name_is_valid(entry->d_name, length + 1)
-        && look(dirfd(s->listed), entry->d_name, &st)) {
-        all.entry_out = describe(s, r->file, entry->d_name, &st);
+    if (plus && fuse_name_is_valid(entry->d_name, length + 1)) {
+        all.entry_out = list_file(s, r, entry->d_name);
     }
     all.dirent.ino = all.entry_out.attr.ino
-                     ?: number_of(s, s->listed_device, entry->d_ino);
+                     ?: fuse_names_number(&s->names, s->listed_device,
+                                          entry->d_ino);
     all.dirent.off = entry->d_off;
     all.dirent.namelen = length;
     all.dirent.type = entry->d_type;
@@ -473,7 +361,7 @@ static bool open_list(FuseServer *s, const FuseName *directory,
     }
     g_clear_pointer(&s->listed, closedir);
     /* By its name, for which it need not be searched. */
-    above = open_directory_of(s, directory);
+    above = fuse_host_open_directory_of(s->root, directory);
     if (above < 0) {
         return false;
     }
@@ -488,7 +376,7 @@ static bool open_list(FuseServer *s, const FuseName *directory,
         close(fd);
         return false;
     }
-    if (!look(fd, "", &st) || !is_same_file(directory, &st)) {
+    if (!fuse_host_look(fd, "", &st) || !fuse_host_is_same(directory, &st)) {
         g_clear_pointer(&s->listed, closedir);
         errno = ESTALE;
         return false;
@@ -498,7 +386,7 @@ static bool open_list(FuseServer *s, const FuseName *directory,
     }
     s->listed_id = directory->id;
     s->listed_to = offset;
-    s->listed_device = device_of(&st);
+    s->listed_device = fuse_host_device(&st);
     read_list(s);
     return true;
 }
@@ -540,7 +428,7 @@ static ssize_t answer_statfs(FuseServer *s, const Request *r)
     struct fuse_statfs_out out = { };
     struct statx ignored;
     struct statvfs st;
-    int result, file = open_path(s, r->file, 0, &ignored);
+    int result, file = fuse_host_open_path(s->root, r->file, 0, &ignored);
 
     if (file < 0) {
         return -1;
@@ -567,7 +455,7 @@ static ssize_t answer_xattr(FuseServer *s, const Request *r, const char *name)
     const struct fuse_getxattr_in *asked = fields(r, sizeof(*asked));
     struct fuse_getxattr_out out = { };
     g_autofree char *value = NULL;
-    char path[OPEN_PATH_SIZE];
+    char path[FUSE_OPEN_PATH_SIZE];
     struct statx st;
     ssize_t size;
     int file;
@@ -575,11 +463,11 @@ static ssize_t answer_xattr(FuseServer *s, const Request *r, const char *name)
     if (!asked || (name && r->size <= sizeof(*asked))) {
         return answer_error(EINVAL);
     }
-    file = open_path(s, r->file, 0, &st);
+    file = fuse_host_open_path(s->root, r->file, 0, &st);
     if (file < 0) {
         return -1;
     }
-    name_open(path, file);
+    fuse_host_name_open(path, file);
     size = MIN(asked->size, ANSWER_SIZE);
     value = g_malloc(size);
     /* Links have their own ones, which these names lead to. */
@@ -677,28 +565,28 @@ bool fuse_server_open(FuseServer *s, const char *path, Error **errp)
     struct statx st;
 
     s->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (s->root < 0 || !look(s->root, "", &st)) {
+    if (s->root < 0 || !fuse_host_look(s->root, "", &st)) {
         error_setg_errno(errp, errno, "'%s' cannot be served", path);
         close(s->root);
         return false;
     }
-    s->devices = g_array_new(false, false, sizeof(dev_t));
-    number_of(s, device_of(&st), st.stx_ino);
     fuse_names_init(&s->names);
+    fuse_names_number(&s->names, fuse_host_device(&st), st.stx_ino);
+    fuse_asked_init(&s->asked);
     return true;
 }
 
 void fuse_server_reset(FuseServer *s)
 {
     g_clear_pointer(&s->listed, closedir);
-    fuse_names_destroy(&s->names);
-    fuse_names_init(&s->names);
+    fuse_names_reset(&s->names);
+    fuse_asked_reset(&s->asked);
 }
 
 void fuse_server_close(FuseServer *s)
 {
     g_clear_pointer(&s->listed, closedir);
     fuse_names_destroy(&s->names);
-    g_array_free(s->devices, true);
+    fuse_asked_destroy(&s->asked);
     close(s->root);
 }

@@ -12,6 +12,7 @@
 #define HW_FILES_FUSE_SERVER_H
 
 #include <dirent.h>
+#include "fuse-kept.h"
 #include "fuse-names.h"
 
 /**
@@ -23,7 +24,6 @@
  * struct FuseServer - a directory, for one guest
  * @root: the directory, a descriptor
  * @names: the files that the guest knows
- * @cache: the guest may remember the answers
  * @open: files that were read lately
  * @reads: how often one was read
  * @listed: a directory that the guest lists; NULL if there is no such
@@ -32,12 +32,11 @@
  * @listed_next: the entry there; NULL at the end
  * @listed_error: why it cannot be read further; 0 at its end
  * @listed_device: its file system on the host
- * @devices: the host's file systems, in the order in which they were met
+ * @asked: the guest's requests
  */
 typedef struct FuseServer {
     int root;
     FuseNames names;
-    bool cache;
     FuseName *open[FUSE_OPEN_FILES];
     uint64_t reads;
     DIR *listed;
@@ -46,7 +45,7 @@ typedef struct FuseServer {
     const struct dirent *listed_next;
     int listed_error;
     dev_t listed_device;
-    GArray *devices;
+    FuseAsked asked;
 } FuseServer;
 
 /**

@@ -6,6 +6,7 @@
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
+#include "qapi/qapi-builtin-visit.h"
 #include "qemu/module.h"
 #include "migration/vmstate.h"
 #include "standard-headers/linux/virtio_fs.h"
@@ -55,7 +56,10 @@ static uint64_t get_features(VirtIODevice *vdev, uint64_t features,
 
 static void reset(VirtIODevice *vdev)
 {
-    fuse_server_reset(&VIRTIO_FILES(vdev)->server);
+    VirtIOFiles *f = VIRTIO_FILES(vdev);
+
+    g_clear_pointer(&f->changes, g_ptr_array_unref);
+    fuse_server_reset(&f->server);
 }
 
 static void realize(DeviceState *dev, Error **errp)
@@ -77,7 +81,7 @@ static void realize(DeviceState *dev, Error **errp)
         error_setg(errp, "virtio-files needs the path of a directory");
         return;
     }
-    f->server.cache = f->cache;
+    f->server.names.cache = f->cache;
     if (!fuse_server_open(&f->server, f->path, errp)) {
         return;
     }
@@ -93,7 +97,36 @@ static void unrealize(DeviceState *dev)
     virtio_del_queue(vdev, 0);
     virtio_del_queue(vdev, 1);
     virtio_cleanup(vdev);
+    g_clear_pointer(&VIRTIO_FILES(dev)->changes, g_ptr_array_unref);
     fuse_server_close(&VIRTIO_FILES(dev)->server);
+}
+
+static void visit_lines(Visitor *v, const char *name, const GPtrArray *lines,
+                        Error **errp)
+{
+    strList *list = NULL, **tail = &list;
+    size_t i;
+
+    for (i = 0; lines && i < lines->len; i++) {
+        QAPI_LIST_APPEND(tail, g_strdup(lines->pdata[i]));
+    }
+    visit_type_strList(v, name, &list, errp);
+    qapi_free_strList(list);
+}
+
+static void get_asked(Object *obj, Visitor *v, const char *name, void *opaque,
+                      Error **errp)
+{
+    FuseServer *s = &VIRTIO_FILES(obj)->server;
+    g_autoptr(GPtrArray) lines = fuse_asked_describe(&s->asked, &s->names);
+
+    visit_lines(v, name, lines, errp);
+}
+
+static void get_changes(Object *obj, Visitor *v, const char *name,
+                        void *opaque, Error **errp)
+{
+    visit_lines(v, name, VIRTIO_FILES(obj)->changes, errp);
 }
 
 static int begin_load(void *opaque)
@@ -104,11 +137,21 @@ static int begin_load(void *opaque)
     return 0;
 }
 
+static int end_load(void *opaque, int version)
+{
+    VirtIOFiles *f = opaque;
+
+    g_clear_pointer(&f->changes, g_ptr_array_unref);
+    f->changes = fuse_kept_check(&f->server.names, f->server.root);
+    return 0;
+}
+
 static const VMStateDescription vmstate_files = {
     .name = "virtio-files-device",
     .version_id = 1,
     .minimum_version_id = 1,
     .pre_load = begin_load,
+    .post_load = end_load,
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT(server.names, VirtIOFiles, 1, vmstate_fuse_names,
                        FuseNames),
@@ -146,6 +189,16 @@ static void class_init(ObjectClass *klass, ClassData *data)
     vdc->get_features = get_features;
     vdc->reset = reset;
     vdc->vmsd = &vmstate_files;
+    object_class_property_add(klass, "asked", "[str]", get_asked, NULL, NULL,
+                              NULL);
+    object_class_property_set_description(klass, "asked",
+        "What the guest has asked for: \"look\", \"link\", \"read\" or "
+        "\"list\", offset, size and path");
+    object_class_property_add(klass, "changes", "[str]", get_changes, NULL,
+                              NULL, NULL);
+    object_class_property_set_description(klass, "changes",
+        "What the host has changed since the guest was saved: \"replaced\" or "
+        "\"changed\", and a path");
 }
 
 static const TypeInfo virtio_files_info = {

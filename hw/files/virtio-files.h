@@ -22,12 +22,15 @@ OBJECT_DECLARE_SIMPLE_TYPE(VirtIOFiles, VIRTIO_FILES)
  * @path: the directory
  * @tag: how the guest calls it when it mounts it
  * @cache: the guest may remember all answers; if not, it asks again each time
+ * @changes: files that have changed while the guest was saved; NULL if it was
+ *           not
  */
 struct VirtIOFiles {
     VirtIODevice parent_obj;
     char *path;
     char *tag;
     bool cache;
+    GPtrArray *changes;
     FuseServer server;
 };
 

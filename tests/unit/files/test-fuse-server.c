@@ -591,7 +591,7 @@ static void test_cache(Served *t, gconstpointer unused)
     const struct fuse_attr_out *attr = (void *)t->data;
 
     for (int cache = 0; cache < 2; cache++) {
-        t->server.cache = cache;
+        t->server.names.cache = cache;
         found(t, FUSE_ROOT_ID, "file");
         g_assert_cmpint(entry->entry_valid != 0, ==, cache);
         g_assert_cmpint(entry->attr_valid != 0, ==, cache);
@@ -600,11 +600,187 @@ static void test_cache(Served *t, gconstpointer unused)
     }
 }
 
+/* The files have been as they are for a while. */
+static void age_files(Served *t)
+{
+    GHashTableIter all;
+    gpointer one;
+
+    g_hash_table_iter_init(&all, t->server.names.by_id);
+    while (g_hash_table_iter_next(&all, NULL, &one)) {
+        FuseName *file = one;
+        struct stat st;
+        g_autofree char *name = fuse_name_path(file);
+        g_autofree char *path = path_of(t, name);
+
+        g_assert_cmpint(lstat(path, &st), ==, 0);
+        file->seen.changed = st.st_ctim.tv_sec * 1000000000ull
+                             + st.st_ctim.tv_nsec;
+    }
+}
+
+static gint compare_lines(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char **)a, *(char **)b);
+}
+
+static void assert_lines(GPtrArray *lines, const char *expected)
+{
+    g_autofree char *text = NULL;
+
+    g_ptr_array_add(lines, NULL);
+    text = g_strjoinv(", ", (char **)lines->pdata);
+    g_assert_cmpstr(text, ==, expected);
+    g_ptr_array_unref(lines);
+}
+
+/* The files that the guest is to ask for, in alphabetical order */
+static void assert_changes(Served *t, const char *expected)
+{
+    GPtrArray *lines = fuse_kept_check(&t->server.names, t->server.root);
+
+    g_ptr_array_sort(lines, compare_lines);
+    assert_lines(lines, expected);
+}
+
+static void replace_with_link(Served *t, const char *name)
+{
+    g_autofree char *path = path_of(t, name);
+
+    g_assert_cmpint(unlink(path), ==, 0);
+    g_assert_cmpint(symlink("file", path), ==, 0);
+}
+
+static void test_kept(Served *t, gconstpointer unused)
+{
+    uint64_t file = found(t, FUSE_ROOT_ID, "file");
+    uint64_t many = found(t, FUSE_ROOT_ID, "many");
+    uint64_t entry = found(t, many, "entry1");
+    g_autofree char *path = path_of(t, "many/entry4");
+
+    found(t, FUSE_ROOT_ID, "link");
+    found(t, many, "entry2");
+    found(t, many, "entry3");
+    found(t, many, "entry4");
+    /* All of it is newer than its times can show. */
+    assert_changes(t, "changed /many, replaced /file, replaced /link, "
+                      "replaced /many/entry1, replaced /many/entry2, "
+                      "replaced /many/entry3, replaced /many/entry4");
+    g_assert_cmpint(ask(t, FUSE_GETATTR, file, NULL, 0), ==, ESTALE);
+    g_assert_cmpint(ask(t, FUSE_GETATTR, many, NULL, 0), ==, 0);
+    g_assert_cmpint(ask(t, FUSE_GETATTR, entry, NULL, 0), ==, ESTALE);
+    g_assert_cmpuint(found(t, FUSE_ROOT_ID, "file"), >, file);
+    g_assert_cmpuint(found(t, FUSE_ROOT_ID, "many"), ==, many);
+    found(t, many, "entry1");
+    found(t, many, "entry2");
+    found(t, many, "entry4");
+    age_files(t);
+    assert_changes(t, "");
+    /* One is changed, one gone, and one another file. */
+    make_file(t, "file", "other");
+    replace_with_link(t, "many/entry2");
+    g_assert_cmpint(chmod(path, 0600), ==, 0);
+    assert_changes(t, "changed /many, replaced /file, replaced /many/entry2, "
+                      "replaced /many/entry4");
+}
+
+/* A directory becomes a link, and that another directory. */
+static void test_kept_directories(Served *t, gconstpointer unused)
+{
+    uint64_t other, many = found(t, FUSE_ROOT_ID, "many");
+    g_autofree char *old = path_of(t, "many"), *new = path_of(t, "moved");
+
+    found(t, many, "entry1");
+    found(t, FUSE_ROOT_ID, "file");
+    age_files(t);
+    g_assert_cmpint(rename(old, new), ==, 0);
+    g_assert_cmpint(symlink("moved", old), ==, 0);
+    assert_changes(t, "replaced /many, replaced /many/entry1");
+    g_assert_cmpint(ask(t, FUSE_GETATTR, many, NULL, 0), ==, ESTALE);
+    g_assert_cmpint(unlink(old), ==, 0);
+    g_assert_cmpint(rename(new, old), ==, 0);
+    other = found(t, FUSE_ROOT_ID, "many");
+    g_assert_cmpuint(other, >, many);
+    found(t, other, "entry1");
+    age_files(t);
+    g_assert_cmpint(rename(old, new), ==, 0);
+    g_assert_cmpint(mkdir(old, 0755), ==, 0);
+    assert_changes(t, "replaced /many, replaced /many/entry1");
+}
+
+static void test_asked(Served *t, gconstpointer unused)
+{
+    FuseServer *s = &t->server;
+    uint64_t many, file;
+
+    make_file(t, "a b%\xff\n", "");
+    found(t, FUSE_ROOT_ID, "a b%\xff\n");
+    file = found(t, FUSE_ROOT_ID, "file");
+    many = found(t, FUSE_ROOT_ID, "many");
+    g_assert_cmpint(look_up(t, many, "nothing"), ==, ENOENT);
+    g_assert_cmpint(read_file(t, file, 2, 3), ==, 0);
+    list(t, FUSE_READDIRPLUS, many, 4096);
+    g_assert_cmpint(ask(t, FUSE_READLINK, found(t, FUSE_ROOT_ID, "link"), NULL,
+                        0), ==, 0);
+    assert_lines(fuse_asked_describe(&s->asked, &s->names),
+                 "look 0 0 /a%20b%25%FF%0A, look 0 0 /file, look 0 0 /many, "
+                 "read 2 3 /file, list 0 0 /many, look 0 0 /link, "
+                 "link 0 0 /link");
+    forget(t, file, 1);
+    fuse_asked_reset(&s->asked);
+    assert_lines(fuse_asked_describe(&s->asked, &s->names), "");
+    for (int i = 0; i < 70000; i++) {
+        fuse_asked_add(&s->asked, FUSE_READ, many, i, 1);
+        fuse_asked_add(&s->asked, FUSE_GETATTR, many, 0, 0);
+    }
+    g_assert_cmpuint(s->asked.requests->len, ==, 65536);
+}
+
+/* The first file in a list that the server wrote */
+static const struct fuse_direntplus *first_listed(Served *t, uint64_t id)
+{
+    const struct fuse_direntplus *entry = (void *)t->data;
+    const struct fuse_read_in asked = { .size = sizeof(t->data) };
+    size_t size;
+
+    g_assert_cmpint(ask(t, FUSE_READDIRPLUS, id, &asked, sizeof(asked)), ==,
+                    0);
+    while (entry->dirent.name[0] == '.') {
+        size = FUSE_NAME_OFFSET_DIRENTPLUS + entry->dirent.namelen;
+        entry = (void *)((char *)entry + FUSE_DIRENT_ALIGN(size));
+    }
+    return entry;
+}
+
+/* A guest that keeps all is told of a file once. */
+static void test_listed_again(Served *t, gconstpointer unused)
+{
+    FuseServer *s = &t->server;
+    uint64_t many = found(t, FUSE_ROOT_ID, "many"), id, inode;
+
+    id = first_listed(t, many)->entry_out.nodeid;
+    inode = first_listed(t, many)->dirent.ino;
+    g_assert_cmpuint(id, !=, 0);
+    g_assert_cmpuint(first_listed(t, many)->entry_out.nodeid, ==, id);
+    s->names.cache = true;
+    g_assert_cmpuint(first_listed(t, many)->entry_out.nodeid, ==, 0);
+    g_assert_cmpuint(first_listed(t, many)->dirent.ino, ==, inode);
+    /* Until the host has replaced it */
+    g_assert_cmpuint(g_hash_table_size(s->names.by_id), ==, ENTRIES + 2);
+    fuse_asked_reset(&s->asked);
+    first_listed(t, many);
+    g_assert_cmpuint(s->asked.requests->len, ==, 0);
+    g_ptr_array_unref(fuse_kept_check(&s->names, s->root));
+    g_assert_cmpuint(first_listed(t, many)->entry_out.nodeid, >, ENTRIES + 2);
+    g_assert_cmpuint(s->asked.requests->len, ==, 1);
+}
+
 /* Anything, of any length, with any room for the answer */
 static void test_random(Served *t, gconstpointer unused)
 {
     char arguments[256];
 
+    t->server.names.cache = g_test_rand_bit();
     for (int i = 0; i < 200000; i++) {
         size_t size = g_test_rand_int_range(0, sizeof(arguments));
 
@@ -656,6 +832,10 @@ int main(int argc, char **argv)
     add("unsearched", test_unsearched);
     add("depth", test_depth);
     add("cache", test_cache);
+    add("kept", test_kept);
+    add("kept-directories", test_kept_directories);
+    add("asked", test_asked);
+    add("listed-again", test_listed_again);
     add("random", test_random);
     return g_test_run();
 }

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The saved guest that keeps the files which two calls have asked for."""
+
+import os
+import re
+import shutil
+import signal
+import time
+
+import pytest
+
+from installed import on_x86
+
+# The programs are the host's.
+pytestmark = on_x86
+# With fewer, vpmu-perf does not keep them.
+FILES = 1100
+DIRECTORIES = 10
+# All that a file is like, but for what directories take on the host
+LIST = ['find', '.', '-printf', r'%p %y %m %U %T@ %C@ %l\n']
+
+
+class Tree:
+    """A directory of files, which programs read in a guest."""
+
+    def __init__(self, place):
+        self.place = place
+        self.path = place.work / 'a tree of %'
+        self.path.mkdir()
+        for i in range(FILES):
+            self.write(f'{i % DIRECTORIES}/{i}', f'{i:05}\n')
+        os.symlink('0/0', self.path / 'link')
+
+    def write(self, name, text):
+        path = self.path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    def read(self):
+        """What all files have, and the counts in user mode and of Linux."""
+        status, out, err = self.place.run(
+            'stat', '-x,', '-e', 'instructions:u,instructions:k', 'grep', '-r',
+            '', '.', cwd=self.path)
+        assert status == 0, err
+        user, kernel = re.findall(r'^(\d+),,instructions', err, re.M)
+        return out, int(user), int(kernel)
+
+    def assert_is_as_here(self):
+        """Also if a program looks only at some of it."""
+        for words in LIST, ['grep', '-r', '', '.'], ['cat', 'link']:
+            _, here, _ = self.place.run(*words[1:], program=words[:1],
+                                        cwd=self.path)
+            _, there, err = self.place.run('run', *words, cwd=self.path)
+            assert sorted(there.split(b'\n')) == sorted(here.split(b'\n')), err
+
+    def entry(self):
+        """The guest that was used last."""
+        cache = self.place.top / 'home' / 'cache' / 'vpmu-perf'
+        return max(cache.glob('*/memory'),
+                   key=lambda path: path.parent.stat().st_mtime).parent
+
+
+@pytest.fixture(scope='module')
+def tree(place):
+    tree = Tree(place)
+    yield tree
+    shutil.rmtree(tree.path)
+
+
+def test_counts_are_the_same(tree):
+    """With the files fetched, and kept by a guest that was saved with them."""
+    first, second = tree.read(), tree.read()
+    assert (tree.entry() / 'kept' / 'state').exists()
+    third, fourth = tree.read(), tree.read()
+    assert len(first[0].split(b'\n')) == FILES + 1
+    for one in second, third, fourth:
+        assert one[:2] == first[:2]
+    for one in third, fourth:
+        assert one[2] < first[2] / 2
+    tree.assert_is_as_here()
+
+
+def change(path):
+    """Everything that can happen to a file."""
+    # Other contents of the same size and time
+    about = os.stat(path / '0/0')
+    (path / '0/0').write_text('other')
+    os.utime(path / '0/0', ns=(about.st_atime_ns, about.st_mtime_ns))
+    # A file that is gone, a new one, and others that take a file's place
+    (path / '1/1').unlink()
+    (path / '1/new').write_text('new')
+    (path / 'new').write_text('22222\n')
+    (path / 'new').rename(path / '2/2')
+    (path / '3/3').unlink()
+    (path / '3/3').symlink_to('13')
+    (path / '3/13').unlink()
+    (path / '3/13').mkdir()
+    (path / '3/13/new').write_text('new')
+    # Directories
+    shutil.copytree(path / '4', path / 'copy')
+    (path / 'copy/4').write_text('other')
+    shutil.rmtree(path / '4')
+    (path / 'copy').rename(path / '4')
+    shutil.rmtree(path / '5')
+    shutil.rmtree(path / '6')
+    (path / '6').symlink_to('7')
+    (path / '8').rename(path / '7/8')
+    (path / '7/7').chmod(0o604)
+    (path / '7').chmod(0o555)
+    (path / '7/17').rename(path / '9/17')
+    # A directory with the time that it had before
+    about = os.stat(path / '9')
+    (path / '9/9').unlink()
+    (path / '9/new').write_text('new')
+    os.utime(path / '9', ns=(about.st_atime_ns, about.st_mtime_ns))
+    (path / 'link').unlink()
+    (path / 'link').symlink_to('1/new')
+
+
+def test_host_changes_files(tree):
+    """While a guest that keeps them is saved."""
+    assert (tree.entry() / 'kept' / 'state').exists()
+    change(tree.path)
+    tree.assert_is_as_here()
+    assert (tree.entry() / 'kept' / 'state').exists()
+    one, other = tree.read(), tree.read()
+    assert one[:2] == other[:2]
+
+
+def test_kept_guest_is_damaged(tree):
+    kept = tree.entry() / 'kept'
+    os.truncate(kept / 'state', 1000)
+    status, _, err = tree.place.run('run', 'true')
+    assert (status, err) == (0, '')
+    assert not kept.exists()
+
+
+def test_user_does_not_wait(tree):
+    """The files need not be kept, and the program's end is reported."""
+    entry = tree.entry()
+    shutil.rmtree(entry / 'kept', ignore_errors=True)
+    (entry / 'asked').unlink()
+    tree.read()
+    with tree.place.started('stat', 'grep', '-r', '', '.',
+                            cwd=tree.path) as process:
+        while not list(entry.glob('kept*')) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 0
+    assert not list(entry.glob('kept*'))

@@ -5,7 +5,6 @@
  */
 
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,28 +25,14 @@ static void look(const char *path, int flags)
           STATX_BASIC_STATS, &ignored);
 }
 
-/*
- * Linux keeps the attributes of the files.  Of a list that it has, a program
- * gets more at once than of one that it fetches: that would be other counts.
- */
-static void list(const char *path)
-{
-    DIR *directory = opendir(path);
-
-    while (directory && readdir(directory)) {
-        /* Fetch the next one. */
-    }
-    if (directory) {
-        posix_fadvise(dirfd(directory), 0, 0, POSIX_FADV_DONTNEED);
-        closedir(directory);
-    }
-}
-
 static void read_part(const char *path, off_t offset, size_t size)
 {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-                        | O_CLOEXEC);
+    struct stat st;
+    int fd = -1;
 
+    if (!lstat(path, &st) && S_ISREG(st.st_mode)) {
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    }
     if (fd >= 0) {
         /* No more than was asked for. */
         posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
@@ -63,7 +48,7 @@ static void keep(const char *line)
     int name = 0;
     size_t size;
 
-    if (sscanf(line, "%7s %lld %zu %n", word, &offset, &size, &name) < 3 ||
+    if (sscanf(line, "%7s %lld %zu %*s %n", word, &offset, &size, &name) < 3 ||
         line[name] != '/') {
         return;
     }
@@ -72,8 +57,6 @@ static void keep(const char *line)
         look(path, 0);
     } else if (!strcmp(word, "link")) {
         readlink(path, data, sizeof(data));
-    } else if (!strcmp(word, "list")) {
-        list(path);
     } else if (!strcmp(word, "read")) {
         read_part(path, offset, size);
     } else if (!strcmp(word, "forget")) {

@@ -15,12 +15,13 @@
 
 /**
  * keep_files - have Linux fetch files, as a program has
- * @lines: each has a word, an offset, a size, a path, and a NUL: "look" at the
- *         file, read the "link", "read" so many bytes from that offset,
- *         "list" the directory, or "forget" the file; after the last is
- *         another NUL
+ * @lines: each has a word, an offset, a size, a time, a path, and a NUL: "look"
+ *         at the file, read the "link", "read" so many bytes from that offset,
+ *         or "forget" the file; after the last is another NUL
  *
- * Files that are not there are left out.
+ * Files that are not there are left out.  Lists of directories are not kept: of
+ * one that Linux has, a program gets more at once than of one that it fetches,
+ * and executes other instructions.
  */
 void keep_files(const char *lines);
 

@@ -8,6 +8,12 @@
 #include <sys/sysmacros.h>
 #include "fuse-host.h"
 
+#ifdef STATX_MNT_ID
+#define LOOKS_AT (STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID)
+#else
+#define LOOKS_AT (STATX_BASIC_STATS | STATX_BTIME)
+#endif
+
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* File systems write the time of a tick, or whole seconds. */
@@ -17,7 +23,7 @@ bool fuse_host_look(int directory, const char *name, struct statx *st)
 {
     return statx(directory, name,
                  AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-                 STATX_BASIC_STATS | STATX_BTIME, st) == 0;
+                 LOOKS_AT, st) == 0;
 }
 
 dev_t fuse_host_device(const struct statx *st)
@@ -47,6 +53,7 @@ FuseSeen fuse_host_seen(const struct statx *st)
         .birth = birth_of(st),
         .modified = nanoseconds(st->stx_mtime),
         .changed = nanoseconds(st->stx_ctime),
+        .size = st->stx_size,
     };
 }
 

@@ -46,8 +46,6 @@ static const char *word_of(uint32_t opcode)
         return "link";
     case FUSE_READ:
         return "read";
-    case FUSE_READDIRPLUS:
-        return "list";
     default:
         return NULL;
     }
@@ -60,14 +58,8 @@ void fuse_asked_add(FuseAsked *asked, uint32_t opcode, uint64_t id,
         .id = id, .offset = offset, .size = size, .opcode = opcode,
     };
 
-    const GArray *all = asked->requests;
 
-    /* A list is told of by one file after the other. */
-    if (all->len && !memcmp(&g_array_index(all, FuseRequest, all->len - 1),
-                            &request, sizeof(request))) {
-        return;
-    }
-    if (word_of(opcode) && all->len < MAX_REQUESTS) {
+    if (word_of(opcode) && asked->requests->len < MAX_REQUESTS) {
         g_array_append_val(asked->requests, request);
     }
 }
@@ -90,12 +82,13 @@ GPtrArray *fuse_asked_describe(const FuseAsked *asked, FuseNames *names)
                                                 i);
         FuseName *file = fuse_names_find(names, one->id);
 
-        if (file) {
+        if (file && file->shows_changes) {
             g_autofree char *path = escaped_path(file);
 
             g_ptr_array_add(lines, g_strdup_printf(
-                "%s %" PRIu64 " %" PRIu32 " %s", word_of(one->opcode),
-                one->offset, one->size, path));
+                "%s %" PRIu64 " %" PRIu32 " %" PRIu64 " %s",
+                word_of(one->opcode), one->offset, one->size,
+                file->seen.changed, path));
         }
     }
     return lines;
@@ -128,6 +121,7 @@ static const char *fate(const FuseName *file, int directory)
     now = fuse_host_seen(&st);
     if (now.changed == file->seen.changed
         && now.modified == file->seen.modified
+        && now.size == file->seen.size
         && now.inode == file->seen.inode
         && now.device == file->seen.device) {
         return NULL;
@@ -152,7 +146,9 @@ GPtrArray *fuse_kept_check(FuseNames *names, int root)
             continue;
         }
         if (directory < 0 || file->directory != above) {
-            close(directory);
+            if (directory >= 0) {
+                close(directory);
+            }
             directory = fuse_host_open_directory_of(root, file);
             above = file->directory;
         }
@@ -166,6 +162,8 @@ GPtrArray *fuse_kept_check(FuseNames *names, int root)
             }
         }
     }
-    close(directory);
+    if (directory >= 0) {
+        close(directory);
+    }
     return lines;
 }

@@ -20,7 +20,7 @@
 /**
  * struct FuseAsked - a guest's requests
  * @requests: each is a struct of its own, the oldest first; later ones than
- *            65,536 are not there, nor one that repeats the one before it
+ *            65,536 are not there
  */
 typedef struct FuseAsked {
     GArray *requests;
@@ -43,8 +43,8 @@ void fuse_asked_reset(FuseAsked *asked);
 
 /**
  * fuse_asked_add - note a request
- * @opcode: FUSE_LOOKUP, FUSE_READLINK, FUSE_READ, or FUSE_READDIRPLUS if the
- *          guest learns of a file in a list; others are not noted
+ * @opcode: FUSE_READLINK, FUSE_READ, or FUSE_LOOKUP, also if the guest learns
+ *          of a file in a list; others are not noted
  * @id: the file's number
  * @offset: where it is read, in bytes
  * @size: how many bytes are wanted
@@ -56,8 +56,9 @@ void fuse_asked_add(FuseAsked *asked, uint32_t opcode, uint64_t id,
  * fuse_asked_describe - write requests down
  * @names: the files
  *
- * Returns: strings, "look", "link", "read" or "list", offset, size and path,
- * with spaces between them.  Files that the guest has forgotten are left out.
+ * Returns: strings, "look", "link" or "read", offset, size, the time of the
+ * file's last change and its path, with spaces between them.  Files are left
+ * out that the guest has forgotten, or that would not show a change.
  */
 GPtrArray *fuse_asked_describe(const FuseAsked *asked, FuseNames *names);
 

@@ -70,7 +70,10 @@ static int save_names(void *opaque)
         saved->id = one->id;
         saved->directory = one->directory->id;
         saved->lookups = one->lookups;
-        saved->seen = one->seen;
+        /* Others are not kept. */
+        if (one->shows_changes) {
+            saved->seen = one->seen;
+        }
         pstrcpy((char *)saved->name, sizeof(saved->name), one->name);
     }
     names->n_saved = n;
@@ -125,8 +128,10 @@ static void add_seen(FuseNames *names)
     }
     fuse_names_find(names, FUSE_ROOT_ID)->seen = names->saved_root;
     for (i = 0; i < (uint32_t)names->n_saved; i++) {
-        fuse_names_find(names, names->saved[i].id)->seen =
-            names->saved[i].seen;
+        FuseName *file = fuse_names_find(names, names->saved[i].id);
+
+        file->seen = names->saved[i].seen;
+        file->shows_changes = file->seen.inode;
     }
 }
 
@@ -192,6 +197,7 @@ static const VMStateDescription vmstate_seen = {
         VMSTATE_UINT64(birth, FuseSeen),
         VMSTATE_UINT64(modified, FuseSeen),
         VMSTATE_UINT64(changed, FuseSeen),
+        VMSTATE_UINT64(size, FuseSeen),
         VMSTATE_END_OF_LIST()
     },
 };

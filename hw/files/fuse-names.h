@@ -24,6 +24,7 @@
  * @birth: when it was made; 0 if the file system does not know
  * @modified: when its contents were changed
  * @changed: when anything of it was; 0 if another change would not show
+ * @size: the size of its contents, in bytes
  *
  * Times are nanoseconds since 1970.
  */
@@ -33,6 +34,7 @@ typedef struct FuseSeen {
     uint64_t birth;
     uint64_t modified;
     uint64_t changed;
+    uint64_t size;
 } FuseSeen;
 
 /**
@@ -44,6 +46,7 @@ typedef struct FuseSeen {
  * @entries: how many files in it are known
  * @is_replaced: another file may have its name by now, with another number
  * @seen: the file, when the guest was told of it
+ * @shows_changes: each change gives it a new time
  * @fd: open for reading, if @slot is not NULL
  * @slot: where the server has it among open files; NULL if it is not open
  * @used: when it was read last, if it is open
@@ -57,6 +60,7 @@ struct FuseName {
     uint32_t entries;
     bool is_replaced;
     FuseSeen seen;
+    bool shows_changes;
     int fd;
     FuseName **slot;
     uint64_t used;
@@ -79,7 +83,8 @@ typedef struct FuseSavedName {
  * @by_id: by number
  * @by_name: by directory and name
  * @last_id: the last number that was given
- * @devices: the host's file systems, in the order in which they were met
+ * @devices: the host's file systems: the first, those that were mounted when
+ *           the server began, and others in the order in which they were met
  * @saved: while they are migrated
  * @n_saved: how many there are
  * @saved_devices: the file systems, while they are migrated

@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include "fuse-host.h"
+#include "fuse-mounts.h"
 #include "fuse-server.h"
 
 /* More than any request without data has */
@@ -88,6 +89,7 @@ static struct fuse_attr attributes(FuseServer *s, FuseName *file,
                                    const struct statx *st)
 {
     file->seen = fuse_host_seen(st);
+    file->shows_changes = fuse_mounts_show_changes(s->mounts, st);
     if (fuse_host_may_change_unseen(st)) {
         file->seen.changed = 0;
     }
@@ -112,9 +114,9 @@ static struct fuse_attr attributes(FuseServer *s, FuseName *file,
 }
 
 /* For how many seconds the guest may remember an answer */
-static uint64_t validity(const FuseServer *s)
+static uint64_t validity(const FuseServer *s, const FuseName *file)
 {
-    return s->names.cache ? 1u << 30 : 0;
+    return s->names.cache && (file->shows_changes || !s->keeps) ? 1u << 30 : 0;
 }
 
 /*
@@ -125,6 +127,7 @@ static struct fuse_entry_out describe(FuseServer *s, FuseName *directory,
                                       const char *name, const struct statx *st)
 {
     FuseName *old, *file = fuse_names_tell(&s->names, directory, name);
+    struct fuse_attr attr;
 
     if (!fuse_host_is_same(file, st)) {
         old = file;
@@ -133,11 +136,12 @@ static struct fuse_entry_out describe(FuseServer *s, FuseName *directory,
         file = fuse_names_tell(&s->names, directory, name);
         fuse_names_forget(&s->names, old->id, 1);
     }
+    attr = attributes(s, file, st);
     return (struct fuse_entry_out) {
         .nodeid = file->id,
-        .entry_valid = validity(s),
-        .attr_valid = validity(s),
-        .attr = attributes(s, file, st),
+        .entry_valid = validity(s, file),
+        .attr_valid = validity(s, file),
+        .attr = attr,
     };
 }
 
@@ -224,7 +228,7 @@ static ssize_t answer_lookup(FuseServer *s, const Request *r)
 
 static ssize_t answer_getattr(FuseServer *s, const Request *r)
 {
-    struct fuse_attr_out out = { .attr_valid = validity(s) };
+    struct fuse_attr_out out = { };
     struct statx st;
     int file = fuse_host_open_path(s->root, r->file, 0, &st);
 
@@ -233,6 +237,7 @@ static ssize_t answer_getattr(FuseServer *s, const Request *r)
     }
     close(file);
     out.attr = attributes(s, r->file, &st);
+    out.attr_valid = validity(s, r->file);
     return answer(r, &out, sizeof(out));
 }
 
@@ -311,7 +316,7 @@ static struct fuse_entry_out list_file(FuseServer *s, const Request *r,
                                            known->seen.inode);
     } else if (fuse_host_look(dirfd(s->listed), name, &st)) {
         entry = describe(s, r->file, name, &st);
-        fuse_asked_add(&s->asked, FUSE_READDIRPLUS, r->file->id, 0, 0);
+        fuse_asked_add(&s->asked, FUSE_LOOKUP, entry.nodeid, 0, 0);
     }
     return entry;
 }
@@ -572,6 +577,8 @@ bool fuse_server_open(FuseServer *s, const char *path, Error **errp)
     }
     fuse_names_init(&s->names);
     fuse_names_number(&s->names, fuse_host_device(&st), st.stx_ino);
+    fuse_mounts_list(s->names.devices);
+    s->mounts = g_hash_table_new(NULL, NULL);
     fuse_asked_init(&s->asked);
     return true;
 }
@@ -588,5 +595,6 @@ void fuse_server_close(FuseServer *s)
     g_clear_pointer(&s->listed, closedir);
     fuse_names_destroy(&s->names);
     fuse_asked_destroy(&s->asked);
+    g_hash_table_destroy(s->mounts);
     close(s->root);
 }

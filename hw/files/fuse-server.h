@@ -24,6 +24,8 @@
  * struct FuseServer - a directory, for one guest
  * @root: the directory, a descriptor
  * @names: the files that the guest knows
+ * @keeps: the guest will be saved, and keeps only files that show changes
+ * @mounts: whether they do, by the host's mounts
  * @open: files that were read lately
  * @reads: how often one was read
  * @listed: a directory that the guest lists; NULL if there is no such
@@ -37,6 +39,8 @@
 typedef struct FuseServer {
     int root;
     FuseNames names;
+    bool keeps;
+    GHashTable *mounts;
     FuseName *open[FUSE_OPEN_FILES];
     uint64_t reads;
     DIR *listed;

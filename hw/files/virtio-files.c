@@ -82,6 +82,7 @@ static void realize(DeviceState *dev, Error **errp)
         return;
     }
     f->server.names.cache = f->cache;
+    f->server.keeps = f->keeps;
     if (!fuse_server_open(&f->server, f->path, errp)) {
         return;
     }
@@ -173,6 +174,7 @@ static const Property properties[] = {
     DEFINE_PROP_STRING("path", VirtIOFiles, path),
     DEFINE_PROP_STRING("tag", VirtIOFiles, tag),
     DEFINE_PROP_BOOL("cache", VirtIOFiles, cache, true),
+    DEFINE_PROP_BOOL("keeps", VirtIOFiles, keeps, false),
 };
 
 static void class_init(ObjectClass *klass, ClassData *data)
@@ -192,8 +194,8 @@ static void class_init(ObjectClass *klass, ClassData *data)
     object_class_property_add(klass, "asked", "[str]", get_asked, NULL, NULL,
                               NULL);
     object_class_property_set_description(klass, "asked",
-        "What the guest has asked for: \"look\", \"link\", \"read\" or "
-        "\"list\", offset, size and path");
+        "What the guest has asked for: \"look\", \"link\" or \"read\", "
+        "offset, size, the time of the file's last change, and path");
     object_class_property_add(klass, "changes", "[str]", get_changes, NULL,
                               NULL, NULL);
     object_class_property_set_description(klass, "changes",

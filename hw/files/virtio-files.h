@@ -22,6 +22,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VirtIOFiles, VIRTIO_FILES)
  * @path: the directory
  * @tag: how the guest calls it when it mounts it
  * @cache: the guest may remember all answers; if not, it asks again each time
+ * @keeps: it will be saved: it may remember only files that show changes
  * @changes: files that have changed while the guest was saved; NULL if it was
  *           not
  */
@@ -30,6 +31,7 @@ struct VirtIOFiles {
     char *path;
     char *tag;
     bool cache;
+    bool keeps;
     GPtrArray *changes;
     FuseServer server;
 };

@@ -83,6 +83,16 @@ class Tree:
         return max(cache.glob('*/memory'),
                    key=lambda path: path.parent.stat().st_mtime).parent
 
+    def kept(self):
+        """The guest that keeps the files, after some calls."""
+        kept = self.entry() / 'kept'
+        for _ in range(5):
+            if (kept / 'state').exists():
+                break
+            self.read()
+        assert (kept / 'state').exists()
+        return kept
+
 
 @pytest.fixture(scope='module')
 def tree(place):
@@ -94,7 +104,7 @@ def tree(place):
 def test_counts_are_the_same(tree):
     """With the files fetched, and kept by a guest that was saved with them."""
     first, second = tree.read(), tree.read()
-    assert (tree.entry() / 'kept' / 'state').exists()
+    tree.kept()
     third, fourth = tree.read(), tree.read()
     assert first[0].count(b'./') == FILES + DIRECTORIES + 1
     for one in second, third, fourth:
@@ -144,17 +154,32 @@ def change(path):
 def test_host_changes_files(tree):
     """While a guest that keeps them is saved."""
     tree.assert_is_as_here()
-    assert (tree.entry() / 'kept' / 'state').exists()
+    kept = tree.kept()
     change(tree.path)
     tree.assert_is_as_here()
-    assert (tree.entry() / 'kept' / 'state').exists()
+    assert (kept / 'state').exists()
     one, other = tree.read(), tree.read()
     assert one[:2] == other[:2]
 
 
 @on_x86
-def test_kept_guest_is_damaged(tree):
-    kept = tree.entry() / 'kept'
+def test_files_change_always(tree):
+    """A guest that keeps them would be of no use."""
+    kept = tree.kept()
+    shutil.rmtree(kept)
+    for _ in range(3):
+        for path in tree.path.rglob('*'):
+            if path.is_file() and not path.is_symlink():
+                path.write_text('once more\n')
+        tree.read()
+        assert not kept.exists()
+
+
+@on_x86
+def test_cache_is_damaged(tree):
+    kept = tree.kept()
+    (kept.parent / 'asked').write_bytes(b'\xff\n \n')
+    tree.read()
     os.truncate(kept / 'state', 1000)
     status, _, err = tree.place.run('run', 'true')
     assert (status, err) == (0, '')
@@ -164,15 +189,25 @@ def test_kept_guest_is_damaged(tree):
 @on_x86
 def test_user_does_not_wait(tree):
     """The files need not be kept, and the program's end is reported."""
-    entry = tree.entry()
-    shutil.rmtree(entry / 'kept', ignore_errors=True)
-    (entry / 'asked').unlink()
-    tree.read()
-    with tree.place.started('stat', 'grep', '-r', '', '.',
-                            cwd=tree.path) as process:
+    entry = tree.kept().parent
+    shutil.rmtree(entry / 'kept')
+    with tree.place.started('stat', tree.program, cwd=tree.path) as process:
         while not list(entry.glob('kept*')) and process.poll() is None:
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.02)
         process.communicate()
     assert process.returncode == 0
     assert not list(entry.glob('kept*'))
+
+
+@on_x86
+def test_calls_at_once(tree):
+    """One of them saves the guest."""
+    shutil.rmtree(tree.kept())
+    with tree.place.started('stat', tree.program, cwd=tree.path) as one, \
+            tree.place.started('stat', tree.program, cwd=tree.path) as other:
+        assert one.communicate()[0] == other.communicate()[0]
+    assert (one.returncode, other.returncode) == (0, 0)
+    assert [path.name for path in tree.entry().glob('kept*')] == ['kept']

@@ -415,6 +415,43 @@ static void with_mounts(Served *t, void (*use)(Served *t))
     g_assert_cmpint(status, ==, 0);
 }
 
+/* A file that the server finds in a new mount there, or the mount itself */
+static const FuseName *found_in_mount(Served *t, const char *type,
+                                      unsigned long flags, const char *file)
+{
+    g_autofree char *place = path_of(t, "many");
+    uint64_t many;
+
+    if (mount("none", place, type, flags, NULL) < 0) {
+        exit(CANNOT);
+    }
+    many = found(t, FUSE_ROOT_ID, "many");
+    return fuse_names_find(&t->server.names,
+                           file ? found(t, many, file) : many);
+}
+
+/* Memory shows changes, if it may be written; made-up contents do not. */
+static void use_file_systems(Served *t)
+{
+    const struct fuse_entry_out *entry = (void *)t->data;
+
+    t->server.names.cache = true;
+    g_assert_false(found_in_mount(t, "proc", 0, "uptime")->shows_changes);
+    g_assert_cmpuint(entry->entry_valid, !=, 0);
+    t->server.keeps = true;
+    found(t, found(t, FUSE_ROOT_ID, "many"), "uptime");
+    g_assert_cmpuint(entry->entry_valid, ==, 0);
+    g_assert_true(found_in_mount(t, "tmpfs", 0, NULL)->shows_changes);
+    g_assert_cmpuint(entry->entry_valid, !=, 0);
+    g_assert_false(found_in_mount(t, "tmpfs", MS_RDONLY, NULL)->shows_changes);
+    g_assert_cmpuint(entry->attr_valid, ==, 0);
+}
+
+static void test_file_systems(Served *t, gconstpointer unused)
+{
+    with_mounts(t, use_file_systems);
+}
+
 static void test_mount(Served *t, gconstpointer unused)
 {
     with_mounts(t, mount_there);
@@ -619,6 +656,19 @@ static void age_files(Served *t)
     }
 }
 
+static void set_shows_changes(Served *t, bool value)
+{
+    GHashTableIter all;
+    gpointer one;
+
+    g_hash_table_iter_init(&all, t->server.names.by_id);
+    while (g_hash_table_iter_next(&all, NULL, &one)) {
+        FuseName *file = one;
+
+        file->shows_changes = value;
+    }
+}
+
 static gint compare_lines(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(char **)a, *(char **)b);
@@ -719,14 +769,21 @@ static void test_asked(Served *t, gconstpointer unused)
     many = found(t, FUSE_ROOT_ID, "many");
     g_assert_cmpint(look_up(t, many, "nothing"), ==, ENOENT);
     g_assert_cmpint(read_file(t, file, 2, 3), ==, 0);
-    list(t, FUSE_READDIRPLUS, many, 4096);
     g_assert_cmpint(ask(t, FUSE_READLINK, found(t, FUSE_ROOT_ID, "link"), NULL,
                         0), ==, 0);
+    set_shows_changes(t, false);
+    assert_lines(fuse_asked_describe(&s->asked, &s->names), "");
+    set_shows_changes(t, true);
+    fuse_names_find(&s->names, file)->seen.changed = 42;
     assert_lines(fuse_asked_describe(&s->asked, &s->names),
-                 "look 0 0 /a%20b%25%FF%0A, look 0 0 /file, look 0 0 /many, "
-                 "read 2 3 /file, list 0 0 /many, look 0 0 /link, "
-                 "link 0 0 /link");
+                 "look 0 0 0 /a%20b%25%FF%0A, look 0 0 42 /file, "
+                 "look 0 0 0 /many, read 2 3 42 /file, look 0 0 0 /link, "
+                 "link 0 0 0 /link");
     forget(t, file, 1);
+    set_shows_changes(t, true);
+    fuse_asked_reset(&s->asked);
+    list(t, FUSE_READDIRPLUS, many, 4096);
+    g_assert_cmpuint(s->asked.requests->len, ==, ENTRIES);
     fuse_asked_reset(&s->asked);
     assert_lines(fuse_asked_describe(&s->asked, &s->names), "");
     for (int i = 0; i < 70000; i++) {
@@ -772,7 +829,7 @@ static void test_listed_again(Served *t, gconstpointer unused)
     g_assert_cmpuint(s->asked.requests->len, ==, 0);
     g_ptr_array_unref(fuse_kept_check(&s->names, s->root));
     g_assert_cmpuint(first_listed(t, many)->entry_out.nodeid, >, ENTRIES + 2);
-    g_assert_cmpuint(s->asked.requests->len, ==, 1);
+    g_assert_cmpuint(s->asked.requests->len, ==, ENTRIES);
 }
 
 /* Anything, of any length, with any room for the answer */
@@ -821,6 +878,7 @@ int main(int argc, char **argv)
     add("removed-file", test_removed_file);
     add("replaced-link", test_replaced_link);
     add("mount", test_mount);
+    add("file-systems", test_file_systems);
     add("overlay", test_overlay);
     add("lease", test_lease);
     add("replaced-open-file", test_replaced_open_file);

@@ -58,7 +58,6 @@ void fuse_asked_add(FuseAsked *asked, uint32_t opcode, uint64_t id,
         .id = id, .offset = offset, .size = size, .opcode = opcode,
     };
 
-
     if (word_of(opcode) && asked->requests->len < MAX_REQUESTS) {
         g_array_append_val(asked->requests, request);
     }
@@ -68,8 +67,10 @@ static char *escaped_path(const FuseName *file)
 {
     g_autofree char *path = fuse_name_path(file);
 
-    return g_uri_escape_string(path, G_URI_RESERVED_CHARS_ALLOWED_IN_PATH,
-                               false);
+    return path
+           ? g_uri_escape_string(path, G_URI_RESERVED_CHARS_ALLOWED_IN_PATH,
+                                 false)
+           : NULL;
 }
 
 GPtrArray *fuse_asked_describe(const FuseAsked *asked, FuseNames *names)
@@ -85,6 +86,9 @@ GPtrArray *fuse_asked_describe(const FuseAsked *asked, FuseNames *names)
         if (file && file->shows_changes) {
             g_autofree char *path = escaped_path(file);
 
+            if (!path) {
+                continue;
+            }
             g_ptr_array_add(lines, g_strdup_printf(
                 "%s %" PRIu64 " %" PRIu32 " %" PRIu64 " %s",
                 word_of(one->opcode), one->offset, one->size,
@@ -138,6 +142,9 @@ GPtrArray *fuse_kept_check(FuseNames *names, int root)
     int directory = -1;
     const GList *next;
 
+    if (names->is_renumbered) {
+        g_ptr_array_add(lines, g_strdup("replaced /"));
+    }
     for (next = files; next; next = next->next) {
         FuseName *file = next->data;
         const char *word;
@@ -156,7 +163,9 @@ GPtrArray *fuse_kept_check(FuseNames *names, int root)
         if (word) {
             g_autofree char *path = escaped_path(file);
 
-            g_ptr_array_add(lines, g_strdup_printf("%s %s", word, path));
+            /* If its path is too long, nothing can be kept. */
+            g_ptr_array_add(lines, g_strdup_printf("%s %s", word,
+                                                   path ?: "/"));
             if (*word == 'r' && file->directory) {
                 fuse_names_replace(names, file);
             }

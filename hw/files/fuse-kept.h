@@ -72,7 +72,8 @@ GPtrArray *fuse_asked_describe(const FuseAsked *asked, FuseNames *names);
  * keeps its number as long as it is the same.
  *
  * Returns: strings, "replaced" or "changed", and a path after a space.  The
- * guest is to ask for each of these.
+ * guest is to ask for each of these.  The root is replaced also if inodes have
+ * other numbers by now.
  */
 GPtrArray *fuse_kept_check(FuseNames *names, int root);
 

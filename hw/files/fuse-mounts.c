@@ -12,14 +12,15 @@
 #define MOUNTS "/proc/self/mountinfo"
 
 /* A mount's fields before the first that are optional */
-enum { MOUNT, PARENT, DEVICE, FIELDS = 6 };
+enum { MOUNT, PARENT, DEVICE, ROOT, PLACE, FIELDS = 6 };
 
 /* Those after the optional ones and a dash */
 enum { TYPE, SOURCE, OPTIONS };
 
-static const char *const shows_changes[] = {
-    "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs",
-    "xfs", "zfs", NULL
+/* They have their files on a disk of this host or in its memory. */
+static const char *const local[] = {
+    "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs", "zfs",
+    NULL
 };
 
 /* Call a function for each mount, with its fields and the last of them. */
@@ -47,17 +48,32 @@ static void for_each_mount(void (*use)(char **fields, char **last,
     }
 }
 
+/*
+ * An overlay may be made of anything, but a container's root is of layers on
+ * its host's disk.
+ */
+static bool is_local(char **fields, char **last)
+{
+    return g_strv_contains(local, last[TYPE])
+           || (g_str_equal(last[TYPE], "overlay")
+               && g_str_equal(fields[PLACE], "/"));
+}
+
+/* An image may be replaced by one whose files have the same times. */
+static bool is_image(char **last)
+{
+    return !g_str_has_prefix(last[OPTIONS], "rw")
+           || g_str_has_prefix(last[SOURCE], "/dev/loop");
+}
+
 static void note_mount(char **fields, char **last, void *opaque)
 {
     GHashTable *known = opaque;
-    const char *options = last[OPTIONS];
-    bool may_change = g_str_equal(options, "rw")
-                      || g_str_has_prefix(options, "rw,");
     guint mount = g_ascii_strtoull(fields[MOUNT], NULL, 10);
 
     g_hash_table_insert(known, GUINT_TO_POINTER(mount),
-                        GINT_TO_POINTER(may_change && g_strv_contains(
-                            shows_changes, last[TYPE])));
+                        GINT_TO_POINTER(is_local(fields, last)
+                                        && !is_image(last)));
 }
 
 bool fuse_mounts_show_changes(GHashTable *known, const struct statx *st)
@@ -84,7 +100,8 @@ static void add_device(char **fields, char **last, void *opaque)
     unsigned major, minor;
     dev_t device;
 
-    if (sscanf(fields[DEVICE], "%u:%u", &major, &minor) == 2) {
+    if (is_local(fields, last)
+        && sscanf(fields[DEVICE], "%u:%u", &major, &minor) == 2) {
         device = makedev(major, minor);
         for (size_t i = 0; i < devices->len; i++) {
             if (g_array_index(devices, dev_t, i) == device) {

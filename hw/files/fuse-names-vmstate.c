@@ -116,22 +116,37 @@ static int begin_load(void *opaque)
     return 0;
 }
 
+/* Whether a file has the number that the guest knows, by its device */
+static bool has_same_number(FuseNames *names, const FuseSeen *seen)
+{
+    uint64_t saved;
+
+    for (saved = 0; saved < names->n_devices; saved++) {
+        if (names->saved_devices[saved] == seen->device) {
+            break;
+        }
+    }
+    return saved < names->devices->len
+           && g_array_index(names->devices, dev_t, saved) == seen->device;
+}
+
 static void add_seen(FuseNames *names)
 {
+    uint64_t device = names->saved_root.device;
     uint32_t i;
 
-    g_array_set_size(names->devices, 0);
-    for (i = 0; i < names->n_devices; i++) {
-        dev_t device = names->saved_devices[i];
-
-        g_array_append_val(names->devices, device);
-    }
+    names->is_renumbered = names->saved_root.inode
+                           && !has_same_number(names, &names->saved_root);
     fuse_names_find(names, FUSE_ROOT_ID)->seen = names->saved_root;
     for (i = 0; i < (uint32_t)names->n_saved; i++) {
         FuseName *file = fuse_names_find(names, names->saved[i].id);
 
         file->seen = names->saved[i].seen;
         file->shows_changes = file->seen.inode;
+        if (file->seen.inode && file->seen.device != device) {
+            device = file->seen.device;
+            names->is_renumbered |= !has_same_number(names, &file->seen);
+        }
     }
 }
 

@@ -62,6 +62,7 @@ void fuse_names_reset(FuseNames *names)
     g_hash_table_remove_all(names->by_name);
     g_hash_table_remove_all(names->by_id);
     names->last_id = FUSE_ROOT_ID;
+    names->is_renumbered = false;
     fuse_names_add(names, FUSE_ROOT_ID, NULL, ".");
 }
 
@@ -152,13 +153,20 @@ uint64_t fuse_names_number(FuseNames *names, dev_t device, uint64_t inode)
 
 char *fuse_name_path(const FuseName *file)
 {
-    GString *path = g_string_new(file->directory ? NULL : "/");
+    char path[PATH_MAX], *begin = path + sizeof(path) - 1;
+    size_t length;
 
+    *begin = '\0';
     for (; file->directory; file = file->directory) {
-        g_string_prepend(path, file->name);
-        g_string_prepend_c(path, '/');
+        length = strlen(file->name);
+        if (length + 1 > begin - path) {
+            return NULL;
+        }
+        begin -= length;
+        memcpy(begin, file->name, length);
+        *--begin = '/';
     }
-    return g_string_free(path, false);
+    return g_strdup(*begin ? begin : "/");
 }
 
 bool fuse_name_is_valid(const char *name, size_t size)

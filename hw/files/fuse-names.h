@@ -83,8 +83,9 @@ typedef struct FuseSavedName {
  * @by_id: by number
  * @by_name: by directory and name
  * @last_id: the last number that was given
- * @devices: the host's file systems: the first, those that were mounted when
+ * @devices: the host's file systems: the root's, those that were mounted when
  *           the server began, and others in the order in which they were met
+ * @is_renumbered: a file that was loaded had another number
  * @saved: while they are migrated
  * @n_saved: how many there are
  * @saved_devices: the file systems, while they are migrated
@@ -97,6 +98,7 @@ typedef struct FuseNames {
     GHashTable *by_name;
     uint64_t last_id;
     GArray *devices;
+    bool is_renumbered;
     FuseSavedName *saved;
     int32_t n_saved;
     uint64_t *saved_devices;
@@ -173,14 +175,15 @@ void fuse_names_forget(FuseNames *names, uint64_t id, uint64_t lookups);
  * @inode: its number there
  *
  * Numbers of inodes are unique in a file system, of which the host has many.
- * The first one's stay as they are.
+ * The root's stay as they are.
  */
 uint64_t fuse_names_number(FuseNames *names, dev_t device, uint64_t inode);
 
 /**
  * fuse_name_path - a file's path, from the root
  *
- * Returns: a string that begins with a slash, and is the caller's.
+ * Returns: a string that begins with a slash, and is the caller's; NULL if it
+ * is too long for a system call.
  */
 char *fuse_name_path(const FuseName *file);
 

@@ -88,8 +88,13 @@ static uint32_t device_number(uint32_t major, uint32_t minor)
 static struct fuse_attr attributes(FuseServer *s, FuseName *file,
                                    const struct statx *st)
 {
+    const FuseName *above = file->directory;
+
     file->seen = fuse_host_seen(st);
-    file->shows_changes = fuse_mounts_show_changes(s->mounts, st);
+    /* To look at it later, its directories have to be there. */
+    file->shows_changes = fuse_mounts_show_changes(s->mounts, st)
+                          && (!above || !above->directory
+                              || above->shows_changes);
     if (fuse_host_may_change_unseen(st)) {
         file->seen.changed = 0;
     }
@@ -113,10 +118,16 @@ static struct fuse_attr attributes(FuseServer *s, FuseName *file,
     };
 }
 
+/* Linux keeps contents without asking. */
+static bool may_be_kept(const FuseServer *s, const FuseName *file)
+{
+    return file->shows_changes || !s->keeps;
+}
+
 /* For how many seconds the guest may remember an answer */
 static uint64_t validity(const FuseServer *s, const FuseName *file)
 {
-    return s->names.cache && (file->shows_changes || !s->keeps) ? 1u << 30 : 0;
+    return s->names.cache && may_be_kept(s, file) ? 1u << 30 : 0;
 }
 
 /*
@@ -251,7 +262,8 @@ static ssize_t answer_readlink(FuseServer *s, const Request *r)
     if (link < 0) {
         return -1;
     }
-    size = readlinkat(link, "", target, sizeof(target));
+    size = may_be_kept(s, r->file)
+           ? readlinkat(link, "", target, sizeof(target)) : answer_error(EIO);
     close(link);
     if (size < 0) {
         return -1;
@@ -270,7 +282,8 @@ static ssize_t answer_read(FuseServer *s, const Request *r)
     if (!asked) {
         return answer_error(EINVAL);
     }
-    fd = file_for_reading(s, r->file);
+    fd = may_be_kept(s, r->file) ? file_for_reading(s, r->file)
+         : answer_error(EIO);
     if (fd < 0) {
         return -1;
     }
@@ -576,6 +589,7 @@ bool fuse_server_open(FuseServer *s, const char *path, Error **errp)
         return false;
     }
     fuse_names_init(&s->names);
+    /* The root's device is the first. */
     fuse_names_number(&s->names, fuse_host_device(&st), st.stx_ino);
     fuse_mounts_list(s->names.devices);
     s->mounts = g_hash_table_new(NULL, NULL);

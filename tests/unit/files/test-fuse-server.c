@@ -434,13 +434,23 @@ static const FuseName *found_in_mount(Served *t, const char *type,
 static void use_file_systems(Served *t)
 {
     const struct fuse_entry_out *entry = (void *)t->data;
+    g_autofree char *fs = path_of(t, "many/fs");
+    uint64_t id;
 
     t->server.names.cache = true;
     g_assert_false(found_in_mount(t, "proc", 0, "uptime")->shows_changes);
     g_assert_cmpuint(entry->entry_valid, !=, 0);
     t->server.keeps = true;
-    found(t, found(t, FUSE_ROOT_ID, "many"), "uptime");
+    id = found(t, found(t, FUSE_ROOT_ID, "many"), "uptime");
     g_assert_cmpuint(entry->entry_valid, ==, 0);
+    g_assert_cmpint(read_file(t, id, 0, 1), ==, EIO);
+    t->server.keeps = false;
+    g_assert_cmpint(read_file(t, id, 0, 1), ==, 0);
+    t->server.keeps = true;
+    /* Memory is not looked at either where that takes another's directory. */
+    g_assert_cmpint(mount("none", fs, "tmpfs", 0, NULL), ==, 0);
+    id = found(t, found(t, FUSE_ROOT_ID, "many"), "fs");
+    g_assert_false(fuse_names_find(&t->server.names, id)->shows_changes);
     g_assert_true(found_in_mount(t, "tmpfs", 0, NULL)->shows_changes);
     g_assert_cmpuint(entry->entry_valid, !=, 0);
     g_assert_false(found_in_mount(t, "tmpfs", MS_RDONLY, NULL)->shows_changes);

@@ -103,7 +103,8 @@ GPtrArray *fuse_asked_describe(const FuseAsked *asked, FuseNames *names)
  */
 
 /* Files of one directory come one after the other. */
-static gint compare_directories(gconstpointer a, gconstpointer b)
+static gint compare_directories(gconstpointer a, gconstpointer b,
+                                gpointer unused)
 {
     const FuseName *one = a, *other = b;
     uint64_t x = one->directory ? one->directory->id : 0;
@@ -136,8 +137,8 @@ static const char *fate(const FuseName *file, int directory)
 GPtrArray *fuse_kept_check(FuseNames *names, int root)
 {
     GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GList) files = g_list_sort(g_hash_table_get_values(names->by_id),
-                                         compare_directories);
+    g_autoptr(GList) files = g_list_sort_with_data(
+        g_hash_table_get_values(names->by_id), compare_directories, NULL);
     const FuseName *above = NULL;
     int directory = -1;
     const GList *next;

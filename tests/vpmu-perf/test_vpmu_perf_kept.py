@@ -114,6 +114,7 @@ class Tree:
 
     def kept(self):
         """The guest that keeps the files, after some calls."""
+        self.read()
         kept = self.entry() / 'kept'
         for _ in range(5):
             if (kept / 'state').exists():

@@ -355,6 +355,34 @@ static void test_errors(void)
     stop(&m);
 }
 
+static void assert_no_blocks(Machine *m)
+{
+    QDict *error = qtest_qmp_assert_failure_ref(
+        m->qts, "{'execute': 'tcg-keep-blocks'}");
+
+    g_assert_nonnull(strstr(qdict_get_str(error, "desc"), "no file"));
+    qobject_unref(error);
+}
+
+/* What guests keep is tested with programs (tests/vpmu-perf). */
+static void test_blocks(void)
+{
+    char *file = new_file();
+    g_autofree char *args = g_strdup_printf("-S -accel tcg,blocks=%s", file);
+    Machine with = start(args), without = start("-S -accel tcg");
+    QDict *blocks = qtest_qmp_assert_success_ref(
+        with.qts, "{'execute': 'tcg-keep-blocks'}");
+
+    g_assert_cmpint(qdict_get_int(blocks, "translated"), ==, 0);
+    g_assert_cmpint(qdict_get_int(blocks, "taken"), ==, 0);
+    g_assert_false(qdict_get_bool(blocks, "written"));
+    qobject_unref(blocks);
+    assert_no_blocks(&without);
+    stop(&with);
+    stop(&without);
+    delete_file(file);
+}
+
 /*
  * info pmu
  */
@@ -674,6 +702,7 @@ void add_monitor_cases(void)
     add("monitor/hotplug", test_hotplug);
     add("monitor/filter", test_filter);
     add("monitor/errors", test_errors);
+    add("monitor/blocks", test_blocks);
     add("monitor/table", test_table);
     add("monitor/table-without-pmu", test_table_without_pmu);
     add("monitor/stats", test_stats);

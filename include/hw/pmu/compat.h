@@ -36,6 +36,7 @@
 #endif
 
 #define INSN_START_WORDS TARGET_INSN_START_WORDS
+#define queue_tb_flush(cpu) tb_flush(cpu)
 #define chardev_frontend(chr) ((chr)->be)
 #define apic_read_msr(apic, index, val) apic_msr_read(index, val)
 #define apic_write_msr(apic, index, val) apic_msr_write(index, val)

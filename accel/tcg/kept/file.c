@@ -1,0 +1,288 @@
+/*
+ * Translated blocks that are kept: the file
+ *
+ * It has a struct Header, what is translated, and an index, which each begin
+ * with a page.  The index has lists of blocks, the blocks, and their guest code.
+ * All is as in the memory of the process that wrote it: no other host reads it.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include <zlib.h>
+#include "qapi/error.h"
+#include "internal.h"
+#include "tcg/tcg-movable.h"
+#include "trace/trace-accel_tcg.h"
+
+/**
+ * struct Header - the beginning of a file
+ * @magic: which format it has
+ * @identity: tb_kept_identity()
+ * @nr_calls: how many functions are called
+ * @nr_lists: how many lists there are, a power of 2
+ * @nr_blocks: how many blocks there are
+ * @code_size: the bytes of their guest code
+ * @size: the bytes of what is translated
+ * @checksum: zlib's Adler-32 of all of this, with 0 here
+ * @calls: the functions, from where the first one of QEMU is
+ */
+typedef struct Header {
+    char magic[8];
+    uint8_t identity[TB_KEPT_IDENTITY];
+    uint32_t nr_calls;
+    uint32_t nr_lists;
+    uint32_t nr_blocks;
+    uint32_t code_size;
+    uint32_t size;
+    uint32_t checksum;
+    uint64_t calls[TCG_CALLS];
+} Header;
+
+static const char magic[8] = "TCGkept1";
+
+static uint64_t pages(uint64_t size)
+{
+    return ROUND_UP(size, qemu_real_host_page_size());
+}
+
+static uint64_t place_of_blocks(void)
+{
+    return pages(sizeof(Header));
+}
+
+static uint64_t place_of_index(uint32_t size)
+{
+    return place_of_blocks() + pages(size);
+}
+
+static uint64_t index_size(const Header *h)
+{
+    return h->nr_lists * (uint64_t)sizeof(uint32_t)
+           + h->nr_blocks * (uint64_t)sizeof(KeptBlock) + h->code_size;
+}
+
+static uint32_t checksum_of(const Header *h)
+{
+    Header zeroed = *h;
+
+    zeroed.checksum = 0;
+    return adler32(1, (const uint8_t *)&zeroed, sizeof(zeroed));
+}
+
+/*
+ * Reading
+ */
+
+/* Returns what is wrong, or NULL. */
+static const char *check_header(const Header *h, uint64_t file_size,
+                                const uint8_t *identity, size_t room)
+{
+    if (memcmp(h->magic, magic, sizeof(magic))) {
+        return "not a file of blocks";
+    }
+    if (memcmp(h->identity, identity, TB_KEPT_IDENTITY)) {
+        return "of another QEMU, host or CPU";
+    }
+    if (checksum_of(h) != h->checksum || h->nr_calls > TCG_CALLS
+        || !is_power_of_2(h->nr_lists) || pages(h->size) > room
+        || place_of_index(h->size) + index_size(h) != file_size) {
+        return "damaged";
+    }
+    return NULL;
+}
+
+/* What is written to either mapping is this process's. */
+static bool map_file(int fd, const Header *h, uint8_t *at, KeptBlocks *file)
+{
+    size_t size = index_size(h);
+    uint8_t *index = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
+                          place_of_index(h->size));
+
+    if (index == MAP_FAILED) {
+        return false;
+    }
+    if (mmap(at, pages(h->size), PROT_READ | PROT_WRITE | PROT_EXEC,
+             MAP_PRIVATE | MAP_FIXED, fd, place_of_blocks()) != at) {
+        munmap(index, size);
+        return false;
+    }
+    *file = (KeptBlocks) {
+        .fd = fd,
+        .size = h->size,
+        .index = index,
+        .index_size = size,
+        .lists = (uint32_t *)index,
+        .nr_lists = h->nr_lists,
+        .blocks = (KeptBlock *)(index + h->nr_lists * sizeof(uint32_t)),
+        .nr_blocks = h->nr_blocks,
+        .code = index + size - h->code_size,
+        .code_size = h->code_size,
+    };
+    return true;
+}
+
+/* Let code that was read call its functions, before others are added. */
+static void set_calls(const Header *h)
+{
+    uintptr_t start, end;
+
+    tb_kept_functions(&start, &end);
+    for (uint32_t i = 0; i < h->nr_calls; i++) {
+        tcg_add_call((const void *)(start + h->calls[i]));
+    }
+}
+
+static const char *read_file(int fd, const uint8_t *identity, uint8_t *at,
+                             size_t room, KeptBlocks *file)
+{
+    g_autofree Header *h = g_new(Header, 1);
+    const char *wrong;
+    struct stat about;
+
+    if (fstat(fd, &about) || !S_ISREG(about.st_mode)
+        || pread(fd, h, sizeof(*h), 0) != sizeof(*h)) {
+        return "not a file of blocks";
+    }
+    wrong = check_header(h, about.st_size, identity, room);
+    if (wrong) {
+        return wrong;
+    }
+    if (!map_file(fd, h, at, file)) {
+        return "it cannot be mapped";
+    }
+    set_calls(h);
+    return NULL;
+}
+
+bool tb_kept_read(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
+                  uint8_t *at, size_t room, KeptBlocks *file)
+{
+    int fd = qemu_open_old(name, O_RDONLY | O_NONBLOCK);
+    const char *wrong;
+
+    if (fd < 0) {
+        trace_tb_kept_not_read(name, strerror(errno));
+        return false;
+    }
+    wrong = read_file(fd, identity, at, room, file);
+    if (wrong) {
+        close(fd);
+        trace_tb_kept_not_read(name, wrong);
+        return false;
+    }
+    trace_tb_kept_read(name, file->nr_blocks, file->size);
+    return true;
+}
+
+void tb_kept_close(KeptBlocks *file)
+{
+    if (file->index) {
+        munmap(file->index, file->index_size);
+        close(file->fd);
+    }
+    *file = (KeptBlocks) { };
+}
+
+/*
+ * Writing
+ */
+
+static bool write_at(int fd, const void *from, size_t size, uint64_t at)
+{
+    return pwrite(fd, from, size, at) == size;
+}
+
+/* The blocks of the old file are written as they are there. */
+static bool copy_old(int fd, const KeptBlocks *old)
+{
+    bool is_written;
+    void *map;
+
+    if (!old->size) {
+        return true;
+    }
+    map = mmap(NULL, old->size, PROT_READ, MAP_PRIVATE, old->fd,
+               place_of_blocks());
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    is_written = write_at(fd, map, old->size, place_of_blocks());
+    munmap(map, old->size);
+    return is_written;
+}
+
+static bool write_index(int fd, const KeptBlocks *new)
+{
+    size_t lists = new->nr_lists * sizeof(uint32_t);
+    size_t blocks = new->nr_blocks * sizeof(KeptBlock);
+    uint64_t at = place_of_index(new->size);
+
+    return write_at(fd, new->lists, lists, at)
+           && write_at(fd, new->blocks, blocks, at + lists)
+           && write_at(fd, new->code, new->code_size, at + lists + blocks);
+}
+
+/* The file gets its name when it is complete. */
+static bool replace(const char *name, const Header *h, const KeptBlocks *old,
+                    const uint8_t *blocks, const KeptBlocks *new)
+{
+    g_autofree char *part = g_strconcat(name, ".XXXXXX", NULL);
+    int fd = g_mkstemp_full(part, O_RDWR | O_CLOEXEC, 0600);
+    uint32_t begin = tb_kept_end(old);
+    bool is_written;
+
+    if (fd < 0) {
+        return false;
+    }
+    is_written = write_at(fd, h, sizeof(*h), 0) && copy_old(fd, old)
+                 && write_at(fd, blocks, new->size - begin,
+                             place_of_blocks() + begin)
+                 && write_index(fd, new);
+    if (close(fd) || !is_written || rename(part, name)) {
+        unlink(part);
+        return false;
+    }
+    return true;
+}
+
+/* Returns whether all that is called are functions of QEMU itself. */
+static bool add_calls(Header *h)
+{
+    const void *const *calls = tcg_calls(&h->nr_calls);
+    uintptr_t start, end;
+
+    tb_kept_functions(&start, &end);
+    for (unsigned i = 0; calls && i < h->nr_calls; i++) {
+        h->calls[i] = (uintptr_t)calls[i] - start;
+        if (h->calls[i] >= end - start) {
+            return false;
+        }
+    }
+    return calls;
+}
+
+bool tb_kept_write(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
+                   const KeptBlocks *old, const uint8_t *blocks,
+                   const KeptBlocks *new, Error **errp)
+{
+    g_autofree Header *h = g_new0(Header, 1);
+
+    memcpy(h->magic, magic, sizeof(magic));
+    memcpy(h->identity, identity, TB_KEPT_IDENTITY);
+    h->nr_lists = new->nr_lists;
+    h->nr_blocks = new->nr_blocks;
+    h->code_size = new->code_size;
+    h->size = new->size;
+    if (!add_calls(h)) {
+        error_setg(errp, "The blocks call functions that are not QEMU's, or "
+                   "too many");
+        return false;
+    }
+    h->checksum = checksum_of(h);
+    if (!replace(name, h, old, blocks, new)) {
+        error_setg(errp, "The blocks cannot be written to %s", name);
+        return false;
+    }
+    return true;
+}

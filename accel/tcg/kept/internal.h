@@ -1,0 +1,188 @@
+/*
+ * Translated blocks that are kept: what its files share
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef ACCEL_TCG_KEPT_INTERNAL_H
+#define ACCEL_TCG_KEPT_INTERNAL_H
+
+#include "kept.h"
+#include "qemu/units.h"
+#include "tcg/tcg.h"
+
+/**
+ * struct KeptBlock - a block in a file
+ * @tb: where its TranslationBlock is, from the beginning of the blocks
+ * @size: the bytes from there to the end of the block's data
+ * @code: where its guest code is, among that of all
+ * @checksum: zlib's Adler-32 of these @size bytes, and the guest code
+ * @hash: what it is found by: tb_kept_hash()
+ * @next: the next one in its list, from 1, or 0
+ */
+typedef struct KeptBlock {
+    uint32_t tb;
+    uint32_t size;
+    uint32_t code;
+    uint32_t checksum;
+    uint32_t hash;
+    uint32_t next;
+} KeptBlock;
+
+/**
+ * struct KeptBlocks - what a file has
+ * @fd: the open file
+ * @size: the bytes of what is translated
+ * @index: where the rest is mapped, or NULL
+ * @index_size: the bytes of that
+ * @lists: the first block that can be taken for each hash, from 1, or 0
+ * @nr_lists: how many, a power of 2
+ * @blocks: the blocks, in the order of @tb
+ * @nr_blocks: how many
+ * @code: their guest code
+ * @code_size: its bytes
+ */
+typedef struct KeptBlocks {
+    int fd;
+    uint32_t size;
+    void *index;
+    size_t index_size;
+    uint32_t *lists;
+    uint32_t nr_lists;
+    KeptBlock *blocks;
+    uint32_t nr_blocks;
+    uint8_t *code;
+    uint32_t code_size;
+} KeptBlocks;
+
+/**
+ * TB_KEPT_MOST - how many bytes may be translated in a file
+ */
+#define TB_KEPT_MOST (128 * MiB)
+
+/**
+ * TB_KEPT_NEVER - the cflags of blocks that are for once: of a debugger, or
+ *                 where a counter is about to overflow
+ */
+#define TB_KEPT_NEVER \
+    (CF_INVALID | CF_COUNT_MASK | CF_SINGLE_STEP | CF_BP_PAGE)
+
+/**
+ * TB_KEPT_IDENTITY - the bytes of tb_kept_identity()
+ */
+#define TB_KEPT_IDENTITY 32
+
+/**
+ * struct TbKept - the blocks of this process
+ * @name: the file's name, or NULL
+ * @has_begun: the file has been looked for
+ * @is_over: nothing is taken or written any more
+ * @identity: tb_kept_identity()
+ * @ctx: the context of the only thread that translates
+ * @file: what the file had
+ * @nr_taken: how many blocks were taken
+ */
+extern struct TbKept {
+    char *name;
+    bool has_begun;
+    bool is_over;
+    uint8_t identity[TB_KEPT_IDENTITY];
+    TCGContext *ctx;
+    KeptBlocks file;
+    uint32_t nr_taken;
+} tb_kept;
+
+/**
+ * tb_kept_place - where the blocks of the file are, and then the others
+ */
+static inline uint8_t *tb_kept_place(void)
+{
+    return tb_kept.ctx->code_gen_buffer;
+}
+
+/**
+ * tb_kept_identity - what blocks depend on besides their guest code
+ * @cpu: the vCPU
+ * @identity: where to store a digest of it
+ *
+ * Returns false if this QEMU has no build ID, so that nothing can be kept.
+ */
+bool tb_kept_identity(CPUState *cpu, uint8_t identity[TB_KEPT_IDENTITY]);
+
+/**
+ * tb_kept_functions - where the functions of this QEMU are
+ * @start, @end: where to store the bounds
+ */
+void tb_kept_functions(uintptr_t *start, uintptr_t *end);
+
+/**
+ * tb_kept_hash - what a block is looked for by
+ * @pc: the guest's address
+ * @cs_base, @flags, @cflags: as of tb_gen_code()
+ * @code: the guest code there
+ * @size: how many bytes of it can be looked at
+ */
+uint32_t tb_kept_hash(vaddr pc, uint64_t cs_base, uint32_t flags,
+                      uint32_t cflags, const uint8_t *code, unsigned size);
+
+/**
+ * TB_KEPT_HASHED - how many bytes of longer code are in tb_kept_hash()
+ */
+#define TB_KEPT_HASHED 8
+
+/**
+ * tb_kept_end - where the blocks of a file end, and new ones begin: with a page
+ * @file: the file
+ */
+static inline uint32_t tb_kept_end(const KeptBlocks *file)
+{
+    return ROUND_UP(file->size, qemu_real_host_page_size());
+}
+
+/**
+ * tb_kept_checksum - KeptBlock.checksum
+ * @tb: the block
+ * @size: the bytes from there to the end of its data
+ * @code: its guest code
+ */
+uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
+                          const uint8_t *code);
+
+/**
+ * tb_kept_read - map a file into the code buffer
+ * @name: its name
+ * @identity: which file can be used
+ * @at: where the blocks are to be: a page
+ * @room: how many bytes may be there
+ * @file: where to store the rest of it, which tb_kept_close() forgets
+ *
+ * The file must not be written to later, but it may be replaced.
+ *
+ * Returns false, and changes nothing, if there is no such file, or none that can
+ * be used.
+ */
+bool tb_kept_read(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
+                  uint8_t *at, size_t room, KeptBlocks *file);
+
+/**
+ * tb_kept_write - write a file, which replaces one of that name
+ * @name: its name
+ * @identity: who can use it
+ * @old: the file that was read, which has the first blocks, or an empty one
+ * @blocks: the translated blocks after tb_kept_end() of it
+ * @new: all of it, but for the file itself
+ *
+ * Returns false, with an error, if that is not possible; then nothing has
+ * changed.
+ */
+bool tb_kept_write(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
+                   const KeptBlocks *old, const uint8_t *blocks,
+                   const KeptBlocks *new, Error **errp);
+
+/**
+ * tb_kept_close - forget what was read, but for what is in the code buffer
+ * @file: the file, which is empty then; also one that is empty now
+ */
+void tb_kept_close(KeptBlocks *file);
+
+#endif /* ACCEL_TCG_KEPT_INTERNAL_H */

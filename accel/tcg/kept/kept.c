@@ -1,0 +1,260 @@
+/*
+ * Translated blocks that are kept for later processes
+ *
+ * The blocks of a file are at the beginning of the code buffer, and new ones are
+ * after them, so that all can be written as they are.  One that is not taken is in
+ * no list, tree or hash table of QEMU's.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include <zlib.h>
+#include "cpu.h"
+#include "hw/pmu/pmu-tcg-census.h"
+#include "qemu/error-report.h"
+#include "qemu/xxhash.h"
+#include "qom/object.h"
+#include "tcg/tcg-movable.h"
+#include "accel/tcg/internal-common.h"
+#include "accel/tcg/tb-internal.h"
+#include "hw/pmu/compat.h"
+#include "internal.h"
+
+/* Longer lists than any hash has: of a damaged file, they may be endless. */
+#define MOST_STEPS 1000
+
+struct TbKept tb_kept;
+
+/*
+ * Beginning
+ */
+
+static char *get_name(Object *obj, Error **errp)
+{
+    return g_strdup(tb_kept.name);
+}
+
+static void set_name(Object *obj, const char *value, Error **errp)
+{
+    g_free(tb_kept.name);
+    tb_kept.name = g_strdup(value);
+}
+
+void tb_kept_add_property(ObjectClass *oc)
+{
+    object_class_property_add_str(oc, "blocks", get_name, set_name);
+    object_class_property_set_description(oc, "blocks",
+        "File with translated blocks of earlier processes");
+}
+
+void tb_kept_init(unsigned max_cpus)
+{
+    if (!tb_kept.name) {
+        return;
+    }
+    if (max_cpus > 1) {
+        error_report("Translated blocks are kept only of a machine with one "
+                     "CPU");
+        error_printf("\"-smp 1\" makes it one.\n");
+        exit(EXIT_FAILURE);
+    }
+#if defined(__x86_64__) && !defined(CONFIG_TCG_INTERPRETER)
+    tcg_movable = !tcg_splitwx_diff;
+#endif
+}
+
+static void read_file(void)
+{
+    size_t room = MIN(TB_KEPT_MOST, tb_kept.ctx->code_gen_buffer_size / 2);
+
+    if (tb_kept_read(tb_kept.name, tb_kept.identity, tb_kept_place(), room,
+                     &tb_kept.file)) {
+        qatomic_set(&tb_kept.ctx->code_gen_ptr,
+                    (void *)(tb_kept_place() + tb_kept_end(&tb_kept.file)));
+    }
+}
+
+static bool is_instrumented(CPUState *cpu)
+{
+#ifdef CONFIG_PLUGIN
+    if (cpu->plugin_state
+        && !bitmap_empty(cpu->plugin_state->event_mask, QEMU_PLUGIN_EV_MAX)) {
+        return true;
+    }
+#endif
+    return pmu_census_on;
+}
+
+static void begin(CPUState *cpu)
+{
+    tb_kept.has_begun = true;
+    tb_kept.ctx = tcg_ctx;
+    if (is_instrumented(cpu) || !tb_kept_identity(cpu, tb_kept.identity)) {
+        tb_kept.is_over = true;
+        return;
+    }
+    read_file();
+}
+
+/*
+ * Taking
+ */
+
+uint32_t tb_kept_hash(vaddr pc, uint64_t cs_base, uint32_t flags,
+                      uint32_t cflags, const uint8_t *code, unsigned size)
+{
+    uint64_t first = size < TB_KEPT_HASHED ? *code : ldq_he_p(code);
+
+    return qemu_xxhash8(cflags & CF_PCREL ? pc & ~TARGET_PAGE_MASK : pc,
+                        first, cs_base, flags, cflags);
+}
+
+static TranslationBlock *tb_of(const KeptBlock *b)
+{
+    return (TranslationBlock *)(tb_kept_place() + b->tb);
+}
+
+uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
+                          const uint8_t *code)
+{
+    return adler32(adler32(1, (const uint8_t *)tb, size), code, tb->size);
+}
+
+/* What is read may be damaged. */
+static bool is_whole(const KeptBlock *b)
+{
+    const KeptBlocks *file = &tb_kept.file;
+
+    return b->size >= sizeof(TranslationBlock) && b->size <= file->size
+           && b->tb <= file->size - b->size && b->code <= file->code_size
+           && tb_of(b)->size <= file->code_size - b->code
+           && tb_kept_checksum(tb_of(b), b->size, file->code + b->code)
+              == b->checksum;
+}
+
+/**
+ * struct Wanted - a block that would be translated
+ * @pc, @phys_pc, @host_pc: the guest's address, and where that is
+ * @cs_base, @flags, @cflags: as of tb_gen_code()
+ * @size: the bytes up to the end of the page
+ */
+typedef struct Wanted {
+    vaddr pc;
+    tb_page_addr_t phys_pc;
+    const void *host_pc;
+    uint64_t cs_base;
+    uint32_t flags;
+    uint32_t cflags;
+    unsigned size;
+} Wanted;
+
+/* Whether a block's guest code is what is there. */
+static bool has_code(const KeptBlock *b, const Wanted *w)
+{
+    const TranslationBlock *tb = tb_of(b);
+
+    return tb->size <= w->size
+           && !memcmp(tb_kept.file.code + b->code, w->host_pc, tb->size);
+}
+
+/* Code that does not depend on the address may depend on that in the page. */
+static bool is_wanted(const KeptBlock *b, const Wanted *w)
+{
+    const TranslationBlock *tb = tb_of(b);
+
+    return is_whole(b)
+           && (w->cflags & CF_PCREL || tb->pc == w->pc)
+           && !((tb_page_addr0(tb) ^ w->phys_pc) & ~TARGET_PAGE_MASK)
+           && tb->cs_base == w->cs_base && tb->flags == w->flags
+           && tb->cflags == w->cflags && has_code(b, w);
+}
+
+/* The block of that number in a list, or NULL if it is the end. */
+static KeptBlock *block_of(uint32_t number)
+{
+    return number - 1 < tb_kept.file.nr_blocks ?
+           &tb_kept.file.blocks[number - 1] : NULL;
+}
+
+/* Find a block by so many bytes of its code, and take it from its list. */
+static KeptBlock *find(const Wanted *w, unsigned hashed)
+{
+    uint32_t hash, steps = 0;
+    uint32_t *link;
+    KeptBlock *b;
+
+    if (hashed > w->size) {
+        return NULL;
+    }
+    hash = tb_kept_hash(w->pc, w->cs_base, w->flags, w->cflags, w->host_pc,
+                        hashed);
+    link = &tb_kept.file.lists[hash & (tb_kept.file.nr_lists - 1)];
+    while ((b = block_of(*link)) && steps++ < MOST_STEPS) {
+        if (b->hash == hash && is_wanted(b, w)) {
+            *link = b->next;
+            return b;
+        }
+        link = &b->next;
+    }
+    return NULL;
+}
+
+static void prepare(TranslationBlock *tb, tb_page_addr_t phys_pc)
+{
+    tb->tc.ptr = tb_kept_place() + (uintptr_t)tb->tc.ptr;
+    tb_set_page_addr0(tb, phys_pc);
+    qemu_spin_init(&tb->jmp_lock);
+    for (int n = 0; n < 2; n++) {
+        if (tb->jmp_reset_offset[n] != TB_JMP_OFFSET_INVALID) {
+            tb_reset_jump(tb, n);
+        }
+    }
+}
+
+/*
+ * The page is protected before its code is compared for the last time, so that
+ * the block is invalidated by all that is written later.
+ */
+TranslationBlock *tb_kept_take(CPUState *cpu, vaddr pc, tb_page_addr_t phys_pc,
+                               const void *host_pc, uint64_t cs_base,
+                               uint32_t flags, uint32_t cflags)
+{
+    Wanted w = {
+        .pc = pc, .phys_pc = phys_pc, .host_pc = host_pc, .cs_base = cs_base,
+        .flags = flags, .cflags = cflags,
+        .size = TARGET_PAGE_SIZE - (phys_pc & ~TARGET_PAGE_MASK),
+    };
+    TranslationBlock *tb;
+    KeptBlock *b;
+
+    if (!tb_kept.has_begun) {
+        begin(cpu);
+    }
+    if (!tb_kept.file.index || cflags & TB_KEPT_NEVER) {
+        return NULL;
+    }
+    b = find(&w, TB_KEPT_HASHED) ?: find(&w, 1);
+    if (!b) {
+        return NULL;
+    }
+    tb = tb_of(b);
+    prepare(tb, phys_pc);
+    tb_kept.nr_taken++;
+    tcg_tb_insert(tb);
+    tb_lock_page0(phys_pc);
+    if (!has_code(b, &w)) {
+        tb_unlock_pages(tb);
+        return NULL;
+    }
+    return tb_link_page(tb);
+}
+
+void tb_kept_forget(void)
+{
+    if (!tb_kept.has_begun) {
+        return;
+    }
+    tb_kept.is_over = true;
+    tb_kept_close(&tb_kept.file);
+}

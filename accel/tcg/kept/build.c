@@ -14,7 +14,7 @@
 #include "qom/object.h"
 #include "internal.h"
 
-/* What the dynamic linker says of QEMU's own file. */
+/* QEMU's own file, as the dynamic linker has mapped it. */
 typedef struct Build {
     uintptr_t start;
     uintptr_t end;
@@ -83,7 +83,7 @@ static void add_text(GChecksum *sum, const char *text)
 
 /*
  * The CPU's features, its PMU, and the core that it shows, to which a link
- * leads, decide what is generated.  So this has all properties, as the state of
+ * leads, decide which code is generated.  So this has all properties, as the state of
  * a CPU is not one of them.
  */
 static void add_properties(GChecksum *sum, Object *obj, bool with_links)

@@ -1,7 +1,7 @@
 /*
  * Translated blocks that are kept: the file
  *
- * It has a struct Header, what is translated, and an index, which each begin
+ * It has a struct Header, the blocks' host code, and an index, which each begin
  * with a page.  The index has lists of blocks, the blocks, and their guest code.
  * All is as in the memory of the process that wrote it: no other host reads it.
  *
@@ -23,7 +23,7 @@
  * @nr_lists: how many lists there are, a power of 2
  * @nr_blocks: how many blocks there are
  * @code_size: the bytes of their guest code
- * @size: the bytes of what is translated
+ * @size: the bytes of the host code
  * @checksum: zlib's Adler-32 of all of this, with 0 here
  * @calls: the functions, from where the first one of QEMU is
  */
@@ -74,7 +74,7 @@ static uint32_t checksum_of(const Header *h)
  * Reading
  */
 
-/* Returns what is wrong, or NULL. */
+/* Returns an error, or NULL. */
 static const char *check_header(const Header *h, uint64_t file_size,
                                 const uint8_t *identity, size_t room)
 {
@@ -92,7 +92,7 @@ static const char *check_header(const Header *h, uint64_t file_size,
     return NULL;
 }
 
-/* What is written to either mapping is this process's. */
+/* Both mappings are private: the file stays as it is. */
 static bool map_file(int fd, const Header *h, uint8_t *at, KeptBlocks *file)
 {
     size_t size = index_size(h);

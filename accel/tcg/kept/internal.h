@@ -17,7 +17,7 @@
  * @size: the bytes from there to the end of the block's data
  * @code: where its guest code is, among that of all
  * @checksum: zlib's Adler-32 of these @size bytes, and the guest code
- * @hash: what it is found by: tb_kept_hash()
+ * @hash: tb_kept_hash(), by which it is found
  * @next: the next one in its list, from 1, or 0
  */
 typedef struct KeptBlock {
@@ -30,9 +30,9 @@ typedef struct KeptBlock {
 } KeptBlock;
 
 /**
- * struct KeptBlocks - what a file has
+ * struct KeptBlocks - the contents of a file
  * @fd: the open file
- * @size: the bytes of what is translated
+ * @size: the bytes of the host code
  * @index: where the rest is mapped, or NULL
  * @index_size: the bytes of that
  * @lists: the first block that can be taken for each hash, from 1, or 0
@@ -56,7 +56,7 @@ typedef struct KeptBlocks {
 } KeptBlocks;
 
 /**
- * TB_KEPT_MOST - how many bytes may be translated in a file
+ * TB_KEPT_MOST - how many bytes of host code a file may have
  */
 #define TB_KEPT_MOST (128 * MiB)
 
@@ -79,7 +79,7 @@ typedef struct KeptBlocks {
  * @is_over: nothing is taken or written any more
  * @identity: tb_kept_identity()
  * @ctx: the context of the only thread that translates
- * @file: what the file had
+ * @file: the contents of the file
  * @nr_taken: how many blocks were taken
  */
 extern struct TbKept {
@@ -116,7 +116,7 @@ bool tb_kept_identity(CPUState *cpu, uint8_t identity[TB_KEPT_IDENTITY]);
 void tb_kept_functions(uintptr_t *start, uintptr_t *end);
 
 /**
- * tb_kept_hash - what a block is looked for by
+ * tb_kept_hash - the hash of a block
  * @pc: the guest's address
  * @cs_base, @flags, @cflags: as of tb_gen_code()
  * @code: the guest code there
@@ -180,7 +180,7 @@ bool tb_kept_write(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
                    const KeptBlocks *new, Error **errp);
 
 /**
- * tb_kept_close - forget what was read, but for what is in the code buffer
+ * tb_kept_close - forget all that was read but the host code
  * @file: the file, which is empty then; also one that is empty now
  */
 void tb_kept_close(KeptBlocks *file);

@@ -48,7 +48,7 @@ static gboolean reset_jumps(gpointer key, gpointer value, gpointer data)
     return false;
 }
 
-/* Remove what a block in the copy has of this process. */
+/* Remove the addresses and lists of this process from a block in the copy. */
 static void make_nobodys(TranslationBlock *tb)
 {
     tb->tc.ptr = (void *)((uint8_t *)tb->tc.ptr - tb_kept_place());
@@ -76,7 +76,7 @@ static bool can_be_kept(const TranslationBlock *tb)
            && !(tb->cflags & TB_KEPT_NEVER);
 }
 
-/* A block that is valid is a translation of what is in RAM now. */
+/* A block that is valid was translated from the code that is in RAM now. */
 static void add_new(Draft *draft, const TranslationBlock *tb,
                     const uint8_t *end)
 {

@@ -121,7 +121,7 @@ uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
     return adler32(adler32(1, (const uint8_t *)tb, size), code, tb->size);
 }
 
-/* What is read may be damaged. */
+/* A file may be damaged. */
 static bool is_whole(const KeptBlock *b)
 {
     const KeptBlocks *file = &tb_kept.file;
@@ -149,7 +149,7 @@ typedef struct Wanted {
     unsigned size;
 } Wanted;
 
-/* Whether a block's guest code is what is there. */
+/* Whether RAM has the guest code of a block. */
 static bool has_code(const KeptBlock *b, const Wanted *w)
 {
     const TranslationBlock *tb = tb_of(b);

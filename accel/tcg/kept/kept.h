@@ -11,8 +11,7 @@
  * A block is taken only for the same bytes in the guest's memory, the same
  * flags, and the same virtual address if its code depends on that; and a file
  * only by the same build of QEMU, on a host with the same CPU features, for a
- * CPU with the same properties.  So a block that is taken is what a translation
- * would make.
+ * CPU with the same properties.  So a translation would make the same block.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -138,7 +138,7 @@ class Guest:
         return os.path.join(share, 'flamegraph')
 
     def _words(self, words):
-        return [sys.executable, '-I', self.script, *self.options, *words]
+        return [sys.executable, '-IS', self.script, *self.options, *words]
 
     def run(self, words):
         """Run perf; returns its status."""

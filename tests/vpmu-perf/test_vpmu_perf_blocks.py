@@ -4,6 +4,7 @@
 import collections
 import re
 import struct
+import subprocess
 
 import pytest
 
@@ -222,6 +223,49 @@ def test_file_is_damaged(guest, what):
     guest.blocks.write_bytes(data)
     assert guest.call()[0] == counts
     assert guest.call()[0] == counts
+
+
+# A thousand functions, each in a page, which return a number, and then another.
+CHANGES = r'''
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define FUNCTIONS 1000
+#define PAGE 4096
+
+int main(void)
+{
+    unsigned char code[] = { 0xb8, 0, 0, 0, 0, 0xc3 };
+    unsigned char *pages = mmap(NULL, FUNCTIONS * PAGE,
+                                PROT_READ | PROT_WRITE | PROT_EXEC,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned long sum = 0;
+    int round, i;
+
+    for (round = 0; round < 2; round++) {
+        for (i = 0; i < FUNCTIONS; i++) {
+            int number = i + round * FUNCTIONS;
+
+            memcpy(code + 1, &number, sizeof(number));
+            memcpy(pages + i * PAGE, code, sizeof(code));
+            sum = sum * 3 + ((int (*)(void))(pages + i * PAGE))();
+        }
+    }
+    printf("%lu\n", sum);
+    return 0;
+}
+'''
+
+
+@on_x86
+def test_code_changes(place):
+    """A block is kept for the code that it was translated from."""
+    program = place.compile('changes', CHANGES)
+    here = subprocess.run([program], check=True, capture_output=True).stdout
+    for _ in range(3):
+        status, out, err = place.run('run', program)
+        assert (status, out) == (0, here), err
 
 
 @on_x86

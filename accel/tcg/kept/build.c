@@ -12,6 +12,7 @@
 #include "qemu/cacheinfo.h"
 #include "qemu/main-loop.h"
 #include "qom/object.h"
+#include "hw/pmu/compat.h"
 #include "internal.h"
 
 /* QEMU's own file, as the dynamic linker has mapped it. */
@@ -22,21 +23,24 @@ typedef struct Build {
     size_t id_size;
 } Build;
 
-static void find_id(Build *build, const uint8_t *at, const uint8_t *end)
+static void find_id(Build *build, const uint8_t *at, size_t size, size_t align)
 {
     static const char gnu[] = ELF_NOTE_GNU;
+    const ElfW(Nhdr) *note;
+    size_t content, next;
 
-    while (end - at >= sizeof(ElfW(Nhdr))) {
-        const ElfW(Nhdr) *note = (const void *)at;
-        const uint8_t *name = at + sizeof(*note);
-        const uint8_t *content = name + ROUND_UP(note->n_namesz, 4);
-
+    for (; size >= sizeof(*note); at += next, size -= next) {
+        note = (const void *)at;
+        content = ROUND_UP(sizeof(*note) + (size_t)note->n_namesz, align);
+        next = ROUND_UP(content + (size_t)note->n_descsz, align);
+        if (next > size) {
+            return;
+        }
         if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof(gnu)
-            && !memcmp(name, gnu, sizeof(gnu))) {
-            build->id = content;
+            && !memcmp(at + sizeof(*note), gnu, sizeof(gnu))) {
+            build->id = at + content;
             build->id_size = note->n_descsz;
         }
-        at = content + ROUND_UP(note->n_descsz, 4);
     }
 }
 
@@ -50,11 +54,11 @@ static int see_program(struct dl_phdr_info *info, size_t size, void *opaque)
         uintptr_t start = info->dlpi_addr + part->p_vaddr;
 
         if (part->p_type == PT_NOTE) {
-            find_id(build, (const uint8_t *)start,
-                    (const uint8_t *)start + part->p_memsz);
+            find_id(build, (const uint8_t *)start, part->p_memsz,
+                    MAX(part->p_align, 4));
         } else if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
-            build->start = start;
-            build->end = start + part->p_memsz;
+            build->start = MIN(build->start, start);
+            build->end = MAX(build->end, start + part->p_memsz);
         }
     }
     return 1;
@@ -62,7 +66,7 @@ static int see_program(struct dl_phdr_info *info, size_t size, void *opaque)
 
 static Build this_build(void)
 {
-    Build build = { };
+    Build build = { .start = UINTPTR_MAX };
 
     dl_iterate_phdr(see_program, &build);
     return build;
@@ -129,6 +133,7 @@ bool tb_kept_identity(CPUState *cpu, uint8_t identity[TB_KEPT_IDENTITY])
     BQL_LOCK_GUARD();
     g_checksum_update(sum, build.id, build.id_size);
     g_checksum_update(sum, (const uint8_t *)host, sizeof(host));
+    add_text(sum, object_get_typename(OBJECT(current_machine)));
     add_properties(sum, OBJECT(cpu), true);
     g_checksum_get_digest(sum, identity, &size);
     return true;

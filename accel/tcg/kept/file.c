@@ -9,6 +9,7 @@
  */
 
 #include "qemu/osdep.h"
+#include <sys/file.h>
 #include <zlib.h>
 #include "qapi/error.h"
 #include "internal.h"
@@ -223,27 +224,58 @@ static bool write_index(int fd, const KeptBlocks *new)
            && write_at(fd, new->code, new->code_size, at + lists + blocks);
 }
 
+/* Whether a file will be of use; some file systems have nothing to execute. */
+static bool can_execute(int fd)
+{
+    void *map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    munmap(map, 1);
+    return true;
+}
+
+/* What an interrupted process has left there is overwritten. */
+static int open_part(const char *part)
+{
+    int fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stat here, there;
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &here) || stat(part, &there)
+        || here.st_ino != there.st_ino || !can_execute(fd)
+        || ftruncate(fd, 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
 /* The file gets its name when it is complete. */
 static bool replace(const char *name, const Header *h, const KeptBlocks *old,
                     const uint8_t *blocks, const KeptBlocks *new)
 {
-    g_autofree char *part = g_strconcat(name, ".XXXXXX", NULL);
-    int fd = g_mkstemp_full(part, O_RDWR | O_CLOEXEC, 0600);
+    g_autofree char *part = g_strconcat(name, ".part", NULL);
     uint32_t begin = tb_kept_end(old);
-    bool is_written;
+    int fd = open_part(part);
+    bool is_replaced;
 
     if (fd < 0) {
         return false;
     }
-    is_written = write_at(fd, h, sizeof(*h), 0) && copy_old(fd, old)
-                 && write_at(fd, blocks, new->size - begin,
-                             place_of_blocks() + begin)
-                 && write_index(fd, new);
-    if (close(fd) || !is_written || rename(part, name)) {
+    is_replaced = write_at(fd, h, sizeof(*h), 0) && copy_old(fd, old)
+                  && write_at(fd, blocks, new->size - begin,
+                              place_of_blocks() + begin)
+                  && write_index(fd, new) && !rename(part, name);
+    if (!is_replaced) {
         unlink(part);
-        return false;
     }
-    return true;
+    /* Others may write now. */
+    close(fd);
+    return is_replaced;
 }
 
 /* Returns whether all that is called are functions of QEMU itself. */

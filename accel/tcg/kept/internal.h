@@ -58,7 +58,12 @@ typedef struct KeptBlocks {
 /**
  * TB_KEPT_MOST - how many bytes of host code a file may have
  */
-#define TB_KEPT_MOST (128 * MiB)
+#define TB_KEPT_MOST (256 * MiB)
+
+/**
+ * TB_KEPT_LONGEST - how many blocks a list may have
+ */
+#define TB_KEPT_LONGEST 32
 
 /**
  * TB_KEPT_NEVER - the cflags of blocks that are for once: of a debugger, or
@@ -81,6 +86,7 @@ typedef struct KeptBlocks {
  * @ctx: the context of the only thread that translates
  * @file: the contents of the file
  * @nr_taken: how many blocks were taken
+ * @nr_translated: how many were not, and had to be translated
  */
 extern struct TbKept {
     char *name;
@@ -89,7 +95,8 @@ extern struct TbKept {
     uint8_t identity[TB_KEPT_IDENTITY];
     TCGContext *ctx;
     KeptBlocks file;
-    uint32_t nr_taken;
+    uint64_t nr_taken;
+    uint64_t nr_translated;
 } tb_kept;
 
 /**
@@ -110,25 +117,32 @@ static inline uint8_t *tb_kept_place(void)
 bool tb_kept_identity(CPUState *cpu, uint8_t identity[TB_KEPT_IDENTITY]);
 
 /**
+ * tb_kept_is_instrumented - whether code is made for a plugin, or a census
+ * @cpu: the vCPU
+ */
+bool tb_kept_is_instrumented(CPUState *cpu);
+
+/**
  * tb_kept_functions - where the functions of this QEMU are
  * @start, @end: where to store the bounds
  */
 void tb_kept_functions(uintptr_t *start, uintptr_t *end);
 
 /**
+ * TB_KEPT_HASHED - how many bytes of guest code may be in a hash
+ */
+#define TB_KEPT_HASHED 32
+
+/**
  * tb_kept_hash - the hash of a block
  * @pc: the guest's address
  * @cs_base, @flags, @cflags: as of tb_gen_code()
  * @code: the guest code there
- * @size: how many bytes of it can be looked at
+ * @size: how many bytes of it the hash depends on: the greatest power of 2 that
+ *        is neither more than there are, nor than TB_KEPT_HASHED
  */
 uint32_t tb_kept_hash(vaddr pc, uint64_t cs_base, uint32_t flags,
                       uint32_t cflags, const uint8_t *code, unsigned size);
-
-/**
- * TB_KEPT_HASHED - how many bytes of longer code are in tb_kept_hash()
- */
-#define TB_KEPT_HASHED 8
 
 /**
  * tb_kept_end - where the blocks of a file end, and new ones begin: with a page
@@ -172,8 +186,8 @@ bool tb_kept_read(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
  * @blocks: the translated blocks after tb_kept_end() of it
  * @new: all of it, but for the file itself
  *
- * Returns false, with an error, if that is not possible; then nothing has
- * changed.
+ * Returns false, with an error, if that is not possible, or if another process is
+ * writing it; then nothing has changed.
  */
 bool tb_kept_write(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
                    const KeptBlocks *old, const uint8_t *blocks,

@@ -9,18 +9,19 @@
 #include "exec/tb-flush.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-tcg-blocks.h"
-#include "system/cpus.h"
 #include "system/runstate.h"
 #include "accel/tcg/internal-common.h"
 #include "hw/pmu/compat.h"
 #include "internal.h"
 
-/* It pays to write a file for so many new blocks. */
+/* It pays to write a file for so many new blocks, and that part of the old. */
 #define MANY_NEW 500
+#define PART_NEW 64
 
 /**
  * struct Draft - a file that is being made
  * @begin: where the new blocks begin, from the place of all
+ * @end: where those end for which there is room
  * @image: a copy of them
  * @blocks: the blocks (of struct KeptBlock)
  * @code: their guest code
@@ -29,6 +30,7 @@
  */
 typedef struct Draft {
     uint32_t begin;
+    uint32_t end;
     uint8_t *image;
     GArray *blocks;
     GByteArray *code;
@@ -76,25 +78,39 @@ static bool can_be_kept(const TranslationBlock *tb)
            && !(tb->cflags & TB_KEPT_NEVER);
 }
 
+/* Where a block's guest code is, or NULL if that RAM is gone. */
+static const uint8_t *code_of(const TranslationBlock *tb)
+{
+    ram_addr_t at = tb_page_addr0(tb);
+    RAMBlock *ram;
+
+    RCU_READ_LOCK_GUARD();
+    RAMBLOCK_FOREACH(ram) {
+        if (at - ram->offset < ram->used_length) {
+            return ram->host + (at - ram->offset);
+        }
+    }
+    return NULL;
+}
+
 /* A block that is valid was translated from the code that is in RAM now. */
 static void add_new(Draft *draft, const TranslationBlock *tb,
                     const uint8_t *end)
 {
     vaddr pc = tb->cflags & CF_PCREL ? tb_page_addr0(tb) : tb->pc;
+    const uint8_t *code = can_be_kept(tb) ? code_of(tb) : NULL;
     TranslationBlock *copy;
-    const uint8_t *code;
     KeptBlock b = {
         .tb = (uint8_t *)tb - tb_kept_place(),
         .size = end - (uint8_t *)tb,
         .code = draft->code->len,
     };
 
-    if (!can_be_kept(tb)) {
+    if (!code || b.tb + b.size > draft->end) {
         return;
     }
-    code = qemu_map_ram_ptr(NULL, tb_page_addr0(tb));
     b.hash = tb_kept_hash(pc, tb->cs_base, tb->flags, tb->cflags, code,
-                          tb->size < TB_KEPT_HASHED ? 1 : TB_KEPT_HASHED);
+                          pow2floor(MIN(tb->size, TB_KEPT_HASHED)));
     g_byte_array_append(draft->code, code, tb->size);
     copy = (TranslationBlock *)(draft->image + b.tb - draft->begin);
     make_nobodys(copy);
@@ -131,54 +147,74 @@ static gboolean count_block(gpointer key, gpointer value, gpointer data)
     return false;
 }
 
-/* The caller frees the lists. */
+/*
+ * The first blocks are first in their lists.  Those that would be too far to be
+ * found are removed.  The caller frees the lists.
+ */
 static void make_lists(KeptBlocks *file)
 {
-    file->nr_lists = pow2ceil(MAX(file->nr_blocks, 1));
-    file->lists = g_new0(uint32_t, file->nr_lists);
-    for (uint32_t i = 0; i < file->nr_blocks; i++) {
-        KeptBlock *b = &file->blocks[i];
-        uint32_t *list = &file->lists[b->hash & (file->nr_lists - 1)];
+    uint32_t nr_lists = pow2ceil(MAX(file->nr_blocks, 1));
+    g_autofree uint32_t *last = g_new0(uint32_t, nr_lists);
+    g_autofree uint8_t *length = g_new0(uint8_t, nr_lists);
+    uint32_t n = 0;
 
-        b->next = *list;
-        *list = i + 1;
+    file->nr_lists = nr_lists;
+    file->lists = g_new0(uint32_t, nr_lists);
+    for (uint32_t i = 0; i < file->nr_blocks; i++) {
+        KeptBlock *b = &file->blocks[n];
+        uint32_t list = file->blocks[i].hash & (nr_lists - 1);
+
+        if (length[list] == TB_KEPT_LONGEST) {
+            continue;
+        }
+        length[list]++;
+        *b = file->blocks[i];
+        b->next = 0;
+        n++;
+        *(last[list] ? &file->blocks[last[list] - 1].next
+                     : &file->lists[list]) = n;
+        last[list] = n;
     }
+    file->nr_blocks = n;
 }
 
-static bool write_file(Draft *draft, size_t size, Error **errp)
+static bool write_file(Draft *draft, Error **errp)
 {
-    KeptBlocks new = { .size = draft->begin + size };
+    uint32_t size = draft->end - draft->begin;
+    KeptBlocks new = { .size = draft->end };
     bool is_written;
 
     tcg_tb_foreach(reset_jumps, NULL);
     memcpy(draft->image, tb_kept_place() + draft->begin, size);
     add_old(draft);
     tcg_tb_foreach(see_block, draft);
-    add_new(draft, draft->last, tb_kept_place() + new.size);
+    add_new(draft, draft->last, tb_kept.ctx->code_gen_ptr);
     new.blocks = (KeptBlock *)draft->blocks->data;
     new.nr_blocks = draft->blocks->len;
     new.code = draft->code->data;
     new.code_size = draft->code->len;
     make_lists(&new);
-    is_written = tb_kept_write(tb_kept.name, tb_kept.identity, &tb_kept.file,
-                               draft->image, &new, errp);
+    is_written = new.nr_blocks >= tb_kept.file.nr_blocks + MANY_NEW
+                 && tb_kept_write(tb_kept.name, tb_kept.identity,
+                                  &tb_kept.file, draft->image, &new, errp);
     g_free(new.lists);
     return is_written;
 }
 
 /* The jumps from block to block are gone then, and come back after a flush. */
-static bool make_file(Draft *draft, size_t size, Error **errp)
+static bool make_file(Draft *draft, Error **errp)
 {
+    uint32_t size = draft->end - draft->begin;
     bool is_written;
 
     draft->image = g_try_malloc(size);
     if (!draft->image) {
-        error_setg(errp, "There is no memory for %zu bytes of blocks", size);
+        error_setg(errp, "There is no memory for %u bytes of blocks", size);
         return false;
     }
     draft->blocks = g_array_new(false, false, sizeof(KeptBlock));
     draft->code = g_byte_array_new();
-    is_written = write_file(draft, size, errp);
+    is_written = write_file(draft, errp);
     g_byte_array_unref(draft->code);
     g_array_unref(draft->blocks);
     g_free(draft->image);
@@ -186,6 +222,10 @@ static bool make_file(Draft *draft, size_t size, Error **errp)
     return is_written;
 }
 
+/*
+ * If there is no room for all, the first blocks are kept, of the guest that goes
+ * on; but not after others, which may be of programs that have changed since.
+ */
 static bool keep(Error **errp)
 {
     Draft draft = { .begin = tb_kept_end(&tb_kept.file) };
@@ -193,35 +233,24 @@ static bool keep(Error **errp)
                   - draft.begin;
 
     tcg_tb_foreach(count_block, &draft);
-    if (draft.nr_new < MANY_NEW) {
+    if (draft.nr_new < MANY_NEW || size < draft.begin / PART_NEW) {
         return false;
     }
-    if (draft.begin + size <= TB_KEPT_MOST) {
-        return make_file(&draft, size, errp);
-    }
-    if (size <= TB_KEPT_MOST / 2) {
-        /* The next process begins a file, which has room for these. */
+    if (draft.begin && draft.begin + size > TB_KEPT_MOST) {
+        /* The next process begins a file. */
         unlink(tb_kept.name);
+        return false;
     }
-    return false;
+    draft.end = draft.begin + MIN(size, TB_KEPT_MOST);
+    return make_file(&draft, errp);
 }
 
-static TcgKeptBlocks *keep_while_paused(Error **errp)
+static bool can_keep(void)
 {
-    TcgKeptBlocks *result = g_new(TcgKeptBlocks, 1);
-
-    *result = (TcgKeptBlocks) {
-        .taken = tb_kept.nr_taken,
-        .translated = tcg_nb_tbs() - tb_kept.nr_taken,
-    };
-    if (tb_kept.has_begun && !tb_kept.is_over
-        && result->translated >= MANY_NEW) {
-        result->written = keep(errp);
-    }
-    return result;
+    return tb_kept.has_begun && !tb_kept.is_over
+           && !tb_kept_is_instrumented(first_cpu);
 }
 
-/* While blocks are looked at, no vCPU is in one, or changes RAM. */
 TcgKeptBlocks *qmp_tcg_keep_blocks(Error **errp)
 {
     ERRP_GUARD();
@@ -233,12 +262,18 @@ TcgKeptBlocks *qmp_tcg_keep_blocks(Error **errp)
         error_append_hint(errp, "\"-accel tcg,blocks=FILE\" gives one.\n");
         return NULL;
     }
+    /* No vCPU is in a block now, and no device changes RAM. */
     if (is_running) {
-        pause_all_vcpus();
+        vm_stop(RUN_STATE_PAUSED);
     }
-    result = keep_while_paused(errp);
+    result = g_new(TcgKeptBlocks, 1);
+    *result = (TcgKeptBlocks) {
+        .taken = tb_kept.nr_taken,
+        .translated = tb_kept.nr_translated,
+        .written = can_keep() && keep(errp),
+    };
     if (is_running) {
-        resume_all_vcpus();
+        vm_start();
     }
     if (*errp) {
         g_clear_pointer(&result, qapi_free_TcgKeptBlocks);

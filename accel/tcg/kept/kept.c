@@ -21,9 +21,6 @@
 #include "hw/pmu/compat.h"
 #include "internal.h"
 
-/* Longer lists than any hash has: of a damaged file, they may be endless. */
-#define MOST_STEPS 1000
-
 struct TbKept tb_kept;
 
 /*
@@ -53,15 +50,17 @@ void tb_kept_init(unsigned max_cpus)
     if (!tb_kept.name) {
         return;
     }
+#if !defined(TARGET_I386) && !defined(TARGET_PPC)
+    error_report("Translated blocks are kept only of x86 and Power");
+    exit(EXIT_FAILURE);
+#endif
     if (max_cpus > 1) {
         error_report("Translated blocks are kept only of a machine with one "
                      "CPU");
         error_printf("\"-smp 1\" makes it one.\n");
         exit(EXIT_FAILURE);
     }
-#if defined(__x86_64__) && !defined(CONFIG_TCG_INTERPRETER)
     tcg_movable = !tcg_splitwx_diff;
-#endif
 }
 
 static void read_file(void)
@@ -75,7 +74,7 @@ static void read_file(void)
     }
 }
 
-static bool is_instrumented(CPUState *cpu)
+bool tb_kept_is_instrumented(CPUState *cpu)
 {
 #ifdef CONFIG_PLUGIN
     if (cpu->plugin_state
@@ -86,11 +85,20 @@ static bool is_instrumented(CPUState *cpu)
     return pmu_census_on;
 }
 
+/* Blocks that are not in RAM, or were flushed since, may have been first. */
+static bool has_translated(void)
+{
+    unsigned nr_calls;
+
+    tcg_calls(&nr_calls);
+    return nr_calls || tcg_ctx->code_gen_ptr != tcg_ctx->code_gen_buffer;
+}
+
 static void begin(CPUState *cpu)
 {
     tb_kept.has_begun = true;
     tb_kept.ctx = tcg_ctx;
-    if (is_instrumented(cpu) || !tb_kept_identity(cpu, tb_kept.identity)) {
+    if (has_translated() || !tb_kept_identity(cpu, tb_kept.identity)) {
         tb_kept.is_over = true;
         return;
     }
@@ -104,10 +112,12 @@ static void begin(CPUState *cpu)
 uint32_t tb_kept_hash(vaddr pc, uint64_t cs_base, uint32_t flags,
                       uint32_t cflags, const uint8_t *code, unsigned size)
 {
-    uint64_t first = size < TB_KEPT_HASHED ? *code : ldq_he_p(code);
+    uint64_t words[TB_KEPT_HASHED / sizeof(uint64_t)] = { };
 
+    memcpy(words, code, size);
     return qemu_xxhash8(cflags & CF_PCREL ? pc & ~TARGET_PAGE_MASK : pc,
-                        first, cs_base, flags, cflags);
+                        qemu_xxhash64_4(words[0], words[1], words[2], words[3]),
+                        cs_base, flags, cflags);
 }
 
 static TranslationBlock *tb_of(const KeptBlock *b)
@@ -121,16 +131,20 @@ uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
     return adler32(adler32(1, (const uint8_t *)tb, size), code, tb->size);
 }
 
-/* A file may be damaged. */
-static bool is_whole(const KeptBlock *b)
+/* A file may be damaged: whether all of a block is within it. */
+static bool is_within_file(const KeptBlock *b)
 {
     const KeptBlocks *file = &tb_kept.file;
 
     return b->size >= sizeof(TranslationBlock) && b->size <= file->size
            && b->tb <= file->size - b->size && b->code <= file->code_size
-           && tb_of(b)->size <= file->code_size - b->code
-           && tb_kept_checksum(tb_of(b), b->size, file->code + b->code)
-              == b->checksum;
+           && tb_of(b)->size <= file->code_size - b->code;
+}
+
+static bool is_whole(const KeptBlock *b)
+{
+    return tb_kept_checksum(tb_of(b), b->size, tb_kept.file.code + b->code)
+           == b->checksum;
 }
 
 /**
@@ -163,11 +177,11 @@ static bool is_wanted(const KeptBlock *b, const Wanted *w)
 {
     const TranslationBlock *tb = tb_of(b);
 
-    return is_whole(b)
+    return is_within_file(b)
            && (w->cflags & CF_PCREL || tb->pc == w->pc)
            && !((tb_page_addr0(tb) ^ w->phys_pc) & ~TARGET_PAGE_MASK)
            && tb->cs_base == w->cs_base && tb->flags == w->flags
-           && tb->cflags == w->cflags && has_code(b, w);
+           && tb->cflags == w->cflags && has_code(b, w) && is_whole(b);
 }
 
 /* The block of that number in a list, or NULL if it is the end. */
@@ -177,20 +191,19 @@ static KeptBlock *block_of(uint32_t number)
            &tb_kept.file.blocks[number - 1] : NULL;
 }
 
-/* Find a block by so many bytes of its code, and take it from its list. */
-static KeptBlock *find(const Wanted *w, unsigned hashed)
+/*
+ * Find a block by so many bytes of its code, and take it from its list.  A list
+ * of a damaged file may be endless.
+ */
+static KeptBlock *find_by(const Wanted *w, unsigned hashed)
 {
-    uint32_t hash, steps = 0;
-    uint32_t *link;
+    uint32_t hash = tb_kept_hash(w->pc, w->cs_base, w->flags, w->cflags,
+                                 w->host_pc, hashed);
+    uint32_t *link = &tb_kept.file.lists[hash & (tb_kept.file.nr_lists - 1)];
+    unsigned steps = 0;
     KeptBlock *b;
 
-    if (hashed > w->size) {
-        return NULL;
-    }
-    hash = tb_kept_hash(w->pc, w->cs_base, w->flags, w->cflags, w->host_pc,
-                        hashed);
-    link = &tb_kept.file.lists[hash & (tb_kept.file.nr_lists - 1)];
-    while ((b = block_of(*link)) && steps++ < MOST_STEPS) {
+    while ((b = block_of(*link)) && steps++ < TB_KEPT_LONGEST) {
         if (b->hash == hash && is_wanted(b, w)) {
             *link = b->next;
             return b;
@@ -198,6 +211,18 @@ static KeptBlock *find(const Wanted *w, unsigned hashed)
         link = &b->next;
     }
     return NULL;
+}
+
+/* How long a block is will be known when it is found. */
+static KeptBlock *find(const Wanted *w)
+{
+    unsigned hashed = pow2floor(MIN(w->size, TB_KEPT_HASHED));
+    KeptBlock *b = NULL;
+
+    for (; hashed && !b; hashed /= 2) {
+        b = find_by(w, hashed);
+    }
+    return b;
 }
 
 static void prepare(TranslationBlock *tb, tb_page_addr_t phys_pc)
@@ -216,6 +241,20 @@ static void prepare(TranslationBlock *tb, tb_page_addr_t phys_pc)
  * The page is protected before its code is compared for the last time, so that
  * the block is invalidated by all that is written later.
  */
+static TranslationBlock *link_block(const KeptBlock *b, const Wanted *w)
+{
+    TranslationBlock *tb = tb_of(b);
+
+    prepare(tb, w->phys_pc);
+    tb_lock_page0(w->phys_pc);
+    if (!has_code(b, w)) {
+        tb_unlock_pages(tb);
+        return NULL;
+    }
+    tcg_tb_insert(tb);
+    return tb_link_page(tb);
+}
+
 TranslationBlock *tb_kept_take(CPUState *cpu, vaddr pc, tb_page_addr_t phys_pc,
                                const void *host_pc, uint64_t cs_base,
                                uint32_t flags, uint32_t cflags)
@@ -226,28 +265,20 @@ TranslationBlock *tb_kept_take(CPUState *cpu, vaddr pc, tb_page_addr_t phys_pc,
         .size = TARGET_PAGE_SIZE - (phys_pc & ~TARGET_PAGE_MASK),
     };
     TranslationBlock *tb;
-    KeptBlock *b;
+    KeptBlock *b = NULL;
 
     if (!tb_kept.has_begun) {
         begin(cpu);
     }
-    if (!tb_kept.file.index || cflags & TB_KEPT_NEVER) {
-        return NULL;
+    if (tb_kept_is_instrumented(cpu)) {
+        tb_kept.is_over = true;
     }
-    b = find(&w, TB_KEPT_HASHED) ?: find(&w, 1);
-    if (!b) {
-        return NULL;
+    if (tb_kept.file.index && !tb_kept.is_over && !(cflags & TB_KEPT_NEVER)) {
+        b = find(&w);
     }
-    tb = tb_of(b);
-    prepare(tb, phys_pc);
-    tb_kept.nr_taken++;
-    tcg_tb_insert(tb);
-    tb_lock_page0(phys_pc);
-    if (!has_code(b, &w)) {
-        tb_unlock_pages(tb);
-        return NULL;
-    }
-    return tb_link_page(tb);
+    tb = b ? link_block(b, &w) : NULL;
+    *(tb ? &tb_kept.nr_taken : &tb_kept.nr_translated) += 1;
+    return tb;
 }
 
 void tb_kept_forget(void)

@@ -31,6 +31,7 @@
 #ifndef CONFIG_USER_ONLY
 #include "exec/address-spaces.h"
 #include "exec/memory.h"
+#include "exec/ramblock.h"
 #include "hw/boards.h"
 #include "hw/qdev-properties.h"
 #endif
@@ -79,6 +80,7 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 #include "hw/core/qdev-properties.h"
 #include "system/ramblock.h"
 #else
+#include "exec/ramblock.h"
 #include "hw/boards.h"
 #include "hw/qdev-properties.h"
 #endif

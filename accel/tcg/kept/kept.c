@@ -50,10 +50,6 @@ void tb_kept_init(unsigned max_cpus)
     if (!tb_kept.name) {
         return;
     }
-#if !defined(TARGET_I386) && !defined(TARGET_PPC)
-    error_report("Translated blocks are kept only of x86 and Power");
-    exit(EXIT_FAILURE);
-#endif
     if (max_cpus > 1) {
         error_report("Translated blocks are kept only of a machine with one "
                      "CPU");

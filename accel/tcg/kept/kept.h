@@ -50,10 +50,12 @@ void tb_kept_add_property(ObjectClass *oc);
  * @max_cpus: how many vCPUs there can be
  *
  * To be called when there is a code buffer, and no prologue yet.  Exits with a
- * message if there can be several vCPUs, as one thread has to translate all; or
- * if this target's translation may depend on more than the key of a block and
- * tb_kept_identity() have: only x86 and Power were looked at.  Where code cannot
- * be movable, on other hosts than x86-64 or with split-wx=on, nothing is kept.
+ * message if there can be several vCPUs, as one thread has to translate all.
+ *
+ * Nothing is kept where code cannot be movable, which is on other hosts than
+ * x86-64, and with split-wx=on; nor of other targets than x86 and Power, whose
+ * translation may depend on more than the key of a block and tb_kept_identity()
+ * have.
  */
 void tb_kept_init(unsigned max_cpus);
 

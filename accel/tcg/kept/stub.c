@@ -1,5 +1,6 @@
 /*
- * Translated blocks that are kept: hosts whose code cannot be movable
+ * Translated blocks that are kept: hosts whose code cannot be movable, and other
+ * targets than x86 and Power
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

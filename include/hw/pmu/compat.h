@@ -75,12 +75,11 @@ static inline TCGTBCPUState state_of_block(CPUState *cpu)
 #include "accel/accel-ops.h"
 #include "system/address-spaces.h"
 #include "system/memory.h"
+#include "system/ramblock.h"
 #if IS_AFTER_10_2
 #include "hw/core/boards.h"
 #include "hw/core/qdev-properties.h"
-#include "system/ramblock.h"
 #else
-#include "exec/ramblock.h"
 #include "hw/boards.h"
 #include "hw/qdev-properties.h"
 #endif

@@ -5,6 +5,7 @@ import collections
 import re
 import struct
 import subprocess
+import zlib
 
 import pytest
 
@@ -129,10 +130,10 @@ class File:
         self.translated = data[begin:begin + size]
         index = begin + self.pages(size)
         at = index + 4 * nr_lists
-        code = data[at + BLOCK.size * self.nr:]
+        self.code = code = data[at + BLOCK.size * self.nr:]
         assert len(code) == code_size
         blocks = list(BLOCK.iter_unpack(data[at:at + BLOCK.size * self.nr]))
-        ends = [block[2] for block in blocks[1:]] + [code_size]
+        self.ends = ends = [block[2] for block in blocks[1:]] + [code_size]
         self.header = self.size_of_header(blocks)
         self.blocks = collections.defaultdict(list)
         for (tb, length, place, _, found_by, _), end in zip(blocks, ends):
@@ -152,20 +153,25 @@ class File:
                 return sizes.pop()
         raise AssertionError('no place of code')
 
+    def target(self, at):
+        """Where a distance of 32 bits leads to; the table is before 0."""
+        return at + 4 + struct.unpack_from('<i', self.translated, at)[0]
+
     def where(self, at, first_slot):
-        """What a distance of 32 bits leads to: other code, or a function."""
-        to = at + 4 + struct.unpack_from('<i', self.translated, at)[0]
+        """Other code, or a function."""
+        to = self.target(at)
+        slot = (to - first_slot) // 8
         if self.translated[at - 2] == 0xff and \
-                self.translated[at - 1] in (0x15, 0x25):
-            return 'function', self.calls[(to - first_slot) // 8]
+                self.translated[at - 1] in (0x15, 0x25) and 0 <= slot < CALLS:
+            return 'function', self.calls[slot]
         return 'code', to
 
     def first_slot(self):
-        """The first place in the table of functions."""
-        return min(at + 4 + struct.unpack_from('<i', self.translated, at)[0]
-                   for match in re.finditer(rb'\xff[\x15\x25](?=...\xff)',
-                                            self.translated, re.S)
-                   for at in [match.end()])
+        """The first place in the table of functions, which all blocks share."""
+        return min(to for match in re.finditer(rb'\xff[\x15\x25](?=...\xff)',
+                                               self.translated, re.S)
+                   if -self.pages(8 * CALLS + PAGE)
+                   < (to := self.target(match.end())) < 0)
 
 
 def differences(one, code, other, as_other):
@@ -222,6 +228,36 @@ def test_file_is_damaged(guest, what):
         del data[size // 2:]
     guest.blocks.write_bytes(data)
     assert guest.call()[0] == counts
+    assert guest.call()[0] == counts
+
+
+def invalid(path):
+    """A file of blocks that are invalid instructions, but whole."""
+    file = File(path)
+    data = bytearray(path.read_bytes())
+    begin = file.pages(HEADER.size + 8 * CALLS)
+    index = len(data) - len(file.code) - BLOCK.size * file.nr
+    for n in range(file.nr):
+        tb, size, place, _, *others = BLOCK.unpack_from(data,
+                                                        index + BLOCK.size * n)
+        at = begin + tb + file.header
+        data[at:at + 2] = b'\x0f\x0b'
+        whole = zlib.crc32(data[begin + tb:begin + tb + size])
+        whole = zlib.crc32(file.code[place:file.ends[n]], whole)
+        BLOCK.pack_into(data, index + BLOCK.size * n, tb, size, place, whole,
+                        *others)
+    path.write_bytes(data)
+
+
+@on_x86
+def test_blocks_crash(guest):
+    """QEMU crashes once, and not in each call from now on."""
+    counts = guest.begin()
+    invalid(guest.blocks)
+    status, _, err = guest.place.run('stat', guest.program)
+    assert status == 125
+    assert 'QEMU has ended, with status -' in err
+    assert 'the translated code that was kept is removed: call again' in err
     assert guest.call()[0] == counts
 
 

@@ -193,11 +193,24 @@ int main(int argc, char **argv)
 def test_stack_begins_at_the_same_address(place):
     program = place.compile('stack', STACK, '-static')
     found = set()
-    for more in {}, {'MORE': 'x' * 1001}, {'MORE': '', 'A': 'b', 'C': 'd'}:
+    for more in ({}, {'MORE': 'x' * 1001}, {'MORE': '', 'A': 'b', 'C': 'd'},
+                 {'HOME': '/a/long/home'}, {'PERF_BUILDID_DIR': '/a/place'}):
         status, out, err = place.run('stat', program,
                                      env={**place.environment, **more})
         assert status == 0, err
         found.add(out)
+    assert len(found) == 1, found
+
+
+@on_x86
+def test_stack_depends_on_no_name(place):
+    """Without perf, the program's path and arguments are known."""
+    programs = [place.compile(name, STACK, '-static')
+                for name in ('stack', 'stack-by-a-longer-name')]
+    found = {place.run('run', program, *words,
+                       env={**place.environment, **more})[:2]
+             for program in programs for words in ([], ['word'], ['a', 'b'])
+             for more in ({}, {'PERF_BUILDID_DIR': '/a/place'})}
     assert len(found) == 1, found
 
 

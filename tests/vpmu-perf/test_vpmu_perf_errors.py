@@ -270,6 +270,14 @@ def test_action_for_ci(place):
 
 
 @on_x86
+def test_standard_output_takes_nothing(place):
+    """The program does not notice, as it writes to a pipe."""
+    status, _, err = place.run_in_shell('vpmu-perf run echo words >/dev/full')
+    assert status == 125
+    assert 'vpmu-perf: standard output: No space left on device' in err
+
+
+@on_x86
 @pytest.mark.parametrize('error', ['2>&-', '2>/dev/full'])
 def test_standard_error_takes_nothing(place, error):
     """It does not go elsewhere, and the status stays."""

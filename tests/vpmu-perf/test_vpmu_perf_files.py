@@ -227,6 +227,20 @@ def test_only_what_is_named_is_exported(place):
     assert not list(place.work.glob('.vpmu-perf-*'))
 
 
+def test_qemu_is_in_a_sandbox(place):
+    """It refuses itself system calls that it needs no more."""
+    with place.started('run', 'sh', '-c', 'echo begun; read x',
+                       stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b'begun\n'
+        children = pathlib.Path(
+            f'/proc/{process.pid}/task/{process.pid}/children').read_text()
+        status, = (pathlib.Path(f'/proc/{child}/status').read_text()
+                   for child in children.split())
+        process.communicate(b'\n')
+    assert re.search(r'^Name:\s+qemu-system', status, re.M)
+    assert re.search(r'^Seccomp:\s+2$', status, re.M)
+
+
 def test_old_output_that_is_a_link(place):
     """It is the link that becomes the old one."""
     (place.work / 'target').write_text('text')

@@ -3,6 +3,7 @@
 
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -45,6 +46,15 @@ def _page(place):
     assert status == 0, err
     samples = int(re.search(r'stacks.html: (\d+) samples', err)[1])
     return path, samples
+
+
+def test_program_crashes(place):
+    program = place.compile('crashes', PROGRAM.replace(
+        'return middle(50000)', 'middle(50000); __builtin_trap(); return 0'))
+    path = place.work / 'crashes.html'
+    status, _, err = place.run('flamegraph', '-o', path, '-c', 1009, program)
+    assert status == 128 + signal.SIGILL, err
+    assert path.exists()
 
 
 def test_page_has_the_stacks(page):

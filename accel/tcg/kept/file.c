@@ -25,7 +25,7 @@
  * @nr_blocks: how many blocks there are
  * @code_size: the bytes of their guest code
  * @size: the bytes of the host code
- * @checksum: zlib's Adler-32 of all of this, with 0 here
+ * @checksum: zlib's CRC-32 of all of this, with 0 here
  * @calls: the functions, from where the first one of QEMU is
  */
 typedef struct Header {
@@ -68,7 +68,7 @@ static uint32_t checksum_of(const Header *h)
     Header zeroed = *h;
 
     zeroed.checksum = 0;
-    return adler32(1, (const uint8_t *)&zeroed, sizeof(zeroed));
+    return crc32(0, (const uint8_t *)&zeroed, sizeof(zeroed));
 }
 
 /*

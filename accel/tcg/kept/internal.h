@@ -16,7 +16,7 @@
  * @tb: where its TranslationBlock is, from the beginning of the blocks
  * @size: the bytes from there to the end of the block's data
  * @code: where its guest code is, among that of all
- * @checksum: zlib's Adler-32 of these @size bytes, and the guest code
+ * @checksum: zlib's CRC-32 of these @size bytes, and the guest code
  * @hash: tb_kept_hash(), by which it is found
  * @next: the next one in its list, from 1, or 0
  */

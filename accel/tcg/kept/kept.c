@@ -124,7 +124,7 @@ static TranslationBlock *tb_of(const KeptBlock *b)
 uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
                           const uint8_t *code)
 {
-    return adler32(adler32(1, (const uint8_t *)tb, size), code, tb->size);
+    return crc32(crc32(0, (const uint8_t *)tb, size), code, tb->size);
 }
 
 /* A file may be damaged: whether all of a block is within it. */

@@ -2,6 +2,7 @@
 """vpmu-perf compare: counts now beside counts that are kept in a file."""
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -146,6 +147,8 @@ def write_json(path, what):
             f.write(text)
         os.replace(path + '.part', path)
     except OSError as e:
+        with contextlib.suppress(OSError):
+            os.unlink(path + '.part')
         raise Failure(f'{path} cannot be written: {e.strerror}') from None
 
 

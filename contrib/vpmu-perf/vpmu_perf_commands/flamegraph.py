@@ -110,6 +110,8 @@ def record(guest, args, path):
                         *args.program])
     if not os.path.exists(path):
         raise Failure('perf has recorded nothing', CANNOT_RUN)
+    if status < 0:
+        status = 128 - status
     if status:
         say(f'warning: {args.program[0]} has failed, with status {status}')
     return status

@@ -251,6 +251,8 @@ def test_completion(place):
     assert complete('--arch', 'p') == 'ppc64\n'
     assert complete('re') == 'record report\n'
     assert complete('stat', '--w') == '\n'
+    assert complete('compare', '--b') == '--baseline\n'
+    assert complete('--cpus', '1', 'diff', '--h') == '--help --html\n'
 
 
 @on_x86

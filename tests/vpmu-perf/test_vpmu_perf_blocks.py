@@ -11,8 +11,8 @@ import pytest
 
 from installed import ARCH, on_x86
 
-# Floating point, system calls, and a lot of the C library, but nothing that locks:
-# on Power, an interrupt in the middle of a lock costs instructions.
+# Floating point, system calls, and a lot of the C library, but nothing that
+# locks: on Power, an interrupt in the middle of a lock costs instructions.
 PROGRAM = r'''
 #include <math.h>
 #include <stdio.h>

@@ -87,8 +87,8 @@ static void add_text(GChecksum *sum, const char *text)
 
 /*
  * The CPU's features, its PMU, and the core that it shows, to which a link
- * leads, decide which code is generated.  So this has all properties, as the state of
- * a CPU is not one of them.
+ * leads, decide which code is generated.  So this has all properties, as the
+ * state of a CPU is not one of them.
  */
 static void add_properties(GChecksum *sum, Object *obj, bool with_links)
 {

@@ -134,6 +134,12 @@ void tb_kept_functions(uintptr_t *start, uintptr_t *end);
 #define TB_KEPT_HASHED 32
 
 /**
+ * tb_kept_reset_jumps - let a block jump to no other one
+ * @tb: the block
+ */
+void tb_kept_reset_jumps(TranslationBlock *tb);
+
+/**
  * tb_kept_hash - the hash of a block
  * @pc: the guest's address
  * @cs_base, @flags, @cflags: as of tb_gen_code()

@@ -10,7 +10,6 @@
 #include "qapi/error.h"
 #include "qapi/qapi-commands-tcg-blocks.h"
 #include "system/runstate.h"
-#include "accel/tcg/internal-common.h"
 #include "hw/pmu/compat.h"
 #include "internal.h"
 
@@ -40,13 +39,7 @@ typedef struct Draft {
 
 static gboolean reset_jumps(gpointer key, gpointer value, gpointer data)
 {
-    TranslationBlock *tb = value;
-
-    for (int n = 0; n < 2; n++) {
-        if (tb->jmp_reset_offset[n] != TB_JMP_OFFSET_INVALID) {
-            tb_reset_jump(tb, n);
-        }
-    }
+    tb_kept_reset_jumps(value);
     return false;
 }
 

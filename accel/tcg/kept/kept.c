@@ -221,16 +221,21 @@ static KeptBlock *find(const Wanted *w)
     return b;
 }
 
-static void prepare(TranslationBlock *tb, tb_page_addr_t phys_pc)
+void tb_kept_reset_jumps(TranslationBlock *tb)
 {
-    tb->tc.ptr = tb_kept_place() + (uintptr_t)tb->tc.ptr;
-    tb_set_page_addr0(tb, phys_pc);
-    qemu_spin_init(&tb->jmp_lock);
     for (int n = 0; n < 2; n++) {
         if (tb->jmp_reset_offset[n] != TB_JMP_OFFSET_INVALID) {
             tb_reset_jump(tb, n);
         }
     }
+}
+
+static void prepare(TranslationBlock *tb, tb_page_addr_t phys_pc)
+{
+    tb->tc.ptr = tb_kept_place() + (uintptr_t)tb->tc.ptr;
+    tb_set_page_addr0(tb, phys_pc);
+    qemu_spin_init(&tb->jmp_lock);
+    tb_kept_reset_jumps(tb);
 }
 
 /*

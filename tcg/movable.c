@@ -5,11 +5,16 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/thread.h"
 #include "tcg/tcg-movable.h"
+#include "tcg-internal.h"
 
 #ifndef CONFIG_USER_ONLY
 bool tcg_movable;
 #endif
+
+static QemuMutex translation;
+static __thread bool has_entered;
 
 /* The table, in the code buffer, and the place of each function in it. */
 static const void **calls;
@@ -17,12 +22,35 @@ static unsigned nr_calls;
 static GHashTable *slots;
 static bool is_too_small;
 
-void tcg_place_calls(TCGContext *s)
+void tcg_init_movable(TCGContext *s)
 {
     calls = (const void **)ROUND_UP((uintptr_t)s->code_ptr, sizeof(void *));
     slots = g_hash_table_new(NULL, NULL);
-    s->code_ptr = (tcg_insn_unit *)ROUND_UP((uintptr_t)(calls + TCG_CALLS),
-                                            qemu_real_host_page_size());
+    s->code_ptr = (tcg_insn_unit *)(calls + TCG_CALLS);
+    qemu_mutex_init(&translation);
+    tcg_ctxs[0] = s;
+    tcg_cur_ctxs = 1;
+}
+
+void tcg_enter_context(void)
+{
+    if (tcg_movable) {
+        qemu_mutex_lock(&translation);
+        has_entered = true;
+    }
+}
+
+void tcg_leave_context(void)
+{
+    if (has_entered) {
+        has_entered = false;
+        qemu_mutex_unlock(&translation);
+    }
+}
+
+bool tcg_owns_context(void)
+{
+    return !tcg_movable || has_entered;
 }
 
 const void *tcg_add_call(const void *function)

@@ -7,6 +7,9 @@
  * be at another address in another process, after that process has filled the
  * table with its own addresses of the same functions.
  *
+ * So that the buffer has no parts of different threads, all vCPUs' threads have
+ * one context if code is movable, and translate one after the other.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
@@ -18,7 +21,7 @@
 /**
  * tcg_movable - whether code is to be movable
  *
- * Set before the prologue is generated, and only if one thread translates.
+ * Set before tcg_init().
  */
 #ifdef CONFIG_USER_ONLY
 #define tcg_movable false
@@ -27,17 +30,34 @@ extern bool tcg_movable;
 #endif
 
 /**
+ * tcg_enter_context - wait until no other thread translates movable code
+ *
+ * Not to be called with the BQL, which a thread that translates may take.
+ */
+void tcg_enter_context(void);
+
+/**
+ * tcg_leave_context - let other threads translate, if this one has entered
+ */
+void tcg_leave_context(void);
+
+/**
+ * tcg_owns_context - whether tcg_ctx is of this thread alone
+ *
+ * If it is not, then what it has may be of another thread.
+ */
+bool tcg_owns_context(void);
+
+/**
  * TCG_CALLS - how many functions movable code can call
  */
 #define TCG_CALLS 2048
 
 /**
- * tcg_place_calls - reserve room for the table
- * @s: the context, after the prologue
- *
- * The code begins with a page of the host, so that it can be mapped.
+ * tcg_init_movable - reserve room for the table
+ * @s: the context of all threads, after the prologue
  */
-void tcg_place_calls(TCGContext *s);
+void tcg_init_movable(TCGContext *s);
 
 /**
  * tcg_add_call - give a function the next place in the table

@@ -2,9 +2,11 @@
 """The blocks of code that QEMU has translated, which later calls use."""
 
 import collections
+import json
 import re
 import struct
 import subprocess
+import time
 import zlib
 
 import pytest
@@ -50,9 +52,11 @@ int main(int argc, char **argv)
 MANY = 10000
 COUNTED = {
     'exact': [],
+    'cpus': ['--cpus', '2'],
     'core': ['--core', 'skylake' if ARCH == 'x86_64' else 'power9'],
 }
 EVENTS = {'exact': 'instructions:u,branches:u',
+          'cpus': 'instructions:u,branches:u',
           'core': 'instructions:u,cycles:u,branch-misses:u,'
                   'L1-dcache-load-misses:u'}
 
@@ -332,3 +336,30 @@ def test_file_of_another_cpu(guest):
     _, translated, taken = guest.call(*other)
     assert translated > MANY and not taken
     assert guest.call(*other)[2] > MANY
+
+
+@on_x86
+@pytest.mark.parametrize('cpus', [1, 2])
+def test_process_goes_on_after_a_flush(place, tmp_path, cpus):
+    """What is written is flushed, and then taken by the same process."""
+    words = [place.prefix / 'bin' / 'qemu-system-x86_64', '-nodefaults',
+             '-machine', 'q35', '-display', 'none', '-smp', str(cpus),
+             '-accel', f'tcg,blocks={tmp_path / "blocks"}', '-qmp', 'stdio']
+    with subprocess.Popen(words, stdin=subprocess.PIPE, text=True,
+                          stdout=subprocess.PIPE) as qemu:
+        def command(name):
+            print(json.dumps({'execute': name}), file=qemu.stdin, flush=True)
+            return next(answer['return']
+                        for answer in map(json.loads, qemu.stdout)
+                        if 'return' in answer or 'error' in answer)
+
+        try:
+            command('qmp_capabilities')
+            # The firmware translates some thousand blocks.
+            while not command('tcg-keep-blocks')['written']:
+                time.sleep(0.1)
+            command('system_reset')
+            while not command('tcg-keep-blocks')['taken']:
+                time.sleep(0.1)
+        finally:
+            qemu.kill()

@@ -42,6 +42,13 @@ typedef struct Header {
 
 static const char magic[8] = "TCGkept1";
 
+/*
+ * Blocks are read in parts of this size when one of them is needed.  A mapping
+ * would be slower: it takes faults for each page, and code in it has no huge
+ * pages.
+ */
+#define PART (64 * KiB)
+
 static uint64_t pages(uint64_t size)
 {
     return ROUND_UP(size, qemu_real_host_page_size());
@@ -86,56 +93,89 @@ static const char *check_header(const Header *h, uint64_t file_size,
         return "of another QEMU, host or CPU";
     }
     if (checksum_of(h) != h->checksum || h->nr_calls > TCG_CALLS
-        || !is_power_of_2(h->nr_lists) || pages(h->size) > room
+        || !is_power_of_2(h->nr_lists) || h->size > room
         || place_of_index(h->size) + index_size(h) != file_size) {
         return "damaged";
     }
     return NULL;
 }
 
-/* Both mappings are private: the file stays as it is. */
-static bool map_file(int fd, const Header *h, uint8_t *at, KeptBlocks *file)
+/* Lists change when a block is taken; guest code is only compared. */
+static bool map_index(int fd, const Header *h, KeptBlocks *file)
 {
     size_t size = index_size(h);
-    uint8_t *index = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
+    size_t lists = h->nr_lists * sizeof(uint32_t);
+    size_t blocks = h->nr_blocks * sizeof(KeptBlock);
+    uint8_t *index = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd,
                           place_of_index(h->size));
 
     if (index == MAP_FAILED) {
         return false;
     }
-    if (mmap(at, pages(h->size), PROT_READ | PROT_WRITE | PROT_EXEC,
-             MAP_PRIVATE | MAP_FIXED, fd, place_of_blocks()) != at) {
-        munmap(index, size);
-        return false;
-    }
     *file = (KeptBlocks) {
         .fd = fd,
         .size = h->size,
+        .parts = bitmap_new(DIV_ROUND_UP(h->size, PART)),
         .index = index,
         .index_size = size,
-        .lists = (uint32_t *)index,
+        .lists = g_memdup2(index, lists),
         .nr_lists = h->nr_lists,
-        .blocks = (KeptBlock *)(index + h->nr_lists * sizeof(uint32_t)),
+        .blocks = g_memdup2(index + lists, blocks),
         .nr_blocks = h->nr_blocks,
-        .code = index + size - h->code_size,
+        .code = index + lists + blocks,
         .code_size = h->code_size,
     };
     return true;
 }
 
-/* Let code that was read call its functions, before others are added. */
-static void set_calls(const Header *h)
+static bool read_part(KeptBlocks *file, uint32_t part, uint8_t *place)
 {
-    uintptr_t start, end;
+    uint32_t at = part * PART;
+    uint32_t size = MIN(PART, file->size - at);
 
-    tb_kept_functions(&start, &end);
-    for (uint32_t i = 0; i < h->nr_calls; i++) {
-        tcg_add_call((const void *)(start + h->calls[i]));
+    if (pread(file->fd, place + at, size, place_of_blocks() + at) != size) {
+        return false;
     }
+    set_bit(part, file->parts);
+    return true;
 }
 
-static const char *read_file(int fd, const uint8_t *identity, uint8_t *at,
-                             size_t room, KeptBlocks *file)
+bool tb_kept_fetch(KeptBlocks *file, uint32_t at, uint32_t size, uint8_t *place)
+{
+    for (uint32_t part = at / PART; part <= (at + size - 1) / PART; part++) {
+        if (!test_bit(part, file->parts) && !read_part(file, part, place)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * Let code that is read call its functions.  If code has been flushed that called
+ * others, the table has those.
+ */
+static bool set_calls(const Header *h)
+{
+    uintptr_t start, end;
+    unsigned nr;
+    const void *const *calls = tcg_calls(&nr);
+
+    if (!calls) {
+        return false;
+    }
+    tb_kept_functions(&start, &end);
+    for (uint32_t i = 0; i < h->nr_calls; i++) {
+        const void *function = (const void *)(start + h->calls[i]);
+
+        if (i < nr ? calls[i] != function : !tcg_add_call(function)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *read_file(int fd, const uint8_t *identity, size_t room,
+                             KeptBlocks *file)
 {
     g_autofree Header *h = g_new(Header, 1);
     const char *wrong;
@@ -149,15 +189,17 @@ static const char *read_file(int fd, const uint8_t *identity, uint8_t *at,
     if (wrong) {
         return wrong;
     }
-    if (!map_file(fd, h, at, file)) {
+    if (!set_calls(h)) {
+        return "it calls functions in another order";
+    }
+    if (!map_index(fd, h, file)) {
         return "it cannot be mapped";
     }
-    set_calls(h);
     return NULL;
 }
 
 bool tb_kept_read(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
-                  uint8_t *at, size_t room, KeptBlocks *file)
+                  size_t room, KeptBlocks *file)
 {
     int fd = qemu_open_old(name, O_RDONLY | O_NONBLOCK);
     const char *wrong;
@@ -166,7 +208,7 @@ bool tb_kept_read(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
         trace_tb_kept_not_read(name, strerror(errno));
         return false;
     }
-    wrong = read_file(fd, identity, at, room, file);
+    wrong = read_file(fd, identity, room, file);
     if (wrong) {
         close(fd);
         trace_tb_kept_not_read(name, wrong);
@@ -179,6 +221,9 @@ bool tb_kept_read(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
 void tb_kept_close(KeptBlocks *file)
 {
     if (file->index) {
+        g_free(file->parts);
+        g_free(file->lists);
+        g_free(file->blocks);
         munmap(file->index, file->index_size);
         close(file->fd);
     }
@@ -224,18 +269,6 @@ static bool write_index(int fd, const KeptBlocks *new)
            && write_at(fd, new->code, new->code_size, at + lists + blocks);
 }
 
-/* Whether a file will be of use; some file systems have nothing to execute. */
-static bool can_execute(int fd)
-{
-    void *map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-
-    if (map == MAP_FAILED) {
-        return false;
-    }
-    munmap(map, 1);
-    return true;
-}
-
 /* What an interrupted process has left there is overwritten. */
 static int open_part(const char *part)
 {
@@ -246,8 +279,7 @@ static int open_part(const char *part)
         return -1;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &here) || stat(part, &there)
-        || here.st_ino != there.st_ino || !can_execute(fd)
-        || ftruncate(fd, 0)) {
+        || here.st_ino != there.st_ino || ftruncate(fd, 0)) {
         close(fd);
         return -1;
     }
@@ -259,7 +291,6 @@ static bool replace(const char *name, const Header *h, const KeptBlocks *old,
                     const uint8_t *blocks, const KeptBlocks *new)
 {
     g_autofree char *part = g_strconcat(name, ".part", NULL);
-    uint32_t begin = tb_kept_end(old);
     int fd = open_part(part);
     bool is_replaced;
 
@@ -267,8 +298,8 @@ static bool replace(const char *name, const Header *h, const KeptBlocks *old,
         return false;
     }
     is_replaced = write_at(fd, h, sizeof(*h), 0) && copy_old(fd, old)
-                  && write_at(fd, blocks, new->size - begin,
-                              place_of_blocks() + begin)
+                  && write_at(fd, blocks, new->size - old->size,
+                              place_of_blocks() + old->size)
                   && write_index(fd, new) && !rename(part, name);
     if (!is_replaced) {
         unlink(part);

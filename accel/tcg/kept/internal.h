@@ -33,6 +33,7 @@ typedef struct KeptBlock {
  * struct KeptBlocks - the contents of a file
  * @fd: the open file
  * @size: the bytes of the host code
+ * @parts: which parts of the host code have been read
  * @index: where the rest is mapped, or NULL
  * @index_size: the bytes of that
  * @lists: the first block that can be taken for each hash, from 1, or 0
@@ -45,6 +46,7 @@ typedef struct KeptBlock {
 typedef struct KeptBlocks {
     int fd;
     uint32_t size;
+    unsigned long *parts;
     void *index;
     size_t index_size;
     uint32_t *lists;
@@ -80,10 +82,10 @@ typedef struct KeptBlocks {
 /**
  * struct TbKept - the blocks of this process
  * @name: the file's name, or NULL
- * @has_begun: the file has been looked for
- * @is_over: nothing is taken or written any more
+ * @has_begun: the file has been looked for, since the last flush
+ * @is_over: until the next one, nothing is taken or written any more
  * @identity: tb_kept_identity()
- * @ctx: the context of the only thread that translates
+ * @ctx: the context of all threads
  * @file: the contents of the file
  * @nr_taken: how many blocks were taken
  * @nr_translated: how many were not, and had to be translated
@@ -151,15 +153,6 @@ uint32_t tb_kept_hash(vaddr pc, uint64_t cs_base, uint32_t flags,
                       uint32_t cflags, const uint8_t *code, unsigned size);
 
 /**
- * tb_kept_end - where the blocks of a file end, and new ones begin: with a page
- * @file: the file
- */
-static inline uint32_t tb_kept_end(const KeptBlocks *file)
-{
-    return ROUND_UP(file->size, qemu_real_host_page_size());
-}
-
-/**
  * tb_kept_checksum - KeptBlock.checksum
  * @tb: the block
  * @size: the bytes from there to the end of its data
@@ -169,12 +162,11 @@ uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
                           const uint8_t *code);
 
 /**
- * tb_kept_read - map a file into the code buffer
+ * tb_kept_read - read a file, but for its host code
  * @name: its name
  * @identity: which file can be used
- * @at: where the blocks are to be: a page
- * @room: how many bytes may be there
- * @file: where to store the rest of it, which tb_kept_close() forgets
+ * @room: how many bytes of host code it may have
+ * @file: where to store its contents, which tb_kept_close() forgets
  *
  * The file must not be written to later, but it may be replaced.
  *
@@ -182,14 +174,25 @@ uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
  * be used.
  */
 bool tb_kept_read(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
-                  uint8_t *at, size_t room, KeptBlocks *file);
+                  size_t room, KeptBlocks *file);
+
+/**
+ * tb_kept_fetch - read a part of the host code of a file, once
+ * @file: the file
+ * @at, @size: which bytes of its host code; there are so many, and one at least
+ * @place: where its host code is to be
+ *
+ * Returns false if it cannot be read.
+ */
+bool tb_kept_fetch(KeptBlocks *file, uint32_t at, uint32_t size,
+                   uint8_t *place);
 
 /**
  * tb_kept_write - write a file, which replaces one of that name
  * @name: its name
  * @identity: who can use it
  * @old: the file that was read, which has the first blocks, or an empty one
- * @blocks: the translated blocks after tb_kept_end() of it
+ * @blocks: the translated blocks after those
  * @new: all of it, but for the file itself
  *
  * Returns false, with an error, if that is not possible, or if another process is
@@ -200,7 +203,7 @@ bool tb_kept_write(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
                    const KeptBlocks *new, Error **errp);
 
 /**
- * tb_kept_close - forget all that was read but the host code
+ * tb_kept_close - forget all that was read but the host code, and read no more
  * @file: the file, which is empty then; also one that is empty now
  */
 void tb_kept_close(KeptBlocks *file);

@@ -221,7 +221,7 @@ static bool make_file(Draft *draft, Error **errp)
  */
 static bool keep(Error **errp)
 {
-    Draft draft = { .begin = tb_kept_end(&tb_kept.file) };
+    Draft draft = { .begin = tb_kept.file.size };
     size_t size = tb_kept.ctx->code_gen_ptr - (void *)tb_kept_place()
                   - draft.begin;
 

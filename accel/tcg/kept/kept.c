@@ -1,7 +1,7 @@
 /*
  * Translated blocks that are kept for later processes
  *
- * The blocks of a file are at the beginning of the code buffer, and new ones are
+ * The blocks of a file are for the beginning of the code buffer, and new ones are
  * after them, so that all can be written as they are.  One that is not taken is in
  * no list, tree or hash table of QEMU's.
  *
@@ -12,7 +12,6 @@
 #include <zlib.h>
 #include "cpu.h"
 #include "hw/pmu/pmu-tcg-census.h"
-#include "qemu/error-report.h"
 #include "qemu/xxhash.h"
 #include "qom/object.h"
 #include "tcg/tcg-movable.h"
@@ -45,28 +44,18 @@ void tb_kept_add_property(ObjectClass *oc)
         "File with translated blocks of earlier processes");
 }
 
-void tb_kept_init(unsigned max_cpus)
+void tb_kept_init(int splitwx)
 {
-    if (!tb_kept.name) {
-        return;
-    }
-    if (max_cpus > 1) {
-        error_report("Translated blocks are kept only of a machine with one "
-                     "CPU");
-        error_printf("\"-smp 1\" makes it one.\n");
-        exit(EXIT_FAILURE);
-    }
-    tcg_movable = !tcg_splitwx_diff;
+    tcg_movable = tb_kept.name && !splitwx;
 }
 
 static void read_file(void)
 {
     size_t room = MIN(TB_KEPT_MOST, tb_kept.ctx->code_gen_buffer_size / 2);
 
-    if (tb_kept_read(tb_kept.name, tb_kept.identity, tb_kept_place(), room,
-                     &tb_kept.file)) {
+    if (tb_kept_read(tb_kept.name, tb_kept.identity, room, &tb_kept.file)) {
         qatomic_set(&tb_kept.ctx->code_gen_ptr,
-                    (void *)(tb_kept_place() + tb_kept_end(&tb_kept.file)));
+                    (void *)(tb_kept_place() + tb_kept.file.size));
     }
 }
 
@@ -81,24 +70,21 @@ bool tb_kept_is_instrumented(CPUState *cpu)
     return pmu_census_on;
 }
 
-/* Blocks that are not in RAM, or were flushed since, may have been first. */
+/* Blocks that are not in RAM may have been first. */
 static bool has_translated(void)
 {
-    unsigned nr_calls;
-
-    tcg_calls(&nr_calls);
-    return nr_calls || tcg_ctx->code_gen_ptr != tcg_ctx->code_gen_buffer;
+    return tcg_ctx->code_gen_ptr != tcg_ctx->code_gen_buffer;
 }
 
-static void begin(CPUState *cpu)
+static void begin(void)
 {
     tb_kept.has_begun = true;
     tb_kept.ctx = tcg_ctx;
-    if (has_translated() || !tb_kept_identity(cpu, tb_kept.identity)) {
-        tb_kept.is_over = true;
-        return;
+    tb_kept.is_over = has_translated()
+                      || !tb_kept_identity(first_cpu, tb_kept.identity);
+    if (!tb_kept.is_over) {
+        read_file();
     }
-    read_file();
 }
 
 /*
@@ -127,13 +113,12 @@ uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
     return crc32(crc32(0, (const uint8_t *)tb, size), code, tb->size);
 }
 
-/* A file may be damaged: whether all of a block is within it. */
-static bool is_within_file(const KeptBlock *b)
+/* A file may be damaged: whether it has all of a block, which is read then. */
+static bool has_all(KeptBlocks *file, const KeptBlock *b)
 {
-    const KeptBlocks *file = &tb_kept.file;
-
     return b->size >= sizeof(TranslationBlock) && b->size <= file->size
            && b->tb <= file->size - b->size && b->code <= file->code_size
+           && tb_kept_fetch(file, b->tb, b->size, tb_kept_place())
            && tb_of(b)->size <= file->code_size - b->code;
 }
 
@@ -173,7 +158,7 @@ static bool is_wanted(const KeptBlock *b, const Wanted *w)
 {
     const TranslationBlock *tb = tb_of(b);
 
-    return is_within_file(b)
+    return has_all(&tb_kept.file, b)
            && (w->cflags & CF_PCREL || tb->pc == w->pc)
            && !((tb_page_addr0(tb) ^ w->phys_pc) & ~TARGET_PAGE_MASK)
            && tb->cs_base == w->cs_base && tb->flags == w->flags
@@ -245,6 +230,7 @@ static void prepare(TranslationBlock *tb, tb_page_addr_t phys_pc)
 static TranslationBlock *link_block(const KeptBlock *b, const Wanted *w)
 {
     TranslationBlock *tb = tb_of(b);
+    TranslationBlock *existing;
 
     prepare(tb, w->phys_pc);
     tb_lock_page0(w->phys_pc);
@@ -253,7 +239,12 @@ static TranslationBlock *link_block(const KeptBlock *b, const Wanted *w)
         return NULL;
     }
     tcg_tb_insert(tb);
-    return tb_link_page(tb);
+    existing = tb_link_page(tb);
+    if (existing != tb) {
+        /* Another thread was first. */
+        tcg_tb_remove(tb);
+    }
+    return existing;
 }
 
 TranslationBlock *tb_kept_take(CPUState *cpu, vaddr pc, tb_page_addr_t phys_pc,
@@ -269,7 +260,7 @@ TranslationBlock *tb_kept_take(CPUState *cpu, vaddr pc, tb_page_addr_t phys_pc,
     KeptBlock *b = NULL;
 
     if (!tb_kept.has_begun) {
-        begin(cpu);
+        begin();
     }
     if (tb_kept_is_instrumented(cpu)) {
         tb_kept.is_over = true;
@@ -284,9 +275,6 @@ TranslationBlock *tb_kept_take(CPUState *cpu, vaddr pc, tb_page_addr_t phys_pc,
 
 void tb_kept_forget(void)
 {
-    if (!tb_kept.has_begun) {
-        return;
-    }
-    tb_kept.is_over = true;
     tb_kept_close(&tb_kept.file);
+    tb_kept.has_begun = false;
 }

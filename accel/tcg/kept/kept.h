@@ -24,6 +24,10 @@
 
 #ifdef CONFIG_USER_ONLY
 
+static inline void tb_kept_init(int splitwx)
+{
+}
+
 static inline TranslationBlock *tb_kept_take(CPUState *cpu, vaddr pc,
                                              tb_page_addr_t phys_pc,
                                              const void *host_pc,
@@ -47,21 +51,18 @@ void tb_kept_add_property(ObjectClass *oc);
 
 /**
  * tb_kept_init - make code movable, if the property has been set
- * @max_cpus: how many vCPUs there can be
- *
- * To be called when there is a code buffer, and no prologue yet.  Exits with a
- * message if there can be several vCPUs, as one thread has to translate all.
+ * @splitwx: as of tcg_init(), which is called later
  *
  * Nothing is kept where code cannot be movable, which is on other hosts than
  * x86-64, and with split-wx=on; nor of other targets than x86 and Power, whose
  * translation may depend on more than the key of a block and tb_kept_identity()
  * have.
  */
-void tb_kept_init(unsigned max_cpus);
+void tb_kept_init(int splitwx);
 
 /**
  * tb_kept_take - take a block instead of translating it
- * @cpu: the vCPU, in its thread
+ * @cpu: the vCPU, whose thread has entered the context
  * @pc: the guest's address
  * @phys_pc: where that is in RAM
  * @host_pc: where that is in QEMU's memory
@@ -76,7 +77,8 @@ TranslationBlock *tb_kept_take(CPUState *cpu, vaddr pc, tb_page_addr_t phys_pc,
 /**
  * tb_kept_forget - all blocks are going to be flushed, also those not taken
  *
- * To be called while no vCPU runs.
+ * To be called while no vCPU runs.  The next translation begins with the file
+ * again.
  */
 void tb_kept_forget(void);
 

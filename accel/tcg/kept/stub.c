@@ -20,7 +20,7 @@ void tb_kept_add_property(ObjectClass *oc)
     object_class_property_add_str(oc, "blocks", NULL, set_name);
 }
 
-void tb_kept_init(unsigned max_cpus)
+void tb_kept_init(int splitwx)
 {
 }
 

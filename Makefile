@@ -101,6 +101,7 @@ deb:
 	@scripts/build-deb
 
 check-deb: deb
+	@scripts/install-packages python3-yaml
 	@$(with_build) /usr/bin/python3 -m pytest tests/deb
 
 run: build

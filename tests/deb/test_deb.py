@@ -17,8 +17,10 @@ import tempfile
 import pytest
 
 from linux_guest import BUILD, ROOT, write_initramfs
+import recipes
 
 HERE = pathlib.Path(__file__).resolve().parent
+CI = ROOT / 'contrib' / 'ci'
 
 # One run is enough: each system has guests of both architectures.
 pytestmark = pytest.mark.arch('x86_64')
@@ -50,6 +52,21 @@ def add_guest(things, arch):
                     [(program, '/usr/bin/loop')], JOB)
 
 
+def add_recipes(things, package):
+    """The recipes' files, and scripts of their steps."""
+    for name in ('count-instructions', 'Dockerfile'):
+        shutil.copy(CI / name, things)
+    command = 'true | cat'
+    for name, text in {
+            'image': recipes.image(CI / 'Dockerfile'),
+            'gitlab': recipes.gitlab_job(
+                CI / 'gitlab.yml', {'COMMAND': command}, CI / 'Dockerfile'),
+            'action': recipes.action(CI / 'action.yml', '/things', {
+                'package': package.name, 'allowed': 'instructions.txt',
+                'command': command})}.items():
+        (things / f'{name}.sh').write_text(text)
+
+
 @pytest.fixture(scope='module')
 def things():
     """A directory for systems: the package, guests, and the script."""
@@ -57,9 +74,9 @@ def things():
     assert packages, 'there is no package: "make deb" makes it'
     with tempfile.TemporaryDirectory(dir=BUILD, prefix='deb-things-') as name:
         directory = pathlib.Path(name)
-        for path in (*packages, HERE / 'inside',
-                     ROOT / 'contrib' / 'ci' / 'count-instructions'):
+        for path in (*packages, HERE / 'inside'):
             shutil.copy(path, directory)
+        add_recipes(directory, packages[0])
         add_guest(directory, 'x86_64')
         add_guest(directory, 'ppc64')
         yield directory

@@ -2,6 +2,7 @@
 """A part of a program is counted, and the rest is not."""
 
 import json
+import os
 import re
 import subprocess
 
@@ -103,3 +104,31 @@ def test_region_needs_a_program_and_no_other_start(place, program):
                         (['stat', '-D', '5', program], 'says when to count')]:
         status, _, err = place.run('--region', *words)
         assert status == 125 and said in err
+
+
+# Tells perf by its own --control
+CONTROL = '''
+import sys
+control, answers = open(sys.argv[1], 'w'), open(sys.argv[2])
+for _ in range(int(sys.argv[3])):
+    for word in 'enable', 'disable':
+        print(word, file=control, flush=True)
+        assert 'ack' in answers.readline()
+'''
+
+
+@on_x86
+def test_perf_is_told_to_count_by_pipes(place):
+    for name in ('control', 'answers'):
+        os.mkfifo(place.work / name)
+        place.give(place.work / name)
+    counts = []
+    for times in (1, 2, 3):
+        status, _, err = place.run(
+            'stat', '-x,', '-D', '-1', '-e', 'instructions:u',
+            '--control', 'fifo:control,answers', '/usr/bin/python3', '-c',
+            CONTROL, 'control', 'answers', times)
+        assert status == 0, err
+        counts.append(int(re.search(r'^(\d+),', err, re.M)[1]))
+    # Python's start is not counted, and is far more.
+    assert 0 < counts[0] < counts[1] < counts[2] < 100000

@@ -79,14 +79,11 @@ def test_signal_before_perf_begins(place):
         time.sleep(0.1)
 
 
-# Of the command as a module: a process that begins when its parent has ended.
+# A process that begins when its parent has ended
 ORPHAN = '''
-import importlib.util, importlib.machinery, os, sys
-loader = importlib.machinery.SourceFileLoader('command', sys.argv[1])
-command = importlib.util.module_from_spec(
-    importlib.util.spec_from_loader('command', loader))
-loader.exec_module(command)
-begin = command.end_with_parent()
+import os, sys
+from vpmu_perf.qemu import end_with_parent
+begin = end_with_parent()
 if not os.fork():
     if not os.fork():
         begin()
@@ -98,8 +95,8 @@ sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 
 def test_signal_before_qemu_begins():
     """On a busy host, the command can have ended before its child runs."""
-    program = ROOT / 'contrib' / 'vpmu-perf' / 'vpmu-perf'
-    done = subprocess.run([sys.executable, '-c', ORPHAN, program], check=False)
+    done = subprocess.run([sys.executable, '-c', ORPHAN], check=False,
+                          cwd=ROOT / 'contrib' / 'vpmu-perf')
     assert done.returncode == signal.SIGKILL
 
 

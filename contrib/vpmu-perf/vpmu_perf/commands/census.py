@@ -70,7 +70,7 @@ class Symbols:
 
     def _debug_file(self):
         """Where Debian's packages of symbols have them, if one is there."""
-        build_id = elf.build_id(elf.content(self.path))
+        build_id = elf.build_id(self.path)
         if build_id:
             name = f'/usr/lib/debug/.build-id/{build_id[:2]}/' \
                    f'{build_id[2:]}.debug'

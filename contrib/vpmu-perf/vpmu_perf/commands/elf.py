@@ -3,10 +3,13 @@
 
 import functools
 import hashlib
+import os
 import struct
 import zlib
 
 PAGE = 4096
+# How much is read at once, and how long notes may be
+PART = MOST_NOTES = 1 << 20
 PT_LOAD = 1
 PT_NOTE = 4
 NT_GNU_BUILD_ID = 3
@@ -23,42 +26,49 @@ CLASSES = {
 
 
 @functools.lru_cache(maxsize=64)
-def content(path):
-    """A file's bytes; none if it cannot be read."""
+def opened(path):
+    return open(path, 'rb', buffering=0)
+
+
+def part(path, offset, size):
+    """Some of a file's bytes, as far as they can be read."""
     try:
-        with open(path, 'rb') as f:
-            return f.read()
+        return os.pread(opened(path).fileno(), size, offset)
     except OSError:
         return b''
 
 
 def page_checksum(path, offset):
     """That of a page of a file, as it is in memory: zeros follow the file."""
-    return zlib.crc32(content(path)[offset:offset + PAGE].ljust(PAGE, b'\0'))
+    return zlib.crc32(part(path, offset, PAGE).ljust(PAGE, b'\0'))
 
 
-def segments(data):
+@functools.lru_cache(maxsize=None)
+def segments(path):
     """The type, offset, address and length in the file of each segment."""
+    data = part(path, 0, PAGE)
     if data[:4] != b'\x7fELF' or data[4] not in CLASSES or data[5] != 1:
-        return
+        return []
     word, where, sizes, pick, header = CLASSES[data[4]]
     offset, = struct.unpack_from(word, data, where)
     size, count = struct.unpack_from('<2H', data, sizes)
-    for i in range(count):
-        yield pick(*struct.unpack_from(header, data, offset + i * size))
+    table = part(path, offset, size * count)
+    return [pick(*struct.unpack_from(header, table, i * size))
+            for i in range(count)]
 
 
 def machine(path):
     """The architecture of a file, as its header has it; None without one."""
-    data = content(path)
+    data = part(path, 0, PAGE)
     if data[:4] != b'\x7fELF' or len(data) < MACHINE + 2:
         return None
     return struct.unpack_from('<H', data, MACHINE)[0]
 
 
-def notes(data, at, end):
+def notes(data):
     """The name, type and content of each note."""
-    while at + 12 <= end:
+    at = 0
+    while at + 12 <= len(data):
         names, size, kind = struct.unpack_from('<3I', data, at)
         at += 12
         name = data[at:at + names].rstrip(b'\0')
@@ -67,36 +77,42 @@ def notes(data, at, end):
         at += (size + 3) & -4
 
 
-def build_id(data):
-    """The build id of a file's content, or None."""
+def build_id(path):
+    """The build id of a file, or None."""
     try:
-        for kind, offset, _, length in segments(data):
+        for kind, offset, _, length in segments(path):
             if kind != PT_NOTE:
                 continue
-            for name, what, found in notes(data, offset, offset + length):
+            for name, what, found in notes(part(path, offset,
+                                                min(length, MOST_NOTES))):
                 if name == b'GNU' and what == NT_GNU_BUILD_ID:
                     return found.hex()
-    except struct.error:
+    except (IndexError, struct.error):
         pass
     return None
+
+
+def checksum(path):
+    """A hash of a file's content; None if it is empty, or gone."""
+    found = hashlib.sha256()
+    at = 0
+    while data := part(path, at, PART):
+        found.update(data)
+        at += len(data)
+    return f'sha256:{found.hexdigest()}' if at else None
 
 
 @functools.lru_cache(maxsize=None)
 def identity(path):
     """A file's build id, or a hash of its content; None if it is gone."""
-    data = content(path)
-    if not data:
-        return None
-    return build_id(data) or 'sha256:' + hashlib.sha256(data).hexdigest()
+    return build_id(path) or checksum(path)
 
 
-@functools.lru_cache(maxsize=None)
 def loads(path):
     """The offset, address and length of what is loaded."""
     try:
-        return [one[1:] for one in segments(content(path))
-                if one[0] == PT_LOAD]
-    except struct.error:
+        return [one[1:] for one in segments(path) if one[0] == PT_LOAD]
+    except (IndexError, struct.error):
         return []
 
 

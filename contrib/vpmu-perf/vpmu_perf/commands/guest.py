@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that are measured in a guest, without perf."""
 
+import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
+import traceback
 
 BAD_INPUT = 2
 PROGRAM_FAILED = 3
@@ -137,26 +138,57 @@ class Guest:
                                  os.path.join(root, 'build'), 'vpmu-perf')
         return os.path.join(share, 'flamegraph')
 
-    def _words(self, words):
-        return [sys.executable, '-IS', self.script, *self.options, *words]
+    def _in_child(self, words, stdin, stdout):
+        """A new process ends with the status of a call."""
+        from ..main import call
+        status = CANNOT_RUN
+        try:
+            os.dup2(stdin, 0)
+            os.dup2(stdout, 1)
+            status = call(self.script, [*self.options, *words])
+        except SystemExit as e:
+            status = e.code
+        except BaseException:  # pylint: disable=broad-except
+            traceback.print_exc()
+        finally:
+            # Standard output may be closed, or full.
+            with contextlib.suppress(Exception):
+                sys.stdout.flush()
+            os._exit(status)
+
+    def _call(self, words, stdin=0, stdout=1):
+        """Call vpmu-perf; returns its status.
+
+        A new process of this one need not load all modules again.
+        """
+        child = os.fork()
+        if not child:
+            self._in_child(words, stdin, stdout)
+        try:
+            _, status = os.waitpid(child, 0)
+        except BaseException:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise
+        return os.waitstatus_to_exitcode(status)
 
     def run(self, words):
         """Run perf; returns its status."""
-        status = subprocess.run(self._words(words), check=False).returncode
+        status = self._call(words)
         if status in (CANNOT_RUN, -signal.SIGINT):
             raise Failure('perf was not run', CANNOT_RUN)
         return status
 
     def output(self, words):
         """What perf prints."""
-        done = subprocess.run(self._words(words), check=False, text=True,
-                              stdin=subprocess.DEVNULL, errors='replace',
-                              stdout=subprocess.PIPE)
-        if done.returncode:
-            raise Failure(f'perf {words[0]} has failed', CANNOT_RUN)
-        return done.stdout
+        with open(os.devnull, 'rb') as null, \
+                open(os.memfd_create('output'), 'w+b') as output:
+            if self._call(words, null.fileno(), output.fileno()):
+                raise Failure(f'perf {words[0]} has failed', CANNOT_RUN)
+            output.seek(0)
+            return output.read().decode(errors='replace')
 
-    def _measured(self, words, with_census, **streams):
+    def _measured(self, words, with_census, stdin=0, stdout=1):
         """The status, the result and the census of a call; the latter two are
         None if there are none.
         """
@@ -166,8 +198,7 @@ class Guest:
             options = ['--maps', '--result', result]
             if with_census:
                 options += ['--census', census]
-            status = subprocess.run(self._words([*options, *words]),
-                                    check=False, **streams).returncode
+            status = self._call([*options, *words], stdin, stdout)
             if not os.path.exists(result):
                 return status, None, None
             with open(result, encoding='utf-8') as f:
@@ -188,9 +219,10 @@ class Guest:
         """Run a program, whose output is lost, and return a Measurement."""
         call = [word for event in events
                 for word in ('--count', event_field(event))]
-        status, result, text = self._measured(
-            [*call, 'run', '--', *words], census, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL)
+        with open(os.devnull, 'r+b', buffering=0) as null:
+            status, result, text = self._measured(
+                [*call, 'run', '--', *words], census, null.fileno(),
+                null.fileno())
         if not result:
             if status < 0:
                 raise Failure('interrupted', 128 - status)

@@ -32,12 +32,14 @@ void tcg_init_movable(TCGContext *s)
     tcg_cur_ctxs = 1;
 }
 
-void tcg_enter_context(void)
+bool tcg_enter_context(void)
 {
-    if (tcg_movable) {
-        qemu_mutex_lock(&translation);
-        has_entered = true;
+    if (!tcg_movable || has_entered) {
+        return false;
     }
+    qemu_mutex_lock(&translation);
+    has_entered = true;
+    return true;
 }
 
 void tcg_leave_context(void)

@@ -32,9 +32,13 @@ extern bool tcg_movable;
 /**
  * tcg_enter_context - wait until no other thread translates movable code
  *
- * Not to be called with the BQL, which a thread that translates may take.
+ * Not to be called with the BQL while vCPUs run, as a thread that translates
+ * may take it.
+ *
+ * Returns whether to call tcg_leave_context(), which is not so if the caller
+ * has entered before, or if code is not movable.
  */
-void tcg_enter_context(void);
+bool tcg_enter_context(void);
 
 /**
  * tcg_leave_context - let other threads translate, if this one has entered

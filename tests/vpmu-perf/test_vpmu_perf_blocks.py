@@ -3,6 +3,7 @@
 
 import collections
 import json
+import pathlib
 import re
 import struct
 import subprocess
@@ -338,28 +339,80 @@ def test_file_of_another_cpu(guest):
     assert guest.call(*other)[2] > MANY
 
 
+class Machine:
+    """A machine with blocks, without Linux, and its monitor."""
+
+    def __init__(self, place, *words):
+        self.process = subprocess.Popen(
+            [place.prefix / 'bin' / 'qemu-system-x86_64', '-nodefaults',
+             '-display', 'none', '-qmp', 'stdio', *map(str, words)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.command('qmp_capabilities')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def ask(self, name, **arguments):
+        print(json.dumps({'execute': name, 'arguments': arguments}),
+              file=self.process.stdin, flush=True)
+
+    def answer(self):
+        return next(one['return']
+                    for one in map(json.loads, self.process.stdout)
+                    if 'return' in one or 'error' in one)
+
+    def command(self, name, **arguments):
+        self.ask(name, **arguments)
+        return self.answer()
+
+
 @on_x86
 @pytest.mark.parametrize('cpus', [1, 2])
 def test_process_goes_on_after_a_flush(place, tmp_path, cpus):
     """What is written is flushed, and then taken by the same process."""
-    words = [place.prefix / 'bin' / 'qemu-system-x86_64', '-nodefaults',
-             '-machine', 'q35', '-display', 'none', '-smp', str(cpus),
-             '-accel', f'tcg,blocks={tmp_path / "blocks"}', '-qmp', 'stdio']
-    with subprocess.Popen(words, stdin=subprocess.PIPE, text=True,
-                          stdout=subprocess.PIPE) as qemu:
-        def command(name):
-            print(json.dumps({'execute': name}), file=qemu.stdin, flush=True)
-            return next(answer['return']
-                        for answer in map(json.loads, qemu.stdout)
-                        if 'return' in answer or 'error' in answer)
+    with Machine(place, '-machine', 'q35', '-smp', cpus, '-accel',
+                 f'tcg,blocks={tmp_path / "blocks"}') as machine:
+        # The firmware translates some thousand blocks.
+        while not machine.command('tcg-keep-blocks')['written']:
+            time.sleep(0.1)
+        machine.command('system_reset')
+        while not machine.command('tcg-keep-blocks')['taken']:
+            time.sleep(0.1)
+        # Each may flush while the next one looks at the blocks.
+        for _ in range(5):
+            machine.command('system_reset')
+            time.sleep(0.2)
+            machine.command('stop')
+            for _ in range(4):
+                machine.ask('tcg-keep-blocks')
+            for _ in range(4):
+                machine.answer()
+            machine.command('cont')
 
-        try:
-            command('qmp_capabilities')
-            # The firmware translates some thousand blocks.
-            while not command('tcg-keep-blocks')['written']:
-                time.sleep(0.1)
-            command('system_reset')
-            while not command('tcg-keep-blocks')['taken']:
-                time.sleep(0.1)
-        finally:
-            qemu.kill()
+
+@on_x86
+def test_page_tables_in_rom(place, tmp_path):
+    """A CPU that translates does not wait for one that waits to translate."""
+    firmware = tmp_path / 'firmware'
+    code = place.top / 'programs' / 'tables.o'
+    subprocess.run(['gcc', '-c', '-o', code,
+                    pathlib.Path(__file__).with_name('tables-in-rom.S')],
+                   check=True)
+    subprocess.run(['objcopy', '-O', 'binary', code, firmware], check=True)
+    with Machine(place, '-machine', 'pc', '-smp', 2, '-bios', firmware,
+                 '-accel', f'tcg,blocks={tmp_path / "blocks"}') as machine:
+        def turns():
+            text = machine.command('human-monitor-command',
+                                   **{'command-line': 'xp /2wd 0x40000'})
+            return [int(word) for word in text.split()[1:]]
+
+        while min(turns()) < 1000:
+            time.sleep(0.1)
+        before = turns()
+        while any(now < old + 1000 for now, old in zip(turns(), before)):
+            time.sleep(0.1)
+        machine.command('stop')

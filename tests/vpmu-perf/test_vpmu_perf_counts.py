@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from installed import (ARCH, KNOWN, KNOWN_COUNT, busy_host, on_x86,
+from installed import (ARCH, KNOWN, KNOWN_COUNT, LOOPS, busy_host, on_x86,
                        usual_first)
 
 # Of programs in which locks are taken: on a busy host, one count of six has
@@ -279,3 +279,14 @@ def test_branches_tell_cycles_of_blocks(place):
                                      '-i', 'branches.data', function)
         assert status == 0, err
         assert re.search(line, out, re.M), err
+
+
+@pytest.mark.parametrize('hint', {
+    'x86_64': ['pause'], 'ppc64': ['or 1, 1, 1', 'or 27, 27, 27']}[ARCH])
+def test_hints_that_a_program_waits(place, hint):
+    """They end what QEMU executes at once, and are instructions like others."""
+    program = place.assemble('hints', KNOWN.replace('\n1:', f'\n1: {hint}\n'))
+    status, _, err = place.run('--arch', ARCH, 'stat', '-x,', '-e',
+                               'instructions:u', program)
+    assert status == 7
+    assert f'{KNOWN_COUNT + LOOPS},,instructions:u,' in err

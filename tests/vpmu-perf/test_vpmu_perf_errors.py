@@ -292,6 +292,15 @@ def test_standard_error_takes_nothing(place, error):
 
 
 @on_x86
+@pytest.mark.parametrize('closed', ['<&-', '<&- >&-'])
+def test_commands_without_streams(place, closed):
+    """Of those that call vpmu-perf again."""
+    status, _, err = place.run_in_shell(
+        f'vpmu-perf stat --calls malloc true {closed}; exit $?')
+    assert status == 0, err
+
+
+@on_x86
 def test_libraries_are_the_programs(place):
     """QEMU would not start with this one."""
     other = place.compile('libslirp.so.0', 'int nothing;', '-shared', '-fPIC')

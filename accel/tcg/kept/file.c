@@ -93,9 +93,12 @@ static const char *check_header(const Header *h, uint64_t file_size,
         return "of another QEMU, host or CPU";
     }
     if (checksum_of(h) != h->checksum || h->nr_calls > TCG_CALLS
-        || !is_power_of_2(h->nr_lists) || h->size > room
+        || !is_power_of_2(h->nr_lists) || !h->size
         || place_of_index(h->size) + index_size(h) != file_size) {
         return "damaged";
+    }
+    if (h->size > room) {
+        return "too large";
     }
     return NULL;
 }

@@ -110,6 +110,14 @@ static inline uint8_t *tb_kept_place(void)
 }
 
 /**
+ * tb_kept_most - how many bytes of host code a file may have in this process
+ */
+static inline size_t tb_kept_most(void)
+{
+    return MIN(TB_KEPT_MOST, tb_kept.ctx->code_gen_buffer_size / 2);
+}
+
+/**
  * tb_kept_identity - what blocks depend on besides their guest code
  * @cpu: the vCPU
  * @identity: where to store a digest of it

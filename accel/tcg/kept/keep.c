@@ -229,12 +229,12 @@ static bool keep(Error **errp)
     if (draft.nr_new < MANY_NEW || size < draft.begin / PART_NEW) {
         return false;
     }
-    if (draft.begin && draft.begin + size > TB_KEPT_MOST) {
+    if (draft.begin && draft.begin + size > tb_kept_most()) {
         /* The next process begins a file. */
         unlink(tb_kept.name);
         return false;
     }
-    draft.end = draft.begin + MIN(size, TB_KEPT_MOST);
+    draft.end = draft.begin + MIN(size, tb_kept_most());
     return make_file(&draft, errp);
 }
 
@@ -242,6 +242,18 @@ static bool can_keep(void)
 {
     return tb_kept.has_begun && !tb_kept.is_over
            && !tb_kept_is_instrumented(first_cpu);
+}
+
+/* A vCPU's thread may flush all blocks, also while the machine is stopped. */
+static bool keep_if_possible(Error **errp)
+{
+    bool has_entered = tcg_enter_context();
+    bool is_written = can_keep() && keep(errp);
+
+    if (has_entered) {
+        tcg_leave_context();
+    }
+    return is_written;
 }
 
 TcgKeptBlocks *qmp_tcg_keep_blocks(Error **errp)
@@ -263,7 +275,7 @@ TcgKeptBlocks *qmp_tcg_keep_blocks(Error **errp)
     *result = (TcgKeptBlocks) {
         .taken = tb_kept.nr_taken,
         .translated = tb_kept.nr_translated,
-        .written = can_keep() && keep(errp),
+        .written = keep_if_possible(errp),
     };
     if (is_running) {
         vm_start();

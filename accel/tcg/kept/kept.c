@@ -51,9 +51,8 @@ void tb_kept_init(int splitwx)
 
 static void read_file(void)
 {
-    size_t room = MIN(TB_KEPT_MOST, tb_kept.ctx->code_gen_buffer_size / 2);
-
-    if (tb_kept_read(tb_kept.name, tb_kept.identity, room, &tb_kept.file)) {
+    if (tb_kept_read(tb_kept.name, tb_kept.identity, tb_kept_most(),
+                     &tb_kept.file)) {
         qatomic_set(&tb_kept.ctx->code_gen_ptr,
                     (void *)(tb_kept_place() + tb_kept.file.size));
     }

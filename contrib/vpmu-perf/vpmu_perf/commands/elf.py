@@ -34,7 +34,7 @@ def part(path, offset, size):
     """Some of a file's bytes, as far as they can be read."""
     try:
         return os.pread(opened(path).fileno(), size, offset)
-    except OSError:
+    except (OSError, OverflowError):
         return b''
 
 

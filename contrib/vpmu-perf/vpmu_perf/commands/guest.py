@@ -143,8 +143,10 @@ class Guest:
         from ..main import call
         status = CANNOT_RUN
         try:
-            os.dup2(stdin, 0)
-            os.dup2(stdout, 1)
+            # They may be closed if they stay as they are.
+            for fd, other in enumerate((stdin, stdout)):
+                if other != fd:
+                    os.dup2(other, fd)
             status = call(self.script, [*self.options, *words])
         except SystemExit as e:
             status = e.code

@@ -65,6 +65,25 @@ def is_running(program):
     return False
 
 
+def wait_for_qemu(place, is_there):
+    end = time.monotonic() + PATIENCE
+    while is_running(place.prefix / 'bin' / f'qemu-system-{ARCH}') != is_there:
+        assert time.monotonic() < end, 'QEMU has not begun, or is left'
+        time.sleep(0.1)
+
+
+def test_signal_ends_the_guest_of_a_command(place):
+    """It comes to the process alone that has called vpmu-perf again."""
+    words = 'compare', '--baseline', place.work / 'counts.json', '--update'
+    place.run(*words, '--', 'true')
+    with place.started(*words, '--', 'sleep', '1000') as process:
+        wait_for_qemu(place, True)
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    wait_for_qemu(place, False)
+
+
 def test_signal_before_perf_begins(place):
     place.run('stat', 'true')
     for seconds in 0.2, 0.4, 0.6:
@@ -73,10 +92,7 @@ def test_signal_before_perf_begins(place):
             process.send_signal(signal.SIGTERM)
             process.communicate()
         assert process.returncode == -signal.SIGTERM
-    end = time.monotonic() + PATIENCE
-    while is_running(place.prefix / 'bin' / f'qemu-system-{ARCH}'):
-        assert time.monotonic() < end, 'QEMU is left'
-        time.sleep(0.1)
+    wait_for_qemu(place, False)
 
 
 # A process that begins when its parent has ended

@@ -2,6 +2,7 @@
 """Find the command among the arguments, and run it."""
 
 import importlib
+import signal
 import sys
 
 # Options of vpmu-perf that take the word after them.
@@ -30,9 +31,17 @@ def run(script, words):
                       rest)
 
 
+def end_by_signal(number, _):
+    sys.exit(128 + number)
+
+
 def run_module(name, script, options, rest):
     module = importlib.import_module(f'.{name}', __package__)
     from .guest import Guest, Failure
+    # A guest that runs is ended, and what is temporary is removed.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, end_by_signal)
     try:
         return module.main(Guest(script, options), rest[1:])
     except Failure as e:

@@ -5,8 +5,9 @@ import json
 import os
 import sys
 
+from ..errors import say
 from .census import Census
-from .guest import CANNOT_RUN, Failure, Measurement, say
+from .guest import CANNOT_RUN, Failure, Measurement
 
 
 def names(text):

@@ -8,9 +8,10 @@ import os
 import shlex
 import sys
 
+from ..errors import say
 from . import calls, contract
 from .census import Census
-from .guest import PROGRAM_FAILED, Failure, say
+from .guest import PROGRAM_FAILED, Failure
 from .options import add_results, names, parse, parser
 
 VERSION = 1

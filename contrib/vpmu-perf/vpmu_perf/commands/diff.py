@@ -5,10 +5,11 @@ import collections
 import difflib
 import os
 
+from ..errors import say
 from . import calls, page
 from .census import Census, symbols
 from .compare import write_json
-from .guest import PROGRAM_FAILED, Failure, say
+from .guest import PROGRAM_FAILED, Failure
 from .options import add_results, names, parser
 
 PROGRAM = '[program]'

@@ -7,8 +7,9 @@ import re
 import shlex
 import tempfile
 
+from ..errors import say
 from . import page
-from .guest import CANNOT_RUN, Failure, say
+from .guest import CANNOT_RUN, Failure
 from .options import parse, parser
 
 EPILOG = """\

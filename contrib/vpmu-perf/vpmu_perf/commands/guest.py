@@ -35,10 +35,6 @@ class Failure(Exception):
         self.status = status
 
 
-def say(text):
-    print(f'vpmu-perf: {text}', file=sys.stderr, flush=True)
-
-
 def event_field(name):
     """A field of the guest's job."""
     event, _, modifier = name.partition(':')

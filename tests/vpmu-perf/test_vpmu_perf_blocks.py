@@ -119,9 +119,11 @@ def test_counts_are_the_same(place, kind):
 
 # As in accel/tcg/kept/file.c and internal.h; sizes are of 32 bits.
 HEADER = struct.Struct('8s32s6I')
-BLOCK = struct.Struct('6I')
+BLOCK = struct.Struct('5I')
 CALLS = 2048
 PAGE = 4096
+# Of the translated code, what has a checksum of its own
+PART = 65536
 
 
 class File:
@@ -132,17 +134,18 @@ class File:
         _, _, _, nr_lists, self.nr, code_size, size, _ = \
             HEADER.unpack_from(data)
         self.calls = struct.unpack_from(f'<{CALLS}Q', data, HEADER.size)
-        begin = self.pages(HEADER.size + 8 * CALLS)
+        self.begin = begin = self.pages(HEADER.size + 8 * CALLS)
         self.translated = data[begin:begin + size]
-        index = begin + self.pages(size)
-        at = index + 4 * nr_lists
+        self.index = begin + size
+        at = self.index + size // PART * 4 + 4 * nr_lists
         self.code = code = data[at + BLOCK.size * self.nr:]
         assert len(code) == code_size
         blocks = list(BLOCK.iter_unpack(data[at:at + BLOCK.size * self.nr]))
-        self.ends = ends = [block[2] for block in blocks[1:]] + [code_size]
+        ends = [block[2] for block in blocks[1:]] + [code_size]
         self.header = self.size_of_header(blocks)
         self.blocks = collections.defaultdict(list)
-        for (tb, length, place, _, found_by, _), end in zip(blocks, ends):
+        self.places = [tb for tb, *_ in blocks]
+        for (tb, length, place, found_by, _), end in zip(blocks, ends):
             self.blocks[found_by, code[place:end]].append(
                 (tb + self.header, tb + length))
 
@@ -241,17 +244,17 @@ def invalid(path):
     """A file of blocks that are invalid instructions, but whole."""
     file = File(path)
     data = bytearray(path.read_bytes())
-    begin = file.pages(HEADER.size + 8 * CALLS)
-    index = len(data) - len(file.code) - BLOCK.size * file.nr
-    for n in range(file.nr):
-        tb, size, place, _, *others = BLOCK.unpack_from(data,
-                                                        index + BLOCK.size * n)
-        at = begin + tb + file.header
+    for place in file.places:
+        at = file.begin + place + file.header
         data[at:at + 2] = b'\x0f\x0b'
-        whole = zlib.crc32(data[begin + tb:begin + tb + size])
-        whole = zlib.crc32(file.code[place:file.ends[n]], whole)
-        BLOCK.pack_into(data, index + BLOCK.size * n, tb, size, place, whole,
-                        *others)
+    for n, at in enumerate(range(file.begin, file.index, PART)):
+        struct.pack_into('<I', data, file.index + 4 * n,
+                         zlib.crc32(data[at:at + PART]))
+    checksum = HEADER.size - 4
+    data[checksum:HEADER.size] = bytes(4)
+    whole = zlib.crc32(data[:HEADER.size + 8 * CALLS])
+    whole = zlib.crc32(data[file.index:len(data) - len(file.code)], whole)
+    struct.pack_into('<I', data, checksum, whole)
     path.write_bytes(data)
 
 

@@ -2,8 +2,9 @@
  * Translated blocks that are kept: the file
  *
  * It has a struct Header, the blocks' host code, and an index, which each begin
- * with a page.  The index has lists of blocks, the blocks, and their guest code.
- * All is as in the memory of the process that wrote it: no other host reads it.
+ * with a page.  The index has the sums of the parts of host code, lists of blocks,
+ * the blocks, and their guest code, which has no sum, as it is compared.  All is as
+ * in the memory of the process that wrote it: no other host reads it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +26,8 @@
  * @nr_blocks: how many blocks there are
  * @code_size: the bytes of their guest code
  * @size: the bytes of the host code
- * @checksum: zlib's CRC-32 of all of this, with 0 here
+ * @checksum: zlib's CRC-32 of all of this, with 0 here, and then of the index up
+ *            to the guest code
  * @calls: the functions, from where the first one of QEMU is
  */
 typedef struct Header {
@@ -40,14 +42,7 @@ typedef struct Header {
     uint64_t calls[TCG_CALLS];
 } Header;
 
-static const char magic[8] = "TCGkept1";
-
-/*
- * Blocks are read in parts of this size when one of them is needed.  A mapping
- * would be slower: it takes faults for each page, and code in it has no huge
- * pages.
- */
-#define PART (64 * KiB)
+static const char magic[8] = "TCGkept2";
 
 static uint64_t pages(uint64_t size)
 {
@@ -64,13 +59,24 @@ static uint64_t place_of_index(uint32_t size)
     return place_of_blocks() + pages(size);
 }
 
-static uint64_t index_size(const Header *h)
+static uint64_t sums_size(uint32_t size)
 {
-    return h->nr_lists * (uint64_t)sizeof(uint32_t)
-           + h->nr_blocks * (uint64_t)sizeof(KeptBlock) + h->code_size;
+    return size / TB_KEPT_PART * sizeof(uint32_t);
 }
 
-static uint32_t checksum_of(const Header *h)
+/* Of the index, what has a sum */
+static uint64_t summed_size(const Header *h)
+{
+    return sums_size(h->size) + h->nr_lists * (uint64_t)sizeof(uint32_t)
+           + h->nr_blocks * (uint64_t)sizeof(KeptBlock);
+}
+
+static uint64_t index_size(const Header *h)
+{
+    return summed_size(h) + h->code_size;
+}
+
+static uint32_t sum_of_header(const Header *h)
 {
     Header zeroed = *h;
 
@@ -92,8 +98,8 @@ static const char *check_header(const Header *h, uint64_t file_size,
     if (memcmp(h->identity, identity, TB_KEPT_IDENTITY)) {
         return "of another QEMU, host or CPU";
     }
-    if (checksum_of(h) != h->checksum || h->nr_calls > TCG_CALLS
-        || !is_power_of_2(h->nr_lists) || !h->size
+    if (h->nr_calls > TCG_CALLS || !is_power_of_2(h->nr_lists)
+        || !h->size || !QEMU_IS_ALIGNED(h->size, TB_KEPT_PART)
         || place_of_index(h->size) + index_size(h) != file_size) {
         return "damaged";
     }
@@ -104,39 +110,37 @@ static const char *check_header(const Header *h, uint64_t file_size,
 }
 
 /* Lists change when a block is taken; guest code is only compared. */
-static bool map_index(int fd, const Header *h, KeptBlocks *file)
+static void take_index(int fd, const Header *h, uint8_t *index,
+                       KeptBlocks *file)
 {
-    size_t size = index_size(h);
+    size_t sums = sums_size(h->size);
     size_t lists = h->nr_lists * sizeof(uint32_t);
     size_t blocks = h->nr_blocks * sizeof(KeptBlock);
-    uint8_t *index = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd,
-                          place_of_index(h->size));
 
-    if (index == MAP_FAILED) {
-        return false;
-    }
     *file = (KeptBlocks) {
         .fd = fd,
         .size = h->size,
-        .parts = bitmap_new(DIV_ROUND_UP(h->size, PART)),
+        .parts = bitmap_new(h->size / TB_KEPT_PART),
+        .sums = (uint32_t *)index,
         .index = index,
-        .index_size = size,
-        .lists = g_memdup2(index, lists),
+        .index_size = index_size(h),
+        .lists = g_memdup2(index + sums, lists),
         .nr_lists = h->nr_lists,
-        .blocks = g_memdup2(index + lists, blocks),
+        .blocks = g_memdup2(index + sums + lists, blocks),
         .nr_blocks = h->nr_blocks,
-        .code = index + lists + blocks,
+        .code = index + sums + lists + blocks,
         .code_size = h->code_size,
     };
-    return true;
 }
 
+/* One that is damaged is tried once more for each of its blocks. */
 static bool read_part(KeptBlocks *file, uint32_t part, uint8_t *place)
 {
-    uint32_t at = part * PART;
-    uint32_t size = MIN(PART, file->size - at);
+    uint32_t at = part * TB_KEPT_PART;
 
-    if (pread(file->fd, place + at, size, place_of_blocks() + at) != size) {
+    if (pread(file->fd, place + at, TB_KEPT_PART, place_of_blocks() + at)
+        != TB_KEPT_PART
+        || crc32(0, place + at, TB_KEPT_PART) != file->sums[part]) {
         return false;
     }
     set_bit(part, file->parts);
@@ -145,7 +149,8 @@ static bool read_part(KeptBlocks *file, uint32_t part, uint8_t *place)
 
 bool tb_kept_fetch(KeptBlocks *file, uint32_t at, uint32_t size, uint8_t *place)
 {
-    for (uint32_t part = at / PART; part <= (at + size - 1) / PART; part++) {
+    for (uint32_t part = at / TB_KEPT_PART;
+         part <= (at + size - 1) / TB_KEPT_PART; part++) {
         if (!test_bit(part, file->parts) && !read_part(file, part, place)) {
             return false;
         }
@@ -183,6 +188,7 @@ static const char *read_file(int fd, const uint8_t *identity, size_t room,
     g_autofree Header *h = g_new(Header, 1);
     const char *wrong;
     struct stat about;
+    uint8_t *index;
 
     if (fstat(fd, &about) || !S_ISREG(about.st_mode)
         || pread(fd, h, sizeof(*h), 0) != sizeof(*h)) {
@@ -192,12 +198,21 @@ static const char *read_file(int fd, const uint8_t *identity, size_t room,
     if (wrong) {
         return wrong;
     }
-    if (!set_calls(h)) {
-        return "it calls functions in another order";
-    }
-    if (!map_index(fd, h, file)) {
+    index = mmap(NULL, index_size(h), PROT_READ, MAP_PRIVATE, fd,
+                 place_of_index(h->size));
+    if (index == MAP_FAILED) {
         return "it cannot be mapped";
     }
+    if (crc32(sum_of_header(h), index, summed_size(h)) != h->checksum) {
+        wrong = "damaged";
+    } else if (!set_calls(h)) {
+        wrong = "it calls functions in another order";
+    }
+    if (wrong) {
+        munmap(index, index_size(h));
+        return wrong;
+    }
+    take_index(fd, h, index, file);
     return NULL;
 }
 
@@ -263,13 +278,16 @@ static bool copy_old(int fd, const KeptBlocks *old)
 
 static bool write_index(int fd, const KeptBlocks *new)
 {
+    size_t sums = sums_size(new->size);
     size_t lists = new->nr_lists * sizeof(uint32_t);
     size_t blocks = new->nr_blocks * sizeof(KeptBlock);
     uint64_t at = place_of_index(new->size);
 
-    return write_at(fd, new->lists, lists, at)
-           && write_at(fd, new->blocks, blocks, at + lists)
-           && write_at(fd, new->code, new->code_size, at + lists + blocks);
+    return write_at(fd, new->sums, sums, at)
+           && write_at(fd, new->lists, lists, at + sums)
+           && write_at(fd, new->blocks, blocks, at + sums + lists)
+           && write_at(fd, new->code, new->code_size,
+                       at + sums + lists + blocks);
 }
 
 /* What an interrupted process has left there is overwritten. */
@@ -328,11 +346,41 @@ static bool add_calls(Header *h)
     return calls;
 }
 
+/* A part of the old file that is damaged stays so.  The caller frees them. */
+static uint32_t *sums_of(const KeptBlocks *old, const uint8_t *blocks,
+                         const KeptBlocks *new)
+{
+    uint32_t *sums = g_malloc(sums_size(new->size));
+    uint32_t part = old->size / TB_KEPT_PART;
+
+    if (part) {
+        memcpy(sums, old->sums, sums_size(old->size));
+    }
+    for (; part < new->size / TB_KEPT_PART; part++) {
+        sums[part] = crc32(0, blocks + part * TB_KEPT_PART - old->size,
+                           TB_KEPT_PART);
+    }
+    return sums;
+}
+
+static uint32_t checksum_of(const Header *h, const KeptBlocks *new)
+{
+    uint32_t sum = crc32(sum_of_header(h), (const uint8_t *)new->sums,
+                         sums_size(new->size));
+
+    sum = crc32(sum, (const uint8_t *)new->lists,
+                new->nr_lists * sizeof(uint32_t));
+    return crc32(sum, (const uint8_t *)new->blocks,
+                 new->nr_blocks * sizeof(KeptBlock));
+}
+
 bool tb_kept_write(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
                    const KeptBlocks *old, const uint8_t *blocks,
                    const KeptBlocks *new, Error **errp)
 {
     g_autofree Header *h = g_new0(Header, 1);
+    g_autofree uint32_t *sums = sums_of(old, blocks, new);
+    KeptBlocks all = *new;
 
     memcpy(h->magic, magic, sizeof(magic));
     memcpy(h->identity, identity, TB_KEPT_IDENTITY);
@@ -345,8 +393,9 @@ bool tb_kept_write(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
                    "too many");
         return false;
     }
-    h->checksum = checksum_of(h);
-    if (!replace(name, h, old, blocks, new)) {
+    all.sums = sums;
+    h->checksum = checksum_of(h, &all);
+    if (!replace(name, h, old, blocks, &all)) {
         error_setg(errp, "The blocks cannot be written to %s", name);
         return false;
     }

@@ -16,7 +16,6 @@
  * @tb: where its TranslationBlock is, from the beginning of the blocks
  * @size: the bytes from there to the end of the block's data
  * @code: where its guest code is, among that of all
- * @checksum: zlib's CRC-32 of these @size bytes, and the guest code
  * @hash: tb_kept_hash(), by which it is found
  * @next: the next one in its list, from 1, or 0
  */
@@ -24,16 +23,24 @@ typedef struct KeptBlock {
     uint32_t tb;
     uint32_t size;
     uint32_t code;
-    uint32_t checksum;
     uint32_t hash;
     uint32_t next;
 } KeptBlock;
 
 /**
+ * TB_KEPT_PART - the size of the parts in which host code is read and checked
+ *
+ * A part is read when a block of it is needed.  A mapping would be slower: it
+ * takes faults for each page, and code in it has no huge pages.
+ */
+#define TB_KEPT_PART (64 * KiB)
+
+/**
  * struct KeptBlocks - the contents of a file
  * @fd: the open file
- * @size: the bytes of the host code
+ * @size: the bytes of the host code, in whole parts
  * @parts: which parts of the host code have been read
+ * @sums: zlib's CRC-32 of each part
  * @index: where the rest is mapped, or NULL
  * @index_size: the bytes of that
  * @lists: the first block that can be taken for each hash, from 1, or 0
@@ -47,6 +54,7 @@ typedef struct KeptBlocks {
     int fd;
     uint32_t size;
     unsigned long *parts;
+    const uint32_t *sums;
     void *index;
     size_t index_size;
     uint32_t *lists;
@@ -87,6 +95,8 @@ typedef struct KeptBlocks {
  * @identity: tb_kept_identity()
  * @ctx: the context of all threads
  * @file: the contents of the file
+ * @next: the block after the one that was taken last, from 1, or more than there
+ *        are
  * @nr_taken: how many blocks were taken
  * @nr_translated: how many were not, and had to be translated
  */
@@ -97,6 +107,7 @@ extern struct TbKept {
     uint8_t identity[TB_KEPT_IDENTITY];
     TCGContext *ctx;
     KeptBlocks file;
+    uint32_t next;
     uint64_t nr_taken;
     uint64_t nr_translated;
 } tb_kept;
@@ -114,7 +125,8 @@ static inline uint8_t *tb_kept_place(void)
  */
 static inline size_t tb_kept_most(void)
 {
-    return MIN(TB_KEPT_MOST, tb_kept.ctx->code_gen_buffer_size / 2);
+    return MIN(TB_KEPT_MOST,
+               ROUND_DOWN(tb_kept.ctx->code_gen_buffer_size / 2, TB_KEPT_PART));
 }
 
 /**
@@ -161,15 +173,6 @@ uint32_t tb_kept_hash(vaddr pc, uint64_t cs_base, uint32_t flags,
                       uint32_t cflags, const uint8_t *code, unsigned size);
 
 /**
- * tb_kept_checksum - KeptBlock.checksum
- * @tb: the block
- * @size: the bytes from there to the end of its data
- * @code: its guest code
- */
-uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
-                          const uint8_t *code);
-
-/**
  * tb_kept_read - read a file, but for its host code
  * @name: its name
  * @identity: which file can be used
@@ -190,7 +193,7 @@ bool tb_kept_read(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],
  * @at, @size: which bytes of its host code; there are so many, and one at least
  * @place: where its host code is to be
  *
- * Returns false if it cannot be read.
+ * Returns false if it cannot be read, or is damaged.
  */
 bool tb_kept_fetch(KeptBlocks *file, uint32_t at, uint32_t size,
                    uint8_t *place);
@@ -200,8 +203,8 @@ bool tb_kept_fetch(KeptBlocks *file, uint32_t at, uint32_t size,
  * @name: its name
  * @identity: who can use it
  * @old: the file that was read, which has the first blocks, or an empty one
- * @blocks: the translated blocks after those
- * @new: all of it, but for the file itself
+ * @blocks: the translated blocks after those, in whole parts
+ * @new: all of it, but for the file itself and the sums
  *
  * Returns false, with an error, if that is not possible, or if another process is
  * writing it; then nothing has changed.

@@ -21,7 +21,7 @@
  * struct Draft - a file that is being made
  * @begin: where the new blocks begin, from the place of all
  * @end: where those end for which there is room
- * @image: a copy of them
+ * @image: a copy of them, in whole parts
  * @blocks: the blocks (of struct KeptBlock)
  * @code: their guest code
  * @nr_new: how many new blocks can be in the file
@@ -107,7 +107,6 @@ static void add_new(Draft *draft, const TranslationBlock *tb,
     g_byte_array_append(draft->code, code, tb->size);
     copy = (TranslationBlock *)(draft->image + b.tb - draft->begin);
     make_nobodys(copy);
-    b.checksum = tb_kept_checksum(copy, b.size, code);
     g_array_append_val(draft->blocks, b);
 }
 
@@ -174,7 +173,7 @@ static void make_lists(KeptBlocks *file)
 static bool write_file(Draft *draft, Error **errp)
 {
     uint32_t size = draft->end - draft->begin;
-    KeptBlocks new = { .size = draft->end };
+    KeptBlocks new = { .size = ROUND_UP(draft->end, TB_KEPT_PART) };
     bool is_written;
 
     tcg_tb_foreach(reset_jumps, NULL);
@@ -200,7 +199,7 @@ static bool make_file(Draft *draft, Error **errp)
     uint32_t size = draft->end - draft->begin;
     bool is_written;
 
-    draft->image = g_try_malloc(size);
+    draft->image = g_try_malloc0(ROUND_UP(size, TB_KEPT_PART));
     if (!draft->image) {
         error_setg(errp, "There is no memory for %u bytes of blocks", size);
         return false;

@@ -9,7 +9,6 @@
  */
 
 #include "qemu/osdep.h"
-#include <zlib.h>
 #include "cpu.h"
 #include "hw/pmu/pmu-tcg-census.h"
 #include "qemu/xxhash.h"
@@ -106,12 +105,6 @@ static TranslationBlock *tb_of(const KeptBlock *b)
     return (TranslationBlock *)(tb_kept_place() + b->tb);
 }
 
-uint32_t tb_kept_checksum(const TranslationBlock *tb, uint32_t size,
-                          const uint8_t *code)
-{
-    return crc32(crc32(0, (const uint8_t *)tb, size), code, tb->size);
-}
-
 /* A file may be damaged: whether it has all of a block, which is read then. */
 static bool has_all(KeptBlocks *file, const KeptBlock *b)
 {
@@ -119,12 +112,6 @@ static bool has_all(KeptBlocks *file, const KeptBlock *b)
            && b->tb <= file->size - b->size && b->code <= file->code_size
            && tb_kept_fetch(file, b->tb, b->size, tb_kept_place())
            && tb_of(b)->size <= file->code_size - b->code;
-}
-
-static bool is_whole(const KeptBlock *b)
-{
-    return tb_kept_checksum(tb_of(b), b->size, tb_kept.file.code + b->code)
-           == b->checksum;
 }
 
 /**
@@ -161,7 +148,7 @@ static bool is_wanted(const KeptBlock *b, const Wanted *w)
            && (w->cflags & CF_PCREL || tb->pc == w->pc)
            && !((tb_page_addr0(tb) ^ w->phys_pc) & ~TARGET_PAGE_MASK)
            && tb->cs_base == w->cs_base && tb->flags == w->flags
-           && tb->cflags == w->cflags && has_code(b, w) && is_whole(b);
+           && tb->cflags == w->cflags && has_code(b, w);
 }
 
 /* The block of that number in a list, or NULL if it is the end. */
@@ -171,24 +158,48 @@ static KeptBlock *block_of(uint32_t number)
            &tb_kept.file.blocks[number - 1] : NULL;
 }
 
-/*
- * Find a block by so many bytes of its code, and take it from its list.  A list
- * of a damaged file may be endless.
- */
+static uint32_t *list_of(uint32_t hash)
+{
+    return &tb_kept.file.lists[hash & (tb_kept.file.nr_lists - 1)];
+}
+
+/* Take a block from its list.  A list of a damaged file may be endless. */
+static bool unlink_block(const KeptBlock *b)
+{
+    uint32_t *link = list_of(b->hash);
+    unsigned steps = 0;
+    KeptBlock *other;
+
+    while ((other = block_of(*link)) && steps++ < TB_KEPT_LONGEST) {
+        if (other == b) {
+            *link = b->next;
+            return true;
+        }
+        link = &other->next;
+    }
+    return false;
+}
+
+/* A guest that goes on from the same state needs most in the same order. */
+static KeptBlock *find_next(const Wanted *w)
+{
+    KeptBlock *b = block_of(tb_kept.next);
+
+    return b && is_wanted(b, w) && unlink_block(b) ? b : NULL;
+}
+
+/* Find a block by so many bytes of its code. */
 static KeptBlock *find_by(const Wanted *w, unsigned hashed)
 {
     uint32_t hash = tb_kept_hash(w->pc, w->cs_base, w->flags, w->cflags,
                                  w->host_pc, hashed);
-    uint32_t *link = &tb_kept.file.lists[hash & (tb_kept.file.nr_lists - 1)];
+    KeptBlock *b = block_of(*list_of(hash));
     unsigned steps = 0;
-    KeptBlock *b;
 
-    while ((b = block_of(*link)) && steps++ < TB_KEPT_LONGEST) {
+    for (; b && steps < TB_KEPT_LONGEST; b = block_of(b->next), steps++) {
         if (b->hash == hash && is_wanted(b, w)) {
-            *link = b->next;
-            return b;
+            return unlink_block(b) ? b : NULL;
         }
-        link = &b->next;
     }
     return NULL;
 }
@@ -197,10 +208,13 @@ static KeptBlock *find_by(const Wanted *w, unsigned hashed)
 static KeptBlock *find(const Wanted *w)
 {
     unsigned hashed = pow2floor(MIN(w->size, TB_KEPT_HASHED));
-    KeptBlock *b = NULL;
+    KeptBlock *b = find_next(w);
 
     for (; hashed && !b; hashed /= 2) {
         b = find_by(w, hashed);
+    }
+    if (b) {
+        tb_kept.next = b - tb_kept.file.blocks + 2;
     }
     return b;
 }

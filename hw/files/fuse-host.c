@@ -6,6 +6,10 @@
 
 #include "qemu/osdep.h"
 #include <sys/sysmacros.h>
+#ifdef HAVE_OPENAT2_H
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#endif
 #include "fuse-host.h"
 
 #ifdef STATX_MNT_ID
@@ -76,6 +80,23 @@ bool fuse_host_is_same(const FuseName *file, const struct statx *st)
                && seen->birth == birth_of(st));
 }
 
+/* By one system call, -1 if that fails: older hosts do not have it. */
+static int open_directory_at_once(int root, const FuseName *directory)
+{
+#ifdef HAVE_OPENAT2_H
+    struct open_how how = {
+        .flags = DIRECTORY,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+    };
+    g_autofree char *path = fuse_name_path(directory);
+
+    if (path && path[1]) {
+        return syscall(SYS_openat2, root, path + 1, &how, sizeof(how));
+    }
+#endif
+    return -1;
+}
+
 static int open_directory(int root, const FuseName *directory)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -95,7 +116,10 @@ static int open_directory(int root, const FuseName *directory)
 
 int fuse_host_open_directory_of(int root, const FuseName *file)
 {
-    return open_directory(root, file->directory ?: file);
+    const FuseName *directory = file->directory ?: file;
+    int fd = open_directory_at_once(root, directory);
+
+    return fd < 0 ? open_directory(root, directory) : fd;
 }
 
 int fuse_host_open_path(int root, const FuseName *file, int flags,

@@ -9,6 +9,12 @@ import shutil
 import stat
 import time
 
+try:
+    # hashlib loads OpenSSL, which takes longer than all other modules.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
 from .errors import Failure, say
 from .machine import machine_options, shared
 
@@ -49,10 +55,9 @@ class Cache:
                           'XDG_CACHE_HOME names another place')
 
     def entry(self, args, there):
-        import hashlib
         words = [FORMAT, *machine_options(args, there, shared(''), True),
                  *there.identity()]
-        name = hashlib.sha256(repr(words).encode()).hexdigest()[:24]
+        name = blake2b(repr(words).encode(), digest_size=12).hexdigest()
         return os.path.join(self.path, name)
 
     @staticmethod

@@ -7,7 +7,6 @@ import re
 import resource
 import signal
 import stat
-import subprocess
 import sys
 
 from .arguments import arguments
@@ -106,6 +105,7 @@ def say_what_is_meant(args, command):
 
 
 def show_version(there):
+    import subprocess
     text = subprocess.run([there.qemu, '--version'], check=True,
                           env=environment_of_qemu(),
                           capture_output=True, text=True).stdout

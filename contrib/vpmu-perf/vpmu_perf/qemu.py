@@ -7,8 +7,6 @@ import re
 import resource
 import signal
 import socket
-import subprocess
-import sys
 import time
 
 from .errors import ENDING, Failure
@@ -21,26 +19,10 @@ ENDED_BY_SIGNAL = ENDED + '-'
 REPORT = 'vPMU: '
 
 
-def end_with_parent():
-    """Returns a function for a new process: the kernel ends it with us.
-
-    A guest that runs notices by itself; one that is not loaded yet cannot.
-    """
-    import ctypes
-    prctl = ctypes.CDLL(None).prctl
-    set_death_signal = 1
-    parent = os.getpid()
-
-    def begin():
-        prctl(set_death_signal, signal.SIGKILL)
-        # We may have ended before the kernel knew of it.
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-
-    return begin
+# The kernel ends QEMU with us, unless we have ended before it knew of that.  A
+# guest that runs notices by itself; one that is not loaded yet cannot.
+WITH_PARENT = ('/usr/bin/setpriv', '--pdeathsig', 'KILL',
+               '/bin/sh', '-c', '[ "$PPID" = "$0" ] && exec "$@"')
 
 
 def environment_of_qemu():
@@ -52,6 +34,43 @@ def environment_of_qemu():
                if not name.startswith(('LD_', 'GLIBC_', 'MALLOC_'))},
             'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1:'
                               f'glibc.malloc.top_pad={8 << 20}'}
+
+
+def open_more_files():
+    """As many as one may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+class Process:
+    """A QEMU.  Python's subprocess would copy all page tables of this one."""
+
+    def __init__(self, words, output, fds):
+        open_more_files()
+        for fd in fds:
+            os.set_inheritable(fd, True)
+        words = [*WITH_PARENT, str(os.getpid()), *words]
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        # What a terminal sends is for perf alone: it has a session of its own.
+        self.pid = os.posix_spawn(
+            words[0], words, environment_of_qemu(), setsid=True,
+            file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                          (os.POSIX_SPAWN_DUP2, output, 1),
+                          (os.POSIX_SPAWN_DUP2, output, 2)],
+            setsigmask=mask - {*ENDING},
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
+        self.status = None
+
+    def kill(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        """The status, below 0 for a signal."""
+        if self.status is None:
+            _, status = os.waitpid(self.pid, 0)
+            self.status = os.waitstatus_to_exitcode(status)
+        return self.status
 
 
 class Qemu:
@@ -68,11 +87,8 @@ class Qemu:
             fds[name] = other.fileno()
             theirs.append(other)
         words = [*words, *device_options(fds, paths), '-serial', console]
-        # What a terminal sends is for perf alone.
-        self.process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=log or sys.__stderr__,
-            stderr=log, pass_fds=fds.values(), start_new_session=True,
-            env=environment_of_qemu(), preexec_fn=end_with_parent())
+        self.process = Process(words, log.fileno() if log else 2,
+                               fds.values())
         for other in theirs:
             other.close()
         self.monitor = self.sockets['monitor'].makefile('rw', encoding='utf-8')
@@ -200,6 +216,7 @@ SANDBOX = ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,'
 
 def has_sandbox(there):
     """Whether this QEMU, on this kernel, can refuse itself system calls."""
+    import subprocess
     return subprocess.run([there.qemu, *SANDBOX, '-version'],
                           stdin=subprocess.DEVNULL, capture_output=True,
                           env=environment_of_qemu(),

@@ -91,7 +91,7 @@ static int open_directory_at_once(int root, const FuseName *directory)
     g_autofree char *path = fuse_name_path(directory);
 
     if (path && path[1]) {
-        return syscall(SYS_openat2, root, path + 1, &how, sizeof(how));
+        return syscall(__NR_openat2, root, path + 1, &how, sizeof(how));
     }
 #endif
     return -1;

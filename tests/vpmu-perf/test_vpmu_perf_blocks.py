@@ -253,7 +253,7 @@ def invalid(path):
     checksum = HEADER.size - 4
     data[checksum:HEADER.size] = bytes(4)
     whole = zlib.crc32(data[:HEADER.size + 8 * CALLS])
-    whole = zlib.crc32(data[file.index:len(data) - len(file.code)], whole)
+    whole = zlib.crc32(data[file.index:], whole)
     struct.pack_into('<I', data, checksum, whole)
     path.write_bytes(data)
 

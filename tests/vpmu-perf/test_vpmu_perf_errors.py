@@ -301,6 +301,27 @@ def test_commands_without_streams(place, closed):
 
 
 @on_x86
+def test_messages_without_input(place):
+    """What QEMU says is in the first file that is opened."""
+    _, _, err = place.run_in_shell(
+        'vpmu-perf stat --topdown true <&-; exit $?')
+    assert '(Skylake) is not counted and reads 0\n' in err
+
+
+@on_x86
+def test_caller_ignores_children_and_limits_files(place):
+    """QEMU may open more files than the program."""
+    def begin():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1000, most))
+
+    status, out, err = place.run('run', 'sh', '-c', 'ulimit -n',
+                                 preexec_fn=begin)
+    assert (status, out) == (0, b'1000\n'), err
+
+
+@on_x86
 def test_libraries_are_the_programs(place):
     """QEMU would not start with this one."""
     other = place.compile('libslirp.so.0', 'int nothing;', '-shared', '-fPIC')

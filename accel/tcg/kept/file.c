@@ -3,8 +3,8 @@
  *
  * It has a struct Header, the blocks' host code, and an index, which each begin
  * with a page.  The index has the sums of the parts of host code, lists of blocks,
- * the blocks, and their guest code, which has no sum, as it is compared.  All is as
- * in the memory of the process that wrote it: no other host reads it.
+ * the blocks, and their guest code.  All is as in the memory of the process that
+ * wrote it: no other host reads it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,8 +26,7 @@
  * @nr_blocks: how many blocks there are
  * @code_size: the bytes of their guest code
  * @size: the bytes of the host code
- * @checksum: zlib's CRC-32 of all of this, with 0 here, and then of the index up
- *            to the guest code
+ * @checksum: zlib's CRC-32 of all of this, with 0 here, and then of the index
  * @calls: the functions, from where the first one of QEMU is
  */
 typedef struct Header {
@@ -64,16 +63,10 @@ static uint64_t sums_size(uint32_t size)
     return size / TB_KEPT_PART * sizeof(uint32_t);
 }
 
-/* Of the index, what has a sum */
-static uint64_t summed_size(const Header *h)
-{
-    return sums_size(h->size) + h->nr_lists * (uint64_t)sizeof(uint32_t)
-           + h->nr_blocks * (uint64_t)sizeof(KeptBlock);
-}
-
 static uint64_t index_size(const Header *h)
 {
-    return summed_size(h) + h->code_size;
+    return sums_size(h->size) + h->nr_lists * (uint64_t)sizeof(uint32_t)
+           + h->nr_blocks * (uint64_t)sizeof(KeptBlock) + h->code_size;
 }
 
 static uint32_t sum_of_header(const Header *h)
@@ -121,6 +114,7 @@ static void take_index(int fd, const Header *h, uint8_t *index,
         .fd = fd,
         .size = h->size,
         .parts = bitmap_new(h->size / TB_KEPT_PART),
+        .damaged = bitmap_new(h->size / TB_KEPT_PART),
         .sums = (uint32_t *)index,
         .index = index,
         .index_size = index_size(h),
@@ -133,7 +127,6 @@ static void take_index(int fd, const Header *h, uint8_t *index,
     };
 }
 
-/* One that is damaged is tried once more for each of its blocks. */
 static bool read_part(KeptBlocks *file, uint32_t part, uint8_t *place)
 {
     uint32_t at = part * TB_KEPT_PART;
@@ -141,6 +134,7 @@ static bool read_part(KeptBlocks *file, uint32_t part, uint8_t *place)
     if (pread(file->fd, place + at, TB_KEPT_PART, place_of_blocks() + at)
         != TB_KEPT_PART
         || crc32(0, place + at, TB_KEPT_PART) != file->sums[part]) {
+        set_bit(part, file->damaged);
         return false;
     }
     set_bit(part, file->parts);
@@ -151,7 +145,9 @@ bool tb_kept_fetch(KeptBlocks *file, uint32_t at, uint32_t size, uint8_t *place)
 {
     for (uint32_t part = at / TB_KEPT_PART;
          part <= (at + size - 1) / TB_KEPT_PART; part++) {
-        if (!test_bit(part, file->parts) && !read_part(file, part, place)) {
+        if (test_bit(part, file->damaged)
+            || (!test_bit(part, file->parts)
+                && !read_part(file, part, place))) {
             return false;
         }
     }
@@ -203,7 +199,7 @@ static const char *read_file(int fd, const uint8_t *identity, size_t room,
     if (index == MAP_FAILED) {
         return "it cannot be mapped";
     }
-    if (crc32(sum_of_header(h), index, summed_size(h)) != h->checksum) {
+    if (crc32_z(sum_of_header(h), index, index_size(h)) != h->checksum) {
         wrong = "damaged";
     } else if (!set_calls(h)) {
         wrong = "it calls functions in another order";
@@ -240,6 +236,7 @@ void tb_kept_close(KeptBlocks *file)
 {
     if (file->index) {
         g_free(file->parts);
+        g_free(file->damaged);
         g_free(file->lists);
         g_free(file->blocks);
         munmap(file->index, file->index_size);
@@ -370,8 +367,9 @@ static uint32_t checksum_of(const Header *h, const KeptBlocks *new)
 
     sum = crc32(sum, (const uint8_t *)new->lists,
                 new->nr_lists * sizeof(uint32_t));
-    return crc32(sum, (const uint8_t *)new->blocks,
-                 new->nr_blocks * sizeof(KeptBlock));
+    sum = crc32(sum, (const uint8_t *)new->blocks,
+                new->nr_blocks * sizeof(KeptBlock));
+    return crc32(sum, new->code, new->code_size);
 }
 
 bool tb_kept_write(const char *name, const uint8_t identity[TB_KEPT_IDENTITY],

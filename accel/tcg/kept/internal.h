@@ -40,6 +40,7 @@ typedef struct KeptBlock {
  * @fd: the open file
  * @size: the bytes of the host code, in whole parts
  * @parts: which parts of the host code have been read
+ * @damaged: which cannot be
  * @sums: zlib's CRC-32 of each part
  * @index: where the rest is mapped, or NULL
  * @index_size: the bytes of that
@@ -54,6 +55,7 @@ typedef struct KeptBlocks {
     int fd;
     uint32_t size;
     unsigned long *parts;
+    unsigned long *damaged;
     const uint32_t *sums;
     void *index;
     size_t index_size;

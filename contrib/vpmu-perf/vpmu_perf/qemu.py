@@ -2,6 +2,7 @@
 """A process of QEMU."""
 
 import contextlib
+import fcntl
 import os
 import re
 import resource
@@ -36,41 +37,62 @@ def environment_of_qemu():
                               f'glibc.malloc.top_pad={8 << 20}'}
 
 
-def open_more_files():
-    """As many as one may."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+@contextlib.contextmanager
+def more_files():
+    """What begins here may open as many as one may; we, as before."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def close_on_exec(kept):
+    """All files that we were given are for us alone, but these."""
+    for name in os.listdir('/proc/self/fd'):
+        if int(name) > 2 and int(name) not in kept:
+            with contextlib.suppress(OSError):
+                os.set_inheritable(int(name), False)
 
 
 class Process:
     """A QEMU.  Python's subprocess would copy all page tables of this one."""
 
     def __init__(self, words, output, fds):
-        open_more_files()
-        for fd in fds:
-            os.set_inheritable(fd, True)
+        close_on_exec(fds)
         words = [*WITH_PARENT, str(os.getpid()), *words]
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-        # What a terminal sends is for perf alone: it has a session of its own.
-        self.pid = os.posix_spawn(
-            words[0], words, environment_of_qemu(), setsid=True,
-            file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                          (os.POSIX_SPAWN_DUP2, output, 1),
-                          (os.POSIX_SPAWN_DUP2, output, 2)],
-            setsigmask=mask - {*ENDING},
-            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
+        # Our output may be number 0, if we were given none.
+        files = [(os.POSIX_SPAWN_DUP2, output, 1),
+                 (os.POSIX_SPAWN_DUP2, output, 2),
+                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        with more_files():
+            # What a terminal sends is for perf alone: this has its own session.
+            self.pid = os.posix_spawn(
+                words[0], words, environment_of_qemu(), file_actions=files,
+                setsid=True, setsigmask=mask - {*ENDING},
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
         self.status = None
 
-    def kill(self):
+    def poll(self, options=os.WNOHANG):
+        """The status, below 0 for a signal; None if it has not ended."""
         if self.status is None:
+            try:
+                pid, status = os.waitpid(self.pid, options)
+            except ChildProcessError:
+                # Who called us ignores SIGCHLD: nobody knows the status.
+                pid, status = self.pid, 0
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+        return self.status
+
+    def kill(self):
+        if self.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
 
     def wait(self):
-        """The status, below 0 for a signal."""
-        if self.status is None:
-            _, status = os.waitpid(self.pid, 0)
-            self.status = os.waitstatus_to_exitcode(status)
-        return self.status
+        return self.poll(0)
 
 
 class Qemu:
@@ -81,16 +103,15 @@ class Qemu:
         self.events = set()
         self.sockets = {}
         fds = {}
-        theirs = []
         for name in ('monitor', *names):
             self.sockets[name], other = socket.socketpair()
-            fds[name] = other.fileno()
-            theirs.append(other)
+            with other:
+                fds[name] = fcntl.fcntl(other, fcntl.F_DUPFD, 3)
         words = [*words, *device_options(fds, paths), '-serial', console]
         self.process = Process(words, log.fileno() if log else 2,
                                fds.values())
-        for other in theirs:
-            other.close()
+        for fd in fds.values():
+            os.close(fd)
         self.monitor = self.sockets['monitor'].makefile('rw', encoding='utf-8')
 
     def command(self, name, **arguments):

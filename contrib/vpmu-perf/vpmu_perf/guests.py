@@ -108,11 +108,27 @@ def is_useful(changes):
         for place in MOUNTED for path in replaced)
 
 
-def resume(args, there, entry, paths, log):
-    """A guest that waits for its job, if it can be the one that keeps files."""
+def readers(entry):
+    """The programs that have asked for many files, each escaped."""
+    with contextlib.suppress(OSError):
+        with open(os.path.join(entry, 'readers'), encoding='ascii') as f:
+            return f.read().split()
+    return []
+
+
+def escaped(program):
+    return os.fsencode(program or '').hex()
+
+
+def resume(args, there, entry, paths, log, program):
+    """A guest that waits for its job.
+
+    The one that keeps files is for programs that read many: for others, looking
+    at all of them takes longer than it saves.
+    """
     place = os.path.join(entry, 'kept')
     accel = f'tcg,blocks={quote(os.path.join(entry, "blocks"))}'
-    if Cache.is_ready(place):
+    if Cache.is_ready(place) and escaped(program) in readers(entry):
         try:
             qemu, changes = load(args, there, place, private(place), PORTS,
                                  paths, log, accelerator=accel)
@@ -130,20 +146,21 @@ def resume(args, there, entry, paths, log):
     return Guest(qemu, entry, entry, [])
 
 
-def start(args, there, paths, log):
-    """A guest from the cache, where it is put if it is not there."""
+def start(args, there, paths, log, program=None):
+    """A guest for a program from the cache, where it is put if it is not there.
+    """
     cache = Cache()
     entry = cache.entry(args, there)
     with cache.locked(fcntl.LOCK_SH):
         if cache.is_ready(entry) and not args.prepare:
             os.utime(entry)
-            return resume(args, there, entry, paths, log)
+            return resume(args, there, entry, paths, log, program)
     with cache.locked(fcntl.LOCK_EX):
         if not cache.is_ready(entry):
             prepare(args, there, cache, entry)
         if args.prepare:
             return None
-        return resume(args, there, entry, paths, log)
+        return resume(args, there, entry, paths, log, program)
 
 
 def forget_if_damaged(args, there, failure):

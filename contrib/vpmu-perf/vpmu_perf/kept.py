@@ -15,7 +15,7 @@ import signal
 
 from .cache import CACHE_MB, Cache
 from .errors import ENDING, Ended, Failure, say
-from .guests import BOOT_SECONDS, load
+from .guests import BOOT_SECONDS, escaped, load, readers
 from .job import LONGEST_PATH, give_job
 from .machine import shared
 from .qemu import read_line, save, temporary_log, unescaped
@@ -184,14 +184,25 @@ def keep_blocks(args, guest):
             f'{blocks["taken"]} taken from earlier calls')
 
 
-def keep_for_next_call(args, there, guest, asked):
+def add_reader(guest, program):
+    """This program gets the guest that keeps files from now on."""
+    known = readers(guest.entry)
+    if escaped(program) not in known:
+        write_lines([*known, escaped(program)], guest.entry, 'readers')
+
+
+def keep_for_next_call(args, there, guest, asked, program):
     args = argparse.Namespace(**{**vars(args), 'census': None})
+
+    def keep_files():
+        add_reader(guest, program)
+        keep(args, there, guest, asked)
+
     with contextlib.suppress(OSError), \
             open(os.path.join(guest.entry, 'lock'), 'w') as lock:
         # Another call may be doing this.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         part = os.path.join(guest.entry, 'kept.part')
         shutil.rmtree(part, ignore_errors=True)
-        try_to_keep(args, 'the files',
-                    lambda: keep(args, there, guest, asked))
+        try_to_keep(args, 'the files', keep_files)
         shutil.rmtree(part, ignore_errors=True)

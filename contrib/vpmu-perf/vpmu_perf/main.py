@@ -153,7 +153,8 @@ def run(args, there):
                     os.path.join(path, '')) for path in directories):
             outputs.append(Output(command.output, command.records))
         with temporary_log() as log:
-            guest = start(args, there, exported(directories, outputs), log)
+            guest = start(args, there, exported(directories, outputs), log,
+                          command.program)
             qemu = guest.qemu
             try:
                 give_job(qemu, job(args, command, kinds, outputs, directories,
@@ -196,7 +197,7 @@ def run(args, there):
         return 125
     end = end_with_program(args, command, session)
     if len(asked) >= MANY_REQUESTS and not session.is_ended:
-        keep_for_next_call(args, there, guest, asked)
+        keep_for_next_call(args, there, guest, asked, command.program)
     return end_as(end)
 
 

@@ -95,21 +95,21 @@ def test_signal_before_perf_begins(place):
     wait_for_qemu(place, False)
 
 
-# A process whose parent is another one than it should be, as that has ended
-ORPHAN = '''
+# A process whose parent is the one that it should be, or not, as that has ended
+CHILD = '''
 import os
 from vpmu_perf.qemu import WITH_PARENT
-os.execv(WITH_PARENT[0], [*WITH_PARENT, str(os.getpid()), 'echo', 'begun'])
+os.execv(WITH_PARENT[0], [*WITH_PARENT, str(os.{parent}()), 'echo', 'begun'])
 '''
 
 
 def test_signal_before_qemu_begins():
     """On a busy host, the command can have ended before its child runs."""
-    done = subprocess.run([sys.executable, '-c', ORPHAN], check=False,
-                          cwd=ROOT / 'contrib' / 'vpmu-perf',
-                          capture_output=True)
-    assert done.returncode
-    assert not done.stdout
+    for parent, status, text in ('getppid', 0, b'begun\n'), ('getpid', 1, b''):
+        done = subprocess.run(
+            [sys.executable, '-c', CHILD.format(parent=parent)], check=False,
+            cwd=ROOT / 'contrib' / 'vpmu-perf', capture_output=True)
+        assert (done.returncode, done.stdout) == (status, text), done.stderr
 
 
 def test_signal_while_the_guest_is_made(place):

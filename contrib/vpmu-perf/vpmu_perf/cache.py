@@ -28,6 +28,14 @@ ENTRY = re.compile(r'[0-9a-f]{24}(\.part)?')
 CACHE_MB = 500
 
 
+def read_lines(*names):
+    with contextlib.suppress(OSError):
+        with open(os.path.join(*names), encoding='ascii',
+                  errors='replace') as f:
+            return set(f.read().split('\n'))
+    return set()
+
+
 class Cache:
     """Prepared guests: each a directory with its memory and its state."""
 

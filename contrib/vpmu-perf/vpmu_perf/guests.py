@@ -7,7 +7,7 @@ import fcntl
 import os
 import shutil
 
-from .cache import Cache
+from .cache import Cache, read_lines
 from .errors import Failure, say, signals_wait
 from .machine import PORTS, machine_options, private, quote, shared
 from .qemu import (
@@ -108,14 +108,6 @@ def is_useful(changes):
         for place in MOUNTED for path in replaced)
 
 
-def readers(entry):
-    """The programs that have asked for many files, each escaped."""
-    with contextlib.suppress(OSError):
-        with open(os.path.join(entry, 'readers'), encoding='ascii') as f:
-            return f.read().split()
-    return []
-
-
 def escaped(program):
     return os.fsencode(program or '').hex()
 
@@ -128,7 +120,8 @@ def resume(args, there, entry, paths, log, program):
     """
     place = os.path.join(entry, 'kept')
     accel = f'tcg,blocks={quote(os.path.join(entry, "blocks"))}'
-    if Cache.is_ready(place) and escaped(program) in readers(entry):
+    if Cache.is_ready(place) and \
+            escaped(program) in read_lines(entry, 'readers'):
         try:
             qemu, changes = load(args, there, place, private(place), PORTS,
                                  paths, log, accelerator=accel)

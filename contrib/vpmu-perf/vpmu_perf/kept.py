@@ -13,9 +13,9 @@ import os
 import shutil
 import signal
 
-from .cache import CACHE_MB, Cache
+from .cache import CACHE_MB, Cache, read_lines
 from .errors import ENDING, Ended, Failure, say
-from .guests import BOOT_SECONDS, escaped, load, readers
+from .guests import BOOT_SECONDS, escaped, load
 from .job import LONGEST_PATH, give_job
 from .machine import shared
 from .qemu import read_line, save, temporary_log, unescaped
@@ -39,14 +39,6 @@ def can_be_kept(line):
     """Not a file that has changed just now: that may happen once more."""
     _, _, _, changed, path = line.split(' ')
     return changed != '0' and len(path) < LONGEST_PATH
-
-
-def read_lines(*names):
-    with contextlib.suppress(OSError):
-        with open(os.path.join(*names), encoding='ascii',
-                  errors='replace') as f:
-            return set(f.read().split('\n'))
-    return set()
 
 
 def open_private(path, flags):
@@ -186,9 +178,8 @@ def keep_blocks(args, guest):
 
 def add_reader(guest, program):
     """This program gets the guest that keeps files from now on."""
-    known = readers(guest.entry)
-    if escaped(program) not in known:
-        write_lines([*known, escaped(program)], guest.entry, 'readers')
+    known = read_lines(guest.entry, 'readers')
+    write_lines(known | {escaped(program)}, guest.entry, 'readers')
 
 
 def keep_for_next_call(args, there, guest, asked, program):
